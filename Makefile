@@ -8,9 +8,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := .make
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Hundreds of tests start a Python of their own, which would compile all of core each time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: lock help dev test static check lint types types-mypy types-pyright types-public typing unit quick runtime docs docs-serve links bench traces fuzz schema keys format clean mypy-range
+.PHONY: lock help dev test tools check lint types types-mypy types-pyright types-public typing unit coverage quick quick-half quick-rest runtime docs docs-serve links bench traces fuzz schema keys format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,7 +34,7 @@ $(STAMP)/dev: $(STAMP)/python pyproject.toml constraints.txt
 
 $(STAMP)/dev-tools: $(STAMP)/python pyproject.toml constraints.txt
 	@echo 'Installing what the project is checked with …'
-	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,serve,jwt,forms,mypy,openapi,test]' --group dev-tools
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,serve,fast,jwt,forms,mypy,openapi,test]' --group dev-tools
 	@touch $@
 
 # The explorer is tested in a real Chromium. Where it cannot be had its tests are skipped, and say so; CI has it.
@@ -49,8 +51,8 @@ $(STAMP)/browser: tests/explorer/package-lock.json
 	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; fi
 	@touch $@
 
-# HYPERDRIVE is tested against a real PostgreSQL, which the tests start by themselves.
-$(STAMP)/postgres:
+# HYPERDRIVE is tested against a real PostgreSQL, which the tests start by themselves. apt-get runs once at a time.
+$(STAMP)/postgres: | $(STAMP)/browser
 	@mkdir -p $(STAMP)
 	@if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && ! command -v initdb >/dev/null; then \
 		if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
@@ -63,13 +65,25 @@ $(STAMP)/postgres:
 
 # The settings of docs/how-to/ for a proxy in front are tried with the proxies themselves. With RUNLEVEL=1 their packages
 # start no service.
-$(STAMP)/proxies:
+$(STAMP)/proxies: | $(STAMP)/postgres
 	@mkdir -p $(STAMP)
 	@if ! { PATH="$$PATH:/usr/sbin" command -v nginx && command -v caddy; } >/dev/null; then \
 		if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 			echo 'Installing nginx and Caddy …'; \
 			apt-get update -qq >/dev/null && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends nginx-light caddy >/dev/null; \
 		fi || echo 'nginx and Caddy cannot be installed: their tests will be skipped'; \
+	fi
+	@touch $@
+
+# The processor's instructions of a request are counted with it: benchmarks/cost.py.
+$(STAMP)/valgrind: | $(STAMP)/proxies
+	@mkdir -p $(STAMP)
+	@if ! command -v valgrind >/dev/null; then \
+		if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+			echo 'Installing valgrind …'; \
+			apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends valgrind >/dev/null; \
+		elif [ "$$CI" = true ]; then echo 'valgrind is missing: apt install valgrind'; exit 1; \
+		else echo 'valgrind is missing: its test will be skipped. Install it with: apt install valgrind'; fi; \
 	fi
 	@touch $@
 
@@ -80,10 +94,22 @@ $(STAMP)/typescript: tests/openapi/typescript/package-lock.json
 	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; fi
 	@touch $@
 
+# The official conformance suite of the Model Context Protocol, with the Node.js that it needs.
+$(STAMP)/mcp-conformance: tests/mcp/conformance/package-lock.json
+	@mkdir -p $(STAMP)
+	@if command -v npm >/dev/null; then npm ci --prefix tests/mcp/conformance --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null; \
+	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; fi
+	@touch $@
+
 # The schema of the platform's own tool, which the configuration model is held against: one file of its npm package.
 $(STAMP)/config-schema.json: tests/config/platform_schema/tool.json | $(STAMP)/dev-tools
 	@if command -v npm >/dev/null; then $(BIN)/python -m tests.config.platform_schema $@; \
 	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; fi
+
+# workerd and pyodide are fetched before the tests, so that not several processes do it.
+$(STAMP)/workerd: $(STAMP)/dev-tools src/core/runtime/toolchain.py
+	@$(BIN)/python -c 'from core.runtime.toolchain import missing_reason, toolchain; missing_reason() or toolchain()'
+	@touch $@
 
 # -- the two commands
 
@@ -92,21 +118,36 @@ EXAMPLE ?= users
 dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings, or another: make dev EXAMPLE=conduit
 	@cd examples/$(EXAMPLE) && ../../$(BIN)/core dev
 
-# Parts that use one processor run two at a time; the others use two themselves, and so run one after the other. Tests
-# that start programs wait for about half of their time: with those, three processes share two processors. The
-# documentation is built by the unit tests, which read it, with the options of `make docs`.
-test: static unit mypy-range runtime  ## Run everything that CI runs
-
-static: $(STAMP)/dev-tools
-	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 lint types-pyright types-mypy typing types-public
+# What is installed comes over the network while the type checkers compute, two at a time. Tests start programs and wait
+# for them for about half of their time: four processes share two processors. The documentation is built by the tests,
+# which read it, with the options of `make docs`.
+test: $(STAMP)/dev-tools  ## Run everything that CI runs
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=3 tools types-pyright types-mypy types-public lint
+	@$(MAKE) --no-print-directory typing
+	$(SUITE) -n 4
 
 # -- parts
 
 check: $(STAMP)/dev-tools  ## The inner loop: lint, types and the quick tests
-	@$(MAKE) --no-print-directory --jobs=2 quick lint types-mypy
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 types-mypy quick lint
 
-quick: $(STAMP)/dev-tools
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -q -n 2 -m 'not slow and not runtime' -x
+# SQLite waits for the disk after each transaction, and tests make thousands: where memory has room for them (3 GB in all),
+# their folders are there. Those of a run that failed stay.
+MEMORY := $(shell df -Pm /dev/shm 2>/dev/null | awk 'NR > 1 && $$4 > 6000 { print "-p /dev/shm" }')
+TESTS   = export PYTEST_DEBUG_TEMPROOT=$$(mktemp -d $(MEMORY)); \
+	trap '[ $$? != 0 ] || rm -rf "$$PYTEST_DEBUG_TEMPROOT"' EXIT; $(BIN)/pytest -q
+
+# Two processes with a half of the tests each: pytest-xdist would collect all of them three times.
+QUICK = $(TESTS) -x -m 'not slow and not runtime'
+HALF := $(addprefix tests/,attacks contracts http middleware sql)
+
+quick: quick-half quick-rest
+
+quick-half: $(STAMP)/dev-tools
+	$(QUICK) $(HALF)
+
+quick-rest: $(STAMP)/dev-tools
+	$(QUICK) tests docs/examples $(addprefix --ignore=,$(HALF))
 
 lint: $(STAMP)/dev-tools  ## Lint, format and the import contract
 	$(BIN)/ruff check .
@@ -125,18 +166,21 @@ types-public: $(STAMP)/dev-tools
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pyright --ignoreexternal --verifytypes core
 
 typing: $(STAMP)/dev-tools  ## What type checkers must accept and refuse
-	$(BIN)/pytest -q tests/typing
+	$(BIN)/pytest -q -n 2 tests/typing
 
-unit: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/postgres $(STAMP)/proxies $(STAMP)/typescript $(STAMP)/config-schema.json  ## pytest with coverage, without the tests inside workerd
-	PYTEST_DEBUG_TEMPROOT=$$(mktemp -d) $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m 'not runtime' --ignore tests/typing --cov --cov-report=term
+# One file's tests run in one process, which has their servers and workers.
+SUITE = $(TESTS) --dist loadfile --no-loadscope-reorder --ignore tests/typing
 
-mypy-range: $(STAMP)/dev-tools  ## The plugin's tests under the oldest mypy that is supported
-	$(BIN)/python tests/mypy_plugin/with_mypy.py 1.17.0 -n 2 --dist loadfile --no-loadscope-reorder
+tools: $(STAMP)/dev-tools $(STAMP)/browser $(STAMP)/postgres $(STAMP)/proxies $(STAMP)/valgrind $(STAMP)/typescript $(STAMP)/mcp-conformance $(STAMP)/config-schema.json $(STAMP)/workerd
 
-# workerd and pyodide are fetched before, so that not both processes do it. Each file's tests share workers of their own.
-runtime: $(STAMP)/dev-tools  ## The tests inside workerd
-	@$(BIN)/python -c 'from core.runtime.toolchain import missing_reason, toolchain; missing_reason() or toolchain()'
-	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m runtime tests/runtime
+unit: tools  ## The tests outside workerd
+	$(SUITE) -n 3 -m 'not runtime' $(WITH)
+
+coverage: WITH = --cov --cov-report=term
+coverage: unit  ## The same, and which lines and branches of core they reach
+
+runtime: $(STAMP)/dev-tools $(STAMP)/workerd  ## The tests inside workerd
+	$(SUITE) -n 2 -m runtime tests/runtime
 
 lock: $(STAMP)/dev-tools  ## Pin what is installed now in constraints.txt
 	@$(BIN)/python -m pip freeze --exclude-editable --quiet > constraints.txt
@@ -177,11 +221,13 @@ $(STAMP)/bench: benchmarks/requirements.txt pyproject.toml
 	@mkdir -p $(STAMP) && touch $@
 
 bench: $(STAMP)/bench  ## Measure everything, in one run (about ten minutes), and write docs/explanation/performance.md
-	env -u PYTHONDONTWRITEBYTECODE .venv-bench/bin/python -m benchmarks --write
+	.venv-bench/bin/python -m benchmarks --write
 
-fuzz: $(STAMP)/dev-tools  ## Fuzz paths, headers, cookies, forms, ranges and queries: make fuzz SECONDS=600
+fuzz: $(STAMP)/dev-tools  ## Try each property with 5,000 examples, and fuzz what reads a client's bytes: make fuzz SECONDS=600
 	@$(BIN)/python -m pip install --quiet atheris
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60)
+	$(BIN)/pytest -q -n 2 -m hypothesis --hypothesis-profile fuzz
+	CORE_RUNS=5000 $(BIN)/pytest -q -n 2 docs/examples/edge tests/middleware/test_simulated.py
 
 clean:  ## Remove everything that make has made
-	rm -rf $(VENV) $(STAMP) tests/explorer/node_modules tests/openapi/typescript/node_modules tests/runtime/miniflare/node_modules site .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) $(STAMP) tests/explorer/node_modules tests/openapi/typescript/node_modules tests/mcp/conformance/node_modules tests/runtime/miniflare/node_modules site .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage

@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.plugin import generate
-from core.analysis.findings import configuration_findings
-from core.analysis.program import check_program
 from core.config.load import load_all
 from core.errors import ConfigurationError
+from core.program.findings import configuration_findings
+from core.program.proof import check_program
 
 WRANGLER = """
 [[queues.producers]]
@@ -207,7 +207,7 @@ QUERY, ROW = "statement = req.env.DB.prepare(", "order = await statement.bind("
 LINKS = 'res.json({"order": order, "url": '
 OF_LINES, LINE = 'statement = req.env.DB.prepare("SELECT sku', "res.json((await statement.bind("
 INSERT, MADE = "insert = req.env.DB.prepare(", "made: int = await insert.bind("
-OF_TOTALS, TOTAL = '"""\n        SELECT users.email', ").bind(3).all(Total)"
+OF_TOTALS, TOTAL = "SELECT users.email AS name", ").bind(3).all(Total)"
 
 NO_ENV = ("core-env", "class Env(Bindings)", ENV)
 """mypy reports nothing in files of another language: what the configuration file says is told where Env is."""
@@ -267,7 +267,14 @@ MUTATIONS: Sequence[Mutation] = [
         "core-order",
         "app.use(request_id())",
     ),
-    Mutation(CODE, '@lines.get("/")', '@lines.get("/", show)', "core-params", '@lines.get("/", show)'),
+    Mutation(
+        CODE,
+        '@lines.get("/")',
+        '@lines.get("/", show)',
+        "core-handler",
+        '@lines.get("/", show)',
+        mypy=("core-params", '@lines.get("/", show)', CODE),
+    ),
     # paths, parameters, routes
     Mutation(CODE, '"/:order{[0-9]+}"', '"/:id{[0-9]+}"', "core-params", LINKS),
     Mutation(CODE, '"/:order{[0-9]+}"', '":order{[0-9]+}"', "core-params", '@orders.get(":order{[0-9]+}", limit)'),
@@ -311,7 +318,7 @@ MUTATIONS: Sequence[Mutation] = [
     Mutation(SQL, "note TEXT,", "", "core-sql", QUERY),
     Mutation(SQL, "CREATE TABLE orders", "CREATE TABLE purchases", "core-sql", QUERY),
     Mutation(SQL, "CREATE TABLE lines", "CREATE TABLE line", "core-sql", OF_LINES),
-    Mutation(SQL, "CREATE VIEW totals", "CREATE VIEW sums", "core-sql", OF_TOTALS),
+    Mutation(SQL, "CREATE VIEW totals", "CREATE VIEW sums", "core-sql", "FROM totals JOIN users"),
     Mutation(SQL, "AS amount FROM", "AS number FROM", "core-sql", OF_TOTALS),
     Mutation(SQL, "sku TEXT NOT NULL", "sku BLOB NOT NULL", "core-sql", LINE),
     Mutation(SQL, "amount INTEGER NOT NULL", "amount INTEGER", "core-sql", LINE),
@@ -354,7 +361,7 @@ MUTATIONS: Sequence[Mutation] = [
     Mutation(CODE, "(user_id, title, note) VALUES (?, ?, ?)", "(title, note) VALUES (?, ?)", "core-sql", INSERT),
     Mutation(CODE, "RETURNING id", "RETURNING idd", "core-sql", INSERT),
     Mutation(CODE, " RETURNING id", "", "core-sql", MADE),
-    Mutation(CODE, "length(users.email)", "lenght(users.email)", "core-sql", OF_TOTALS),
+    Mutation(CODE, "length(users.email)", "lenght(users.email)", "core-sql", "WHERE totals.amount >"),
     Mutation(
         CODE, "UPDATE orders SET title = ?", "UPDATE orders SET titel = ?", "core-sql", 'await req.env.DB.prepare("UPDA'
     ),
@@ -412,13 +419,13 @@ MUTATIONS: Sequence[Mutation] = [
     Mutation(CODE, '@app.scheduled("0 3', '@app.scheduled("0 4', "core-env", "@app.scheduled("),
     Mutation(CODE, '@app.scheduled("0 3 * * *")\n', "", "core-env", "app = create_app(Env)"),
     # handlers and calls
-    Mutation(CODE, "async def health", "def health", "core-handler", "def health", mypy=types("arg-type", OF_HEALTH)),
+    Mutation(CODE, "async def health", "def health", "core-handler", OF_HEALTH, mypy=types("arg-type", OF_HEALTH)),
     Mutation(
         CODE,
         HEALTH,
         "async def health(req: Request[Env]) -> None:",
         "core-handler",
-        "async def health",
+        OF_HEALTH,
         mypy=types("arg-type", OF_HEALTH),
     ),
     Mutation(
@@ -426,7 +433,7 @@ MUTATIONS: Sequence[Mutation] = [
         HEALTH,
         "async def health(res: Response, req: Request[Env]) -> None:",
         "core-handler",
-        "async def health",
+        OF_HEALTH,
         mypy=types("arg-type", OF_HEALTH),
     ),
     Mutation(
@@ -465,7 +472,7 @@ MUTATIONS: Sequence[Mutation] = [
         CODE,
         "from core import CoreError,",
         "from core import HTTPException as CoreError,",
-        "core-handler",
+        "core-import",
         "from core import",
         mypy=types("attr-defined", "from core import"),
     ),

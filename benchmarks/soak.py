@@ -27,7 +27,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from core.runtime.ending import memory_of
+from core.runtime.process import memory_of
 
 NODES = 3
 CLIENTS = 6

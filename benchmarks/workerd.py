@@ -2,8 +2,9 @@
 
     python -m benchmarks.workerd [--rounds 7] [--requests 2000] [--memory 10000] [--warm-up 10000]
 
-Cold start (process start to first answer, with and without a memory snapshot), a plain request, bundle size, and
-resident memory over requests that work with KV and D1. Cold starts alternate, and the median counts, so that what else
+Cold start (process start to first answer, with and without a memory snapshot), a plain request, a body of 100 kB, a
+KV and a D1 read beside the same calls written by hand, bundle size, and resident memory over requests that work with
+KV and D1. Cold starts alternate, and the median counts, so that what else
 the machine does falls on both alike.
 """
 
@@ -13,6 +14,7 @@ import argparse
 import asyncio
 import http.client
 import json
+import os
 import statistics
 import tempfile
 import time
@@ -21,12 +23,11 @@ from pathlib import Path
 import attrs
 
 from core.runtime.build_worker import ask, glue_of
-from core.runtime.bundle import HOST, Bundle, write_bundle
+from core.runtime.bundle import HOST, Bundle, framework_size, write_bundle
 from core.runtime.capnp import Module, Plan
 from core.runtime.collect import collect
 from core.runtime.make import make_bundle
 from core.runtime.node import Node, start_node
-from core.runtime.report import framework_size
 from core.runtime.toolchain import Toolchain, toolchain
 
 BARE = b"""
@@ -37,6 +38,27 @@ def start(main):
 
 def fetch(request, env, ctx):
     return js.Response.new("hello")
+"""
+
+BY_HAND = b"""
+import json
+
+import js
+
+def start(main):
+    pass
+
+async def fetch(request, env, ctx):
+    url = request.url
+    if url.endswith("/body"):
+        return js.Response.new(str(len(await request.text())))
+    if url.endswith("/kv"):
+        value = await env.KV.get("name")
+        if not value:
+            await env.KV.put("name", "Ada")
+        return js.Response.new(value)
+    row = await env.DB.prepare("SELECT 7 AS id, ? AS text").bind("text").first()
+    return js.Response.new(json.dumps({"id": row.id, "text": row.text}))
 """
 
 BARE_ENTRY = """
@@ -84,6 +106,24 @@ async def work(req: Request[Env], res: Response) -> None:
     value = await req.env.KV.get(key)
     rows = await req.env.DB.prepare("SELECT ? + 1 AS next, ? AS text").bind(number, "text").all()
     res.json({"value": value, "row": rows.results[0]})
+
+
+@app.post("/body")
+async def body(req: Request[Env], res: Response) -> None:
+    res.text(str(len(await req.text())))
+
+
+@app.get("/kv")
+async def kv(req: Request[Env], res: Response) -> None:
+    value = await req.env.KV.get("name")
+    if value is None:
+        await req.env.KV.put("name", "Ada")
+    res.text(value or "")
+
+
+@app.get("/d1")
+async def d1(req: Request[Env], res: Response) -> None:
+    res.json(await req.env.DB.prepare("SELECT 7 AS id, ? AS text").bind("text").first())
 """
 
 JAVASCRIPT = """
@@ -135,20 +175,26 @@ async def make_targets(tools: Toolchain, folder: Path) -> dict[str, Target]:
         build_worker=True,
     )
     image = await ask(tools, shop, "/snapshot", Plan(name="bench"))
-    for snapshot in (False, True):
-        label = "snapshot" if snapshot else "no snapshot"
+
+    def without_framework(name: str, source: bytes, snapshot: bytes | None) -> Bundle:
         bare = write_bundle(
-            folder / f"bare-{snapshot}",
+            folder / name,
             tools,
             name="bench",
             main="",
-            files={"bare.py": BARE},
+            files={"bare.py": source},
             glue=glue,
             classes={},
             host="bare",
-            snapshot=image if snapshot else None,
+            snapshot=snapshot,
         )
         (bare.folder / "modules" / "entry.mjs").write_text(BARE_ENTRY)
+        return bare
+
+    found["by hand"] = Target("by hand", without_framework("by-hand", BY_HAND, None))
+    for snapshot in (False, True):
+        label = "snapshot" if snapshot else "no snapshot"
+        bare = without_framework(f"bare-{snapshot}", BARE, image if snapshot else None)
         ours = await make_bundle(
             main, project=project, plan=PLAN, out=folder / f"ours-{snapshot}", toolchain=tools, snapshot=snapshot
         )
@@ -178,12 +224,12 @@ def _get(port: int, path: str) -> bytes:
         connection.close()
 
 
-def _many(port: int, paths: list[str]) -> float:
+def _many(port: int, paths: list[str], sent: bytes | None = None) -> float:
     """Mean time of requests one after the other on one connection, in milliseconds."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     began = time.perf_counter()
     for path in paths:
-        connection.request("GET", path)
+        connection.request("GET" if sent is None else "POST", path, sent)
         response = connection.getresponse()
         body = response.read()
         assert response.status == 200, body
@@ -214,6 +260,36 @@ async def plain_requests(tools: Toolchain, targets: list[Target], folder: Path, 
                 target.plain.append(await asyncio.to_thread(_many, node.port, ["/"] * (requests // 6)))
         for node in nodes:
             await node.workerd.kill()
+
+
+async def calls(tools: Toolchain, targets: list[Target], folder: Path, requests: int) -> dict[str, list[float]]:
+    """The processor's time of a request that reads 100 kB, a key or a row: by hand, with core, and their ratio."""
+    nodes = [
+        await start_node(tools, target.bundle, PLAN, state=folder / f"calls-{number}")
+        for number, target in enumerate(targets)
+    ]
+    found: dict[str, list[float]] = {}
+    for path, body in (("/body", b"x" * 100_000), ("/kv", None), ("/d1", None)):
+        rounds: list[list[float]] = []
+        for _ in range(6):
+            rounds.append([])
+            for node in nodes:
+                before = _processor(node)
+                await asyncio.to_thread(_many, node.port, [path] * (requests // 6), body)
+                rounds[-1].append((_processor(node) - before) * 1000 / (requests // 6))
+        rounds = rounds[1:]  # past what V8 compiles first
+        means = [statistics.median(each) for each in zip(*rounds, strict=True)]
+        ratio = statistics.median(ours / by_hand for by_hand, ours in rounds)
+        found[path] = [*(round(mean, 3) for mean in means), round(ratio, 3)]
+    for node in nodes:
+        await node.workerd.kill()
+    return found
+
+
+def _processor(node: Node) -> float:
+    """The processor's seconds of a process so far."""
+    fields = Path(f"/proc/{node.workerd.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def memory(
@@ -250,12 +326,14 @@ async def run(rounds: int, requests: int, memory_requests: int, warm_up: int) ->
     with tempfile.TemporaryDirectory(prefix="core-bench-") as place:
         folder = Path(place)
         targets = await make_targets(tools, folder)
+        by_hand = targets.pop("by hand")
         for number in range(rounds):
             for name, target in targets.items():
                 await cold_start(tools, target, folder / f"cold-{name}-{number}")
         pair = [targets["bare, snapshot"], targets["core, snapshot"]]
         await plain_requests(tools, pair, folder, requests)
         ours = targets["core, snapshot"].bundle
+        bindings = await calls(tools, [by_hand, targets["core, snapshot"]], folder, requests)
         plainest = javascript(folder / "javascript", ours)
         flat = {
             name: await memory(tools, bundle, folder / f"memory-{name}", memory_requests, warm_up)
@@ -274,6 +352,7 @@ async def run(rounds: int, requests: int, memory_requests: int, warm_up: int) ->
             "plain request, core / bare": round(
                 statistics.median(ours / bare for bare, ours in zip(*(target.plain for target in pair), strict=True)), 3
             ),
+            "processor, ms: by hand, core, core / by hand": bindings,
             "bundle, compressed kB": _sizes(targets, framework_size(packages)),
             f"memory, MB over {memory_requests} requests with KV and D1 after {warm_up} to warm up": {
                 name: {"at first": round(first), "warm": round(told[0]), "then": [round(size) for size in told[1:]]}

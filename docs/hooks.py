@@ -2,7 +2,7 @@
 
 A line `{{ help: dev }}` becomes what `core dev --help` prints; `{{ imports }}` the lines that import what a page
 of the reference documents; `{{ names }}` a table of all of these; `{{ keys }}` the keys of the configuration file;
-`{{ figures }}` the front page's part of what was measured.
+`{{ figures }}` the front page's part of what was measured; `{{ mistakes }}` the mistakes whose texts are tested.
 The menu has the order of the links on each folder's `index.md`, under its headings; a page without a link comes last.
 """
 
@@ -93,6 +93,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     markdown = re.sub(r"^\{\{ help: ([\w-]+) \}\}$", lambda found: help_of(found[1]), markdown, flags=re.MULTILINE)
     markdown = re.sub(r"^\{\{ overview \}\}$", lambda found: overview(), markdown, flags=re.MULTILINE)
     markdown = re.sub(r"^\{\{ names \}\}$", lambda found: every_name(), markdown, flags=re.MULTILINE)
+    markdown = re.sub(r"^\{\{ mistakes \}\}$", lambda found: mistakes(), markdown, flags=re.MULTILINE)
     markdown = re.sub(DIAGRAM, lambda found: diagram(found[1]), markdown, flags=re.MULTILINE)
     page = markdown
     return re.sub(r"^\{\{ imports \}\}$", lambda found: imports(page), markdown, flags=re.MULTILINE)
@@ -108,7 +109,7 @@ def diagram(name: str) -> str:
     a picture of another kind stays a picture.
     """
     svg = (HERE / "assets" / f"{name}.svg").read_text("utf-8")
-    return f'<figure class="drawn" tabindex="0" markdown="0">{svg.strip()}</figure>'
+    return f'<figure class="drawn" data-search-exclude tabindex="0" markdown="0">{svg.strip()}</figure>'
 
 
 def figures() -> str:
@@ -117,6 +118,21 @@ def figures() -> str:
     start = next(number for number, line in enumerate(lines) if line.startswith("| | plaintext"))
     rows = [line for line in lines[start + 2 : start + 12] if line.startswith(tuple(f"| {name} |" for name in SHOWN))]
     return "\n".join([lines[start], lines[start + 1], *rows])
+
+
+def mistakes() -> str:
+    """Every program of `tests/messages/mistakes`, with what each tool says of it."""
+    sections: list[str] = []
+    for file in (HERE.parent / "tests" / "messages" / "mistakes").glob("*.md"):
+        title, _, rest = file.read_text("utf-8").removeprefix("# ").partition("\n")
+        blocks = re.findall(r"^```(\w+) ([^\n]+)\n(.*?)^```$", rest, re.MULTILINE | re.DOTALL)
+        shown = [
+            f'```{kind} title="{name}"\n{body.rstrip()}\n```'
+            for kind, name, body in blocks
+            if kind in ("python", "text") and not name.startswith("later ")
+        ]
+        sections.append("\n\n".join([f"## {title}", *shown]))
+    return "\n\n".join(sorted(sections))
 
 
 def keys() -> str:

@@ -9,11 +9,18 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # How long an example takes says how busy the machine is, and nothing of the code. CI tries the same examples every
-# time, so that a red run is the change's doing; everyone else's runs look for new ones.
-settings.register_profile("core", deadline=None, derandomize=os.environ.get("CI") == "true")
+# time, so that a red run is the change's doing; everyone else's runs look for new ones, and `make fuzz` for thousands.
+settings.register_profile(
+    "core",
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=os.environ.get("CI") == "true",
+)
+settings.register_profile("fuzz", settings.get_profile("core"), max_examples=5000, derandomize=False)
 settings.load_profile("core")
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and so would every program that they start.
@@ -25,21 +32,20 @@ HERE = Path(__file__).parent
 RUNTIME = HERE / "runtime"
 """Folder whose own files have the tests inside workerd, and its folders tests of what makes and starts workers."""
 
-SLOW = ("backends", "cli", "examples", "explorer", "dev", "messages", "mypy_plugin", "newcomer", "openapi", "typing")
+SLOW = ("backends", "cli", "examples", "explorer", "dev", "messages", "mypy_plugin", "openapi", "program", "typing")
 """Folders whose tests start processes, servers, browsers or type checkers."""
 
-OTHERS = ("cli", "dev", "examples", "explorer", "hosts", "messages", "newcomer", "openapi", "runtime")
-"""Folders whose tests wait for other programs: browsers, servers, workerd, package registries. Such a test may fail by
-the machine's doing, and is tried a second time; what the first attempt said is shown at the end all the same."""
+QUICK = ("", *(f"/test_{name}.py" for name in ("declared", "findings", "generate", "pages", "places", "shapes")))
+"""Files of `program`, and itself, that `make check` takes all the same: 102 tests in 4 seconds."""
 
-FIRST = ("newcomer",)
-"""Folders whose tests mostly wait, for a package registry: they begin first, beside what computes."""
+FIRST = ("newcomer", "runtime")
+"""Folders whose tests mostly wait, for a package registry or a worker: they begin first, beside what computes."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out folders and files of which no test would run: importing them takes as long as the quick tests."""
     expression = str(config.option.markexpr)
-    slow = collection_path.parent == HERE and collection_path.name in SLOW
+    slow = collection_path != HERE and is_slow(collection_path)
     runtime = collection_path.parent == RUNTIME and collection_path.name.startswith("test_")
     return True if (slow and expression.startswith("not slow")) or (runtime and "not runtime" in expression) else None
 
@@ -48,6 +54,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def folder_of(path: Path) -> str:
     """The folder of `tests/` that a file is in; "" for any other file. Kept, since a file has many tests."""
     return path.relative_to(HERE).parts[0] if path.is_relative_to(HERE) else ""
+
+
+def is_slow(path: Path) -> bool:
+    """True for a folder that `make check` leaves out, and for everything in it."""
+    folder = folder_of(path)
+    return folder in SLOW and not (folder == "program" and str(path).removeprefix(f"{HERE}/program") in QUICK)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -66,10 +78,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return 2 if item.get_closest_marker("slow") else 4
 
     for item in items:
-        if folder_of(item.path) in SLOW or "pytester" in getattr(item, "fixturenames", ()):
+        if is_slow(item.path) or "pytester" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
-        if folder_of(item.path) in OTHERS:
-            item.add_marker(pytest.mark.flaky(reruns=1))
     if hasattr(config, "workerinput"):
         items.sort(key=turn)
 
@@ -77,10 +87,3 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Leave what was collected out of every later collection of garbage: it stays until the end."""
     gc.freeze()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show why a test was tried again: a fault that comes by chance is one, wherever it passes the second time."""
-    for report in terminalreporter.stats.get("rerun", ()):
-        terminalreporter.write_sep("=", f"first attempt of {report.nodeid}")
-        terminalreporter.write_line(report.longreprtext)

@@ -1,45 +1,44 @@
-"""The cost of one request, in instructions of the interpreter: a slow-down is seen here without timing."""
+"""The cost of a request, counted: a slow-down is seen here without timing."""
 
 from __future__ import annotations
 
-import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parent.parent
-MEASURE = "import json; from benchmarks.cost import measure; print(json.dumps(measure()))"
-WORKLOADS = ("plaintext", "json", "param", "full", "post", "notfound", "error")
+from benchmarks.cost import longer
 
 
-@pytest.fixture(scope="module")
-def counted() -> dict[str, dict[str, int]]:
+def _count(*options: str) -> None:
     # A process of its own: coverage and debuggers use the same two hooks of the interpreter.
-    done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    command = [sys.executable, "-m", "benchmarks.cost", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parent.parent)
     assert done.returncode == 0, done.stderr
-    found: dict[str, dict[str, int]] = json.loads(done.stdout)
-    return found
 
 
-@pytest.fixture(scope="module")
-def allowed() -> dict[str, dict[str, int]]:
-    """The baseline of this Python; of the nearest one before it where it has none of its own."""
-    kept: dict[str, dict[str, dict[str, int]]]
-    kept = json.loads((ROOT / "benchmarks" / "baseline.json").read_text(encoding="utf-8"))
-    versions = {tuple(map(int, version.split("."))): counts for version, counts in kept.items()}
-    return versions[max(version for version in versions if version <= sys.version_info[:2])]
+def test_a_request_takes_no_more_steps_than_the_baseline() -> None:
+    _count("--steps")
 
 
-@pytest.mark.parametrize("workload", WORKLOADS)
-def test_a_request_costs_no_more_than_the_baseline(
-    workload: str, counted: dict[str, dict[str, int]], allowed: dict[str, dict[str, int]]
-) -> None:
-    for kind, number in counted[workload].items():
-        # A few more, for versions of attrs and cattrs that do the same in other steps.
-        most = round(allowed[workload][kind] * 1.02) + 1
-        assert number <= most, (
-            f"{workload}: {number} {kind}, where the baseline has {allowed[workload][kind]}. Make it shorter again, or "
-            "write the new number with `python -m benchmarks.cost --write` and say why in the commit"
-        )
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is missing: apt install valgrind")
+def test_a_request_takes_the_processor_no_more_instructions_than_the_baseline() -> None:
+    _count()
+
+
+def test_the_function_that_grew_is_named() -> None:
+    kept = {"json": {"json:dumps": [100, 2, 3], "asgi:serve": [100, 1, 1]}}
+    now = {"json": {"json:dumps": [107, 2, 4], "asgi:serve": [99, 1, 1], "json:new": [3, 1, 0]}}
+    assert longer(kept, kept, {"json": 1020}, {"json": 1000}) == []
+    (steps,) = longer(now, kept, {}, {})
+    assert steps == (
+        "json: 209 instructions, 200 in the baseline: json:dumps (+7 instructions, +1 calls of C), "
+        "json:new (+3 instructions, +1 calls)"
+    )
+    (processor,) = longer(kept, kept, {"json": 1021}, {"json": 1000})
+    assert processor == (
+        "json: 1,021 instructions of the processor, 1,000 in the baseline: "
+        "no function takes more steps, so what they call in C does"
+    )

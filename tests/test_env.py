@@ -102,6 +102,19 @@ def test_a_near_name_is_proposed() -> None:
     ]
 
 
+def test_the_only_binding_of_the_kind_that_no_field_has_is_proposed() -> None:
+    @attrs.frozen
+    class One(Bindings):
+        CACHE: KVNamespace
+        SESSIONS: KVNamespace
+
+    missing = 'One.CACHE: no binding of that name.{} Write [[kv_namespaces]] binding = "CACHE"'
+    others = {"SESSIONS": KV(), "GREETING": "hello", "LIMIT": 3}
+    assert problems(One, {**others, "KV": KV()}) == [missing.format(" Did you mean KV?")]
+    assert problems(One, {**others, "KV": KV(), "STORE": KV()}) == [missing.format("")]
+    assert problems(One, others) == [missing.format("")]
+
+
 def test_a_binding_of_the_wrong_kind_is_told_by_what_its_class_lacks() -> None:
     @attrs.frozen
     class One(Bindings):

@@ -10,7 +10,16 @@ import pytest
 from tests.support.fetch import answer, ask
 
 from core import App, CoreError, Next, Request, Response, Router, ValidationError, create_app
-from core.errors import BindingError, D1Error, HandlerError, KVError, QueueError, R2Error, RegistrationError
+from core.errors import (
+    BindingError,
+    D1Error,
+    DurableObjectError,
+    HandlerError,
+    KVError,
+    QueueError,
+    R2Error,
+    RegistrationError,
+)
 
 
 class SoldOut(Exception):
@@ -378,6 +387,14 @@ async def test_an_error_handler_stands_before_problem_details() -> None:
         (QueueError("internal error; reference = 9ca95hkjjf3t2ru1njillqsi"), True),
         (QueueError("Unknown Internal Error (15000)"), False),
         (R2Error("put: We encountered an internal error. Please try again. (10001)"), True),
+        (
+            DurableObjectError(
+                "Durable Object was reset because its writes could not be kept: database or disk is full"
+            ),
+            True,
+        ),
+        (D1Error("D1_ERROR: database or disk is full: SQLITE_FULL"), True),
+        (KVError("KV PUT failed: 500 No space left on device: /kv/a.files. Free some space on its disk"), True),
         (D1Error("D1_ERROR: UNIQUE constraint failed: users.email: SQLITE_CONSTRAINT"), False),
         (KVError("KV PUT failed: 413 Value length of 26214401 exceeds limit of 26214400."), False),
         (D1Error('D1_ERROR: near "x": syntax error' + " " * 200 + "Network connection lost"), False),

@@ -18,6 +18,7 @@ RFC_7914 = (
 )
 
 
+@pytest.mark.slow
 async def test_a_hash_is_proven_by_its_own_password_alone() -> None:
     kept = await passwords.hash("correct horse")
 
@@ -40,6 +41,7 @@ async def test_a_hash_of_the_standard_is_proven_and_asks_to_be_made_anew() -> No
     assert await passwords.needs_rehash(RFC_7914)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("password", ["", "pleaseletmein", "é" * 31])
 async def test_a_password_with_nulls_at_its_end_is_another_one(password: str) -> None:
     kept = await passwords.hash(password)

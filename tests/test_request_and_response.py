@@ -16,6 +16,8 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core import http
 from core.app import App
@@ -70,7 +72,8 @@ def over_fetch() -> Request[Any]:
 
 def over_asgi() -> Any:
     req: Any = AsgiRequest.bound(None, BackgroundContext())()
-    req._index, req._scope = None, {"headers": [(b"x-a", b"1"), (b"authorization", b"Bearer t")]}
+    req._index = req._headers = None
+    req._scope = {"headers": [(b"x-a", b"1"), (b"authorization", b"Bearer t")]}
     return req
 
 
@@ -90,6 +93,21 @@ def test_the_headers_of_a_request_cannot_be_changed(over: Any, change: Callable[
     with pytest.raises(TypeError, match=r"req\.state.*req\.headers\.copy\(\)"):
         change(req.headers)
     assert (req.headers["x-a"], req.header("X-A"), "x-b" in req.headers) == ("1", "1", False)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([b"x-a", b"cookie", b"set-cookie", b"edge-connecting-ip"]), st.binary(max_size=3))
+    )
+)
+def test_a_header_over_asgi_is_the_same_alone_and_among_all(pairs: list[tuple[bytes, bytes]]) -> None:
+    req = over_asgi()
+    req._scope = {"headers": pairs, "client": ("192.0.2.1", 5)}
+    names = ("X-A", "Cookie", "set-cookie", "Edge-Connecting-IP", "X-B")
+    alone = {name.lower(): value for name in names if (value := req.headers.get(name)) is not None}
+    assert alone == dict(req.headers) == {name: req.header(name) for name in req.headers}
+    with pytest.raises(TypeError, match="Invalid header name"):
+        req.headers.get("x a")
 
 
 @pytest.mark.parametrize("over", [over_fetch, over_asgi])

@@ -1,5 +1,6 @@
 """The code of further how-to pages does what the pages say."""
 
+import changing
 import counting
 import sharing_objects
 import validating
@@ -71,3 +72,12 @@ async def test_a_failed_bucket_is_a_503_that_reveals_nothing() -> None:
 
     assert (response.status, await response.json()) == (503, {"error": "Service Unavailable"})
     # --8<-- [end:fault]
+
+
+async def test_a_name_that_is_left_out_is_told_from_null() -> None:
+    client = Client(changing.app, None)
+    assert await (await client.patch("/items/1", json={"note": None})).json() == {
+        "title": "as it was",
+        "given": {"note": None},
+    }
+    assert (await client.patch("/items/1", json={"title": None})).status == 422

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
         R2Range,
     )
     from core.bindings.secret import Secret
-    from core.context import Clock, EdgeMetadata, ExecutionContext, ScheduledEvent
+    from core.context import Clock, EdgeMetadata, ExecutionContext, ScheduledEvent, StateKey
+    from core.description import describe
     from core.env import Bindings
     from core.errors import (
         AuthenticationError,
@@ -55,13 +56,13 @@ if TYPE_CHECKING:
         ValidationError,
     )
     from core.handlers import public
-    from core.lifespan import StateKey
     from core.middleware.allow import allow
     from core.middleware.optional import optional
     from core.request import Params, Query, Request
     from core.response import Response
     from core.router import Router
-    from core.shapes import Authenticator, ErrorHandler, Handler, Middleware, Next
+    from core.types import Authenticator, ErrorHandler, Handler, Middleware, Next
+    from core.unset import UNSET, Unset, given
 
 __all__ = [
     "Ai",
@@ -119,9 +120,13 @@ __all__ = [
     "ScheduledEvent",
     "Secret",
     "StateKey",
+    "UNSET",
+    "Unset",
     "ValidationError",
     "allow",
     "create_app",
+    "describe",
+    "given",
     "http",
     "optional",
     "public",
@@ -140,19 +145,20 @@ _MODULES = {
         "R2Bucket R2Conditional R2HTTPMetadata R2MultipartUpload R2Object R2ObjectBody R2Objects R2Range"
     ),
     "core.bindings.secret": "Secret",
-    "core.context": "Clock EdgeMetadata ExecutionContext ScheduledEvent",
+    "core.context": "Clock EdgeMetadata ExecutionContext ScheduledEvent StateKey",
+    "core.description": "describe",
     "core.env": "Bindings",
     "core.errors": (
         "AuthenticationError BindingError CoreError D1Error DeveloperError KVError QueueError R2Error ValidationError"
     ),
     "core.handlers": "public",
-    "core.lifespan": "StateKey",
     "core.middleware.allow": "allow",
     "core.middleware.optional": "optional",
     "core.request": "Params Query Request",
     "core.response": "Response",
     "core.router": "Router",
-    "core.shapes": "Authenticator ErrorHandler Handler Middleware Next",
+    "core.types": "Authenticator ErrorHandler Handler Middleware Next",
+    "core.unset": "UNSET Unset given",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 

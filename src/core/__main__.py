@@ -8,9 +8,10 @@ import sys
 def main() -> int:
     """Run the command line. Returns the exit code."""
     try:
+        from core.cli import ended
         from core.cli import main as run
 
-        return run()
+        return ended(run())
     except KeyboardInterrupt:  # while something was imported; once a command runs, it ends in an order of its own
         return 130
 

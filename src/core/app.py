@@ -2,8 +2,6 @@
 
 `fetch` is the single door for tests and for every runtime. Hosts that have a request of their own kind
 use the lower door, `app.dispatcher.respond`, with a `Request` of their own.
-
-One file, since everything here is registered on one class, which every worker loads as a whole.
 """
 
 from __future__ import annotations
@@ -12,33 +10,33 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast, overload
 
+from typing_extensions import TypeVar
+
 from core import http
-from core.dispatch import Dispatcher
+from core.dispatch.dispatcher import Dispatcher
 from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
-from core.finding import Entry
 from core.handlers import arguments_of, info_of, name_of
 from core.request import Request
 from core.response import Response
 from core.router import Router as _Router  # App has a method of that name
 from core.router import prove_order, require_first, require_shape
-from core.routing.pattern import Pattern, parse, require_prefix
-from core.values import TypeVar, frozen
+from core.routing.pattern import parse, require_prefix
+from core.routing.table import ALL, Route
+from core.values import frozen
 
 if TYPE_CHECKING:
     from typing import Generic, Protocol
 
     from core.bindings.queue import MessageBatch
-    from core.context import ExecutionContext, ScheduledEvent
-    from core.lifespan import Lifespans, StateKey
-    from core.mounting import AsgiApp, Fetch, FetchWithEnv
-    from core.shapes import Handler, Middleware
-    from core.urls import Urls
+    from core.context import ExecutionContext, ScheduledEvent, StateKey
+    from core.dispatch.mounts import AsgiApp, Fetch, FetchWithEnv
+    from core.events.lifespan import Lifespans
+    from core.routing.urls import Urls
+    from core.types import Handler, Middleware
 
     E2 = TypeVar("E2")
     M = TypeVar("M")
     T = TypeVar("T")
-
-__all__ = ["App", "RouteInfo", "create_app"]
 
 E = TypeVar("E", default=Any)
 
@@ -66,6 +64,8 @@ class RouteInfo:
     """True if the route was marked `public()`."""
     optional: bool = False
     """True if an `optional(…)` authenticator looks for a user before the handler and no other one demands one."""
+    tools: tuple[str, ...] = ()
+    """The names of the MCP tools that call it; for the route of an MCP server, of all its tools."""
 
 
 if TYPE_CHECKING:  # at run time each is the function that registers
@@ -85,7 +85,7 @@ if TYPE_CHECKING:  # at run time each is the function that registers
             ...
 
     class EventInstrument(Protocol):
-        """Wraps the work of an application beside answering requests, as `core.tracing` does."""
+        """Wraps the work of an application beside answering requests, as `core.telemetry.tracing` does."""
 
         async def batch(self, batch: MessageBatch[Any], consume: Callable[[], Awaitable[None]], /) -> None:
             """Run `consume`, which hands `batch` to its consumer."""
@@ -103,7 +103,7 @@ if TYPE_CHECKING:  # at run time each is the function that registers
 class App(_Router[E]):
     """An application over the bindings `Env`.
 
-    app = App(Env)                    # create_app(Env) is the same
+        app = App(Env)                    # create_app(Env) is the same
 
     `default_deny`: refuse to serve while a route, a WebSocket or a mount of `static(…)` is neither `public()` nor
     behind an authenticator. `method_not_allowed`: a path that has routes, but none for the method, is answered with 405
@@ -123,8 +123,10 @@ class App(_Router[E]):
         problem_details: bool = False,
     ) -> None:
         super().__init__()
-        if env is not None and not isinstance(env, type):
-            raise RegistrationError(f"the first argument is the Env class, not {env!r}. Write create_app(Env)")
+        given: object = env
+        if given is not None and not isinstance(given, type):
+            name = type(given).__name__
+            raise RegistrationError(f"create_app takes the Env class, not an object of {name}. Write create_app(Env)")
         self.env_class: type[E] | None = env
         """The class of `req.env`, which hosts build from the configuration; None for an application without one."""
         self.default_deny = default_deny
@@ -133,7 +135,7 @@ class App(_Router[E]):
         )
         """The entry for hosts that have a request of their own kind."""
         self.instrument: EventInstrument | None = None
-        """Stands around message batches and scheduled events, as `dispatcher.instrument` does around requests."""
+        """Stands around message batches and scheduled events, as that of `dispatcher.finder` does around requests."""
         self._queues: dict[str, QueueConsumer[Any, E]] = {}
         self._urls: Urls | None = None
         self.lifespans: Lifespans | None = None
@@ -158,7 +160,7 @@ class App(_Router[E]):
         request._app = self
         await self.dispatcher.respond(request, response)
         if response.upgrade is not None:
-            from core.upgrade import open_in_memory
+            from core.dispatch.upgrade import open_in_memory
 
             return open_in_memory(response.upgrade, request, response)
         return response.to_http()
@@ -186,10 +188,10 @@ class App(_Router[E]):
         and `core check` find that before it runs.
         """
         if self._urls is None:
-            from core.urls import Urls
+            from core.routing.urls import Urls
 
             self._urls = Urls(self.entries())
-        return self._urls.url_for(handler, params)
+        return self._urls.url_for(handler, name_of(handler), params)
 
     # -- start and end
 
@@ -220,7 +222,7 @@ class App(_Router[E]):
 
     def _all_lifespans(self) -> Lifespans:
         if self.lifespans is None:
-            from core.lifespan import Lifespans
+            from core.events.lifespan import Lifespans
 
             self.lifespans = Lifespans()
         return self.lifespans
@@ -249,12 +251,15 @@ class App(_Router[E]):
 
         Raises PathError for anything but a prefix, HandlerError for any other callable.
         """
-        from core.mounting import asgi_lifespan, is_asgi, mounted_asgi, mounted_fetch
+        from core.dispatch.mounts import asgi_lifespan, is_asgi, mounted_asgi, mounted_fetch
 
         pattern = parse(prefix)
         require_prefix(pattern)
         depth = len(pattern.parts)
         given: Any = target
+        if isinstance(given, _Router):
+            way = f'mount("{prefix}", other.fetch)' if given.is_root else f'use("{prefix}", router)'
+            raise HandlerError(f"mount({prefix}): it is no ASGI application. Write app.{way}")
         if is_asgi(target):
             handler = mounted_asgi(given, depth, self._all_lifespans().add(asgi_lifespan(given), name_of(target)))
         else:
@@ -311,7 +316,7 @@ class App(_Router[E]):
                 f'Register a consumer: @app.queue("{batch.queue}")'
             )
         # Imported here: few workers consume queues, and structuring takes a while to load.
-        from core.messages import payload_of, typed
+        from core.events.messages import payload_of, typed
 
         messages = typed(batch, payload_of(consumer))
         try:
@@ -320,7 +325,7 @@ class App(_Router[E]):
             else:
                 await self.instrument.batch(batch, partial(consumer, messages, env, ctx))
         except Exception as error:
-            from core.diagnosis import with_note
+            from core.explain.diagnosis import with_note
 
             with_note(error)
             raise
@@ -346,7 +351,7 @@ class App(_Router[E]):
                 else:
                     await instrument.scheduled(event, partial(handler, event, env, ctx))
             except Exception as error:
-                from core.diagnosis import with_note
+                from core.explain.diagnosis import with_note
 
                 with_note(error)
                 errors.append(error)
@@ -370,44 +375,34 @@ class App(_Router[E]):
     @property
     def routes(self) -> list[RouteInfo]:
         """The table of routes, in order, each with the whole chain before its handler."""
-        return list(self._described())
+        from core.routing.offered import offer_tools, servers_in
 
-    def _described(self) -> Iterator[RouteInfo]:
-        for entry, chain in self._chains():
-            if entry.method is None:
-                continue
-            infos = [*map(info_of, chain)]
-            steps = [m for m, its in zip(chain, infos, strict=True) if its is None or not its.public]
-            handler: object = entry.handler
-            if handler is None:
-                handler = steps.pop() if steps else None
-            authenticated = any(its is not None and its.authenticates for its in infos)
-            yield RouteInfo(
-                entry.method,
-                entry.pattern.text,
-                name_of(handler),
-                tuple(map(name_of, steps)),
-                authenticated,
-                any(its is not None and its.public for its in infos),
-                not authenticated and any(its is not None and its.optional for its in infos),
-            )
+        entries = list(self.entries())
+        offer_tools(entries)
+        servers = servers_in(entries)
+        return [described(entry, chain, servers) for entry, chain in self._chains() if entry.method is not None]
 
-    def _chains(self) -> Iterator[tuple[Entry, list[Middleware[Any, Any]]]]:
-        """Each entry with all the middleware that a request meets up to it, its own included."""
-        scopes: list[tuple[Pattern, Middleware[Any, Any]]] = []
+    def _chains(self) -> Iterator[tuple[Route, list[tuple[Middleware[Any, Any], Route]]]]:
+        """Each entry with all the middleware that a request meets up to it, its own included, each with its entry."""
+        scopes: list[Route] = []
         for entry in self.entries():
-            above = [middleware for prefix, middleware in scopes if prefix.covers(entry.pattern)]
-            yield entry, [*above, *entry.middleware]
+            covering = (scope for scope in scopes if scope.pattern.covers(entry.pattern))
+            yield entry, [(step, scope) for scope in (*covering, entry) for step in scope.middleware]
             if entry.method is None:
-                scopes += [(entry.pattern, middleware) for middleware in entry.middleware]
+                scopes.append(entry)
 
-    def _open_scopes(self) -> Iterator[str]:
-        """Middleware that gives out content of its own to everyone, such as `use("/files", static(…))`."""
+    def _open(self) -> Iterator[tuple[Route, str]]:
+        """Everything that `default_deny` refuses: routes, and middleware that gives out content of its own to everyone,
+        such as `use("/files", static(…))`.
+        """
         for entry, chain in self._chains():
-            infos = [its for middleware in chain if (its := info_of(middleware)) is not None]
-            own = next((its for middleware in entry.middleware if (its := info_of(middleware)) and its.serves), None)
-            if entry.method is None and own and not any(its.authenticates or its.public for its in infos):
-                yield f'use("{entry.pattern.text}", {own.name}(…))'
+            infos = [its for middleware, _ in chain if (its := info_of(middleware)) is not None]
+            if any(its.authenticates or its.public for its in infos):
+                continue
+            if entry.method is not None:
+                yield entry, f"{entry.method} {entry.pattern.text}"
+            elif (own := info_of(entry.middleware[0])) is not None and own.serves:
+                yield entry, f'use("{entry.pattern.text}", {own.name}(…))'
 
     def check(self) -> None:
         """Check the rules of the application as a whole: order, the requirements of middleware, and `default_deny`.
@@ -416,35 +411,58 @@ class App(_Router[E]):
         """
         self._prove(list(self.entries()))
 
-    def _prove(self, entries: list[Entry]) -> None:
+    def _prove(self, entries: list[Route]) -> None:
         prove_order(entries)
         _prove_requirements(entries)
-        if self.default_deny:
-            open_places = [
-                f"{route.method} {route.path}" for route in self.routes if not (route.authenticated or route.public)
-            ]
-            open_places += self._open_scopes()
-            if open_places:
-                raise RegistrationError(
-                    "default_deny: these are neither public nor behind an authenticator: "
-                    f"{', '.join(open_places)}. Put public() before the handler or the middleware, or register it on "
-                    "router.authenticated(…)"
-                )
+        for entry in entries:
+            if entry.tool:
+                from core.routing.offered import offer_tools
 
-    def _proven(self) -> Iterator[Entry]:
+                offer_tools(entries)
+                break
+        if self.default_deny and (open_places := [words for _, words in self._open()]):
+            raise RegistrationError(
+                "default_deny: these are neither public nor behind an authenticator: "
+                f"{', '.join(open_places)}. Put public() before the handler or the middleware, or register it on "
+                "router.authenticated(…)"
+            )
+
+    def _proven(self) -> Iterator[Route]:
         entries = list(self.entries())
         self._prove(entries)
         return iter(entries)
 
     def _changed(self) -> None:
         super()._changed()
-        self.dispatcher.stale = True
+        self.dispatcher.finder.reload()
         self._urls = None
 
 
-def _prove_requirements(entries: list[Entry]) -> None:
+def described(entry: Route, chain: list[tuple[Middleware[Any, Any], Route]], servers: list[Any]) -> RouteInfo:
+    """A route as tools show it, with the chain before it."""
+    from core.routing.offered import tools_at
+
+    infos = [info_of(step) for step, _ in chain]
+    steps = [step for (step, _), its in zip(chain, infos, strict=True) if its is None or not its.public]
+    handler: object = entry.handler
+    if handler is None:
+        handler = steps.pop() if steps else None
+    authenticated = any(its is not None and its.authenticates for its in infos)
+    return RouteInfo(
+        entry.method or ALL,
+        entry.pattern.text,
+        name_of(handler),
+        tuple(map(name_of, steps)),
+        authenticated,
+        any(its is not None and its.public for its in infos),
+        not authenticated and any(its is not None and its.optional for its in infos),
+        tools_at(entry, servers),
+    )
+
+
+def _prove_requirements(entries: list[Route]) -> None:
     """Refuse a middleware whose requirements nothing before it provides."""
-    scopes: list[Entry] = []
+    scopes: list[Route] = []
     for entry in entries:
         own = [info for middleware in entry.middleware if (info := info_of(middleware)) is not None]
         if any(info.requires for info in own):

@@ -1,8 +1,8 @@
 """The one place that every call of a binding passes: where a hook sees it before and after, or answers instead.
 
-A method of a binding carries `@binding_call`. Without a hook that costs one more Python call; with one, the method runs
-as the rest of the hook. Fakes record and fail calls so, `core dev` notes them. Methods that return at once (`prepare`,
-`bind`, a namespace's `get`) do not pass: the object they return has the hook of the binding it came from.
+A method of a binding's Protocol carries `@binding_call`. Without a hook that costs one more Python call; with one, the
+engine's method runs as the rest of the hook. Fakes record and fail calls so, `core dev` notes them. Methods that return
+at once (`prepare`, `bind`, a namespace's `get`) do not pass: what they return has the hook of the binding it came from.
 
 This file knows no binding. A worker loads it, so it stays small.
 """
@@ -10,25 +10,8 @@ This file knows no binding. A worker loads it, so it stays small.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import wraps
 from types import FunctionType
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
-
-__all__ = [
-    "BindingCall",
-    "BoundHook",
-    "CallHook",
-    "Hookable",
-    "Proceed",
-    "add_hook",
-    "binding_call",
-    "declared",
-    "has_hook",
-    "implements",
-]
-
-C = TypeVar("C", bound=type)
-F = TypeVar("F", bound=Callable[..., Any])
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 Proceed: TypeAlias = Callable[[], Awaitable[Any]]
 """Runs the rest of a call: the next hook, or the binding's own method."""
@@ -49,7 +32,7 @@ class BindingCall(NamedTuple):
     options: Mapping[str, Any]
     target: tuple[Any, ...] = ()
     function: Callable[..., Any] | None = None
-    """The engine's method, whose signature `canonical` follows; None where the method is not the engine's own."""
+    """The Protocol's method, whose signature `canonical` follows; None where no Protocol has the method."""
 
     def canonical(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The same arguments and options however the caller wrote them.
@@ -110,52 +93,22 @@ class BoundHook(NamedTuple):
 
 
 class Hookable:
-    """The base class of everything with calls to pass: a binding, a statement, an upload, a stub."""
+    """The base class of every engine with calls to pass: of a binding, a statement, an upload, a stub."""
 
     __slots__ = ()
 
     _hook: BoundHook | None = None
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name, method in vars(cls).items():
+            # So that Python's error for wrong arguments names the method that was called.
+            if isinstance(method, FunctionType) and hasattr(cls, public := name.removeprefix("_")):
+                method.__qualname__ = f"{cls.__qualname__}.{public}"
+
     def _call_target(self) -> tuple[Any, ...]:
         """Return the target of the call, for hooks: see `BindingCall.target`."""
         return ()
-
-
-def binding_call(method: F, /) -> F:
-    """Let calls of this method pass the hook of its instance. For `async` methods of a `Hookable`."""
-    name = method.__name__
-
-    @wraps(method)
-    def call(self: Hookable, /, *args: Any, **options: Any) -> Any:
-        hook = self._hook
-        if hook is None:
-            return method(self, *args, **options)
-        return hook(
-            name, args, options, lambda: method(self, *args, **options), target=self._call_target(), function=method
-        )
-
-    return cast("F", call)
-
-
-def declared(method: F, /) -> Callable[[Callable[..., Any]], F]:
-    """Give a method of an implementation the type that its Protocol declares: `@declared(SyncKvStorage.list)`.
-
-    So its parameters are written once, in the Protocol. It does not serve for overloads: zuban then takes the class for
-    none of that Protocol.
-    """
-    return lambda implementation: cast("F", implementation)
-
-
-def implements(protocol: object, /) -> Callable[[C], C]:
-    """Give the methods and properties of a class the docstrings that its Protocol has: a promise is written once."""
-
-    def documented(cls: C) -> C:
-        for name, member in vars(cls).items():
-            if isinstance(member, (FunctionType, property)) and member.__doc__ is None and name[0] != "_":
-                member.__doc__ = getattr(protocol, name, member).__doc__
-        return cls
-
-    return documented
 
 
 def add_hook(binding: object, hook: CallHook, *, name: str, kind: str) -> None:

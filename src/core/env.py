@@ -2,8 +2,6 @@
 
 Decides which names an Env asks for, the kinds allowed under each, and how missing ones are reported. It runs
 in the worker before the first request, so it imports no configuration and knows no backend.
-
-One file, since it is read in one order, from an annotation to the value under it, and every message names both.
 """
 
 from __future__ import annotations
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
     from core.bindings.kinds import Kind
 
     E = TypeVar("E")
-
-__all__ = ["AnyEnv", "Bindings", "EnvField", "fields_of", "inject", "kind_of"]
 
 
 class Bindings:
@@ -154,15 +150,17 @@ def inject(
     if env_class is None or cast(Any, env_class) is Any:
         return cast("E", AnyEnv(find))
     named: Mapping[str, object] = {} if callable(lookup) else lookup
-    known = [*(secrets or {}), *named]
     problems: list[str] = []
     values: dict[str, object] = {}
     title = env_class.__name__
-    for field in _collect(env_class, problems):
+    fields = _collect(env_class, problems)
+    for field in fields:
         value = find(field.name)
         if value is None:
             if not field.optional:
-                problems.append(_missing(title, field, known))
+                taken = {field.name for field in fields}
+                unread = {name: find(name) for name in [*(secrets or {}), *named] if name not in taken}
+                problems.append(_missing(title, field, unread))
             elif not field.has_default:
                 values[field.name] = None
             continue
@@ -422,6 +420,15 @@ def _checked(value: Any, field: EnvField) -> object:
     return _variable(value, field)
 
 
+def _is(value: Any, field: EnvField) -> bool:
+    """True if a binding is of the kind of a field."""
+    try:
+        _checked(value, field)
+    except _Mismatch:
+        return False
+    return True
+
+
 def _has(value: object, name: str) -> bool:
     """Return True if a value has a method, by its class; the value itself is asked only where its class answers for any
     name.
@@ -447,7 +454,7 @@ def _variable(value: Any, field: EnvField) -> object:
     if kind in (bool, int) or kind_of(kind) is not None:
         raise _Mismatch(f"{wanted}. {_write(field)}")
     # Imported here: it takes a while to load, and few Envs have variables that are lists or objects.
-    from core.structure import StructureError, structure
+    from core.validation.structure import StructureError, structure
 
     try:
         return structure(value, annotation)
@@ -462,11 +469,14 @@ def _variable(value: Any, field: EnvField) -> object:
 # Words --------------------------------------------------------------------------------------------------------------
 
 
-def _missing(title: str, field: EnvField, known: Sequence[str]) -> str:
+def _missing(title: str, field: EnvField, unread: Mapping[str, object]) -> str:
+    """`unread`: the bindings that no field has. One that is spelt nearly so is meant, or the only one of the kind."""
     from difflib import get_close_matches
 
-    near = get_close_matches(field.name, known, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    near = get_close_matches(field.name, unread, n=1)
+    if not near and kind_of(field.kind) is not None:
+        near = [name for name, value in unread.items() if _is(value, field)]
+    hint = f" Did you mean {near[0]}?" if len(near) == 1 else ""
     return f"{title}.{field.attribute}: no binding of that name.{hint} {_write(field)}"
 
 

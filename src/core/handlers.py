@@ -1,7 +1,7 @@
 """The callables that an application gives to the framework: what they declare, and how a handler is distinguished from
 a middleware.
 
-Their types are in `shapes.py`; they are names of this module too.
+Their types are in `types.py`.
 
 The kind of a callable is decided once, when it is registered, by the number of its arguments. The signature is
 read from the code object, since `inspect.signature` costs more than all the rest of a registration.
@@ -19,18 +19,12 @@ from core.response import Response
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from core.shapes import Authenticator, ErrorHandler, Handler, Middleware, Next, WebSocketHandler
+    from core.types import Middleware, Next
 
     M = TypeVar("M", bound=Callable[..., Any])
 
 __all__ = [
-    "Authenticator",
-    "ErrorHandler",
-    "Handler",
-    "Middleware",
     "MiddlewareInfo",
-    "Next",
-    "WebSocketHandler",
     "arguments_of",
     "attach_info",
     "before",
@@ -40,19 +34,6 @@ __all__ = [
     "public",
     "require_async",
 ]
-
-if not TYPE_CHECKING:  # a type checker would take the module to have every name
-
-    def __getattr__(name: str) -> object:
-        # A running worker needs no types.
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from core import shapes
-
-        value: object = getattr(shapes, name)
-        globals()[name] = value
-        return value
-
 
 Step = Callable[[AnyRequest, Response], Awaitable[Any] | None]
 """The part of a middleware before the rest of the chain. It returns None to go on, or an awaitable to await instead."""
@@ -160,7 +141,7 @@ def before(step: Step, *, name: str, provides: Iterable[str] = (), reads: Iterab
 def public() -> Middleware[object, object]:
     """Mark a route, or all below a prefix, as open to everyone, for `App(Env, default_deny=True)`.
 
-    app.get("/health", public(), health)
+        app.get("/health", public(), health)
 
     It is a mark and not a step: it costs a request nothing.
     """
@@ -201,7 +182,7 @@ def arguments_of(callable_: object) -> int | None:
     """
     # A bound method answers for its function's attributes, `__code__` included: it is asked for first.
     function = getattr(callable_, "__func__", None)
-    bound = 0 if function is None else 1
+    bound = 0 if function is None or not hasattr(callable_, "__self__") else 1  # a staticmethod has none
     if function is None:
         function = callable_
     if not hasattr(function, "__code__"):
@@ -248,7 +229,7 @@ def require_async(callable_: object, where: str) -> None:
         return  # it was declared, and returns an awaitable by another way
     import inspect
 
-    target: Any = callable_
+    target: Any = getattr(callable_, "__func__", callable_)
     while True:
         inner = getattr(target, "func", None)  # functools.partial
         if inner is None or inspect.isfunction(target):
@@ -259,7 +240,7 @@ def require_async(callable_: object, where: str) -> None:
         return
     if not callable(callable_):
         raise HandlerError(f"{where}: {callable_!r} is not callable. Give an async function")
-    from core.mistakes import not_async
+    from core.errors.mistakes import not_async
 
     yields = bool(getattr(getattr(target, "__code__", None), "co_flags", 0) & _YIELDS)
     raise HandlerError(f"{where}: {not_async(name_of(callable_), yields=yields)}")

@@ -129,7 +129,7 @@ def cursor_text(after: object) -> str:
 def _read(text: str, type_: TypeForm[T]) -> T:
     from base64 import urlsafe_b64decode
 
-    from core.structure import StructureError, structure
+    from core.validation.structure import StructureError, structure
 
     try:
         if len(text) > _MOST_CURSOR:

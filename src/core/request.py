@@ -7,18 +7,15 @@ attributes: they are read on every request, and a property costs a call.
 
 Whatever costs something (URL, headers, query, body) is worked out when it is first asked for. A host
 derives from `Request` and answers for its own kind of message in the methods at the end.
-
-One file, since parameters, query and state are members of the request, made by it alone; the checks know the first two
-by their names in this module.
 """
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, overload
 
-from typing_extensions import TypeForm
+from typing_extensions import TypeForm, TypeVar
 
 from core import http
 from core.context import system_clock
@@ -26,18 +23,14 @@ from core.errors import CoreError, DeveloperError, ValidationError
 
 # By its name: a module with a `__getattr__` of its own never gives an attribute quickly.
 from core.http.json import loads
-from core.values import Generic, TypeVar
 
 if TYPE_CHECKING:
-    from core.context import Clock, EdgeMetadata, ExecutionContext, RequestContext
+    from core.context import Clock, EdgeMetadata, ExecutionContext, RequestContext, StateKey
     from core.http.forms import Form, FormLimits, UploadedFile
-    from core.lifespan import StateKey
     from core.signing import Secrets
 
     T = TypeVar("T")
     D = TypeVar("D")
-
-__all__ = ["AnyRequest", "MAX_JSON", "OpenRequest", "Params", "Query", "Request", "State"]
 
 MAX_JSON: Final = 1024 * 1024
 """The number of bytes of JSON that `Request.json` reads, unless a `body_limit` sets another."""
@@ -90,7 +83,7 @@ class Params(Mapping[str, str], Generic[K_contra]):
 
         Raises CoreError(404): a path whose parameters do not fit leads nowhere.
         """
-        from core.structure import StructureError, structure
+        from core.validation.structure import StructureError, structure
 
         try:
             return structure(dict(self.found), type_, strings=True)
@@ -152,7 +145,9 @@ class Query(Mapping[str, str]):
     def pairs(self) -> list[tuple[str, str]]:
         """All names and values, in order."""
         if self._pairs is None:
-            self._pairs = http.url.parse_query(self.text)
+            from core.http.escapes import parse_query
+
+            self._pairs = parse_query(self.text)
         return self._pairs
 
     @overload
@@ -205,7 +200,7 @@ class Query(Mapping[str, str]):
 
             page = req.query.parse(Page)
         """
-        from core.structure import structure_texts
+        from core.validation.structure import structure_texts
 
         return structure_texts(self.pairs, type_)
 
@@ -716,10 +711,10 @@ else:
 
 
 class _Hooks(dict[Any, Callable[[Any], Any]]):
-    """The functions that structure a type, kept here because `core.structure` is imported when one is first needed."""
+    """The functions that structure a type, kept here because `core.validation` is imported when one is first needed."""
 
     def __missing__(self, type_: Any) -> Callable[[Any], Any]:
-        from core.structure import hook_of
+        from core.validation.structure import hook_of
 
         hook = self[type_] = hook_of(type_, client=True)
         return hook
@@ -733,13 +728,13 @@ def _structured(value: Any, type_: Any) -> Any:
     try:
         hook = _hooks[type_]
     except TypeError:  # an unhashable form, such as Annotated over a list
-        from core.structure import hook_of
+        from core.validation.structure import hook_of
 
         hook = hook_of(type_, client=True)
     try:
         return hook(value)
     except Exception as error:
-        from core.structure import StructureError
+        from core.validation.structure import StructureError
 
         if not isinstance(error, StructureError):
             raise

@@ -14,7 +14,7 @@ It is in one of three states:
 
 `discard` takes back status and body with the headers that describe them. Other staged headers stay, so they are on
 whatever is sent afterwards: an error, a 404. This file does not know chains: `core.dispatch` decides when a response is
-finalized. One file, since it is one class, whose every method moves between these states or is refused by them.
+finalized.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from core import http
 from core.errors import REDIRECT_STATUSES, AlreadySentError, HandlerError, plain_status
-from core.header_block import HeaderBlock
+from core.http.header_block import HeaderBlock
 
 # By their names: a module with a `__getattr__` of its own never gives an attribute quickly.
 from core.http.headers import check_name, check_value
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from core.http.websocket import Upgrade, WebSocket
     from core.signing import Secrets
-
-__all__ = ["NarrowingHooks", "Response"]
 
 # The headers that describe a body go when the body is discarded (RFC 9110, section 8).
 _ABOUT_THE_BODY = (
@@ -56,6 +54,12 @@ _ABOUT_THE_BODY = (
 
 # The headers that `header` does not keep just so: cookies are never joined, and the framing is the server's.
 _APART = frozenset(("content-length", "set-cookie", "transfer-encoding"))
+
+# Names and values as they were given, to the checked ones: most are the same on every response. Those that differ may
+# fill it, and then it begins anew.
+_FIELDS: dict[tuple[str, str | None], tuple[str, str]] = {}
+_FIELDS_MOST = 1024
+_known_field = _FIELDS.get
 
 _JSON = "application/json"
 _TEXT = "text/plain;charset=UTF-8"
@@ -105,9 +109,11 @@ class NarrowingHooks(list[Hook]):
 
 
 class Response:
-    """The response to one request. All methods chain.
+    """The response to one request.
 
-    res.status(201).header("Location", "/users/7").json({"id": 7})
+    All methods chain:
+
+        res.status(201).header("Location", "/users/7").json({"id": 7})
     """
 
     # Slots that are all set, and no defaults of the class: those take ten times as long to read and to replace.
@@ -183,15 +189,24 @@ class Response:
         """
         if self.finalized:
             raise self._gone("header")
-        key = check_name(name)
-        if value is not None:
-            value = check_value(value)
-        if key in _APART:
-            self._stage_apart(key, value)
-        elif value is None:
-            if self.staged is not None:
-                self.unblocked().pop(key, None)
-        elif self.staged is None:
+        known = None if value.__class__ is not str else _known_field((name, value))
+        if known is None:
+            key = check_name(name)
+            given, value = value, None if value is None else check_value(value)
+            if key in _APART:
+                self._stage_apart(key, value)
+                return self
+            if value is None:
+                if self.staged is not None:
+                    self.unblocked().pop(key, None)
+                return self
+            if given.__class__ is str and len(value) < 512:
+                if len(_FIELDS) >= _FIELDS_MOST:
+                    _FIELDS.clear()
+                _FIELDS[name, given] = key, value
+        else:
+            key, value = known
+        if self.staged is None:
             self.staged = {key: value}
         else:
             self.staged[key] = value
@@ -225,7 +240,7 @@ class Response:
 
         `Vary: *` says it all, and gets nothing added.
 
-        res.append("Vary", "Origin")
+            res.append("Vary", "Origin")
         """
         key = check_name(name)
         there = None if self.staged is None else self.unblocked().get(key)
@@ -724,8 +739,10 @@ class _StagedHeaders(http.Headers):
 
     def append(self, name: str, value: str) -> None:
         self._refuse_if_final()
-        if check_name(name, "append") != "transfer-encoding":
+        if (key := check_name(name, "append")) != "transfer-encoding":
             super().append(name, value)
+            if key == "content-length":
+                self.response._frame()
 
     def delete(self, name: str) -> None:
         self._refuse_if_final()
@@ -809,7 +826,7 @@ def _plain(method: str, text: object) -> str:
 
 
 def _unfit(method: str, wanted: str, given: object) -> TypeError:
-    from core.mistakes import unfit_body
+    from core.errors.mistakes import unfit_body
 
     return TypeError(unfit_body(method, wanted, given))
 

@@ -6,30 +6,28 @@ provides. How a request runs through it is not decided here.
 
 A router keeps its own list. `entries` lays it out flat with whole paths, mounted routers in the
 place where they were mounted, so a route that is added to a router later still counts.
-
-One file, since every way to register (a route, a middleware, a mount, an error handler) adds to one list and is refused
-by the same checks.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
-from core.answers import ErrorHandlers
-from core.dispatch import Dispatcher
+from typing_extensions import TypeVar
+
+from core.dispatch.answers import ErrorHandlers
+from core.dispatch.dispatcher import Dispatcher
 from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
-from core.finding import ALL, Entry
 from core.handlers import MiddlewareInfo, arguments_of, declare, info_of, name_of, require_async
 from core.request import AnyRequest, Request
 from core.response import Response
 from core.routing.pattern import ROOT, Pattern, parse, require_prefix
-from core.values import Generic, TypeVar
+from core.routing.table import ALL, Route
 
 if TYPE_CHECKING:
     from core.http.websocket import WebSocket
-    from core.shapes import Authenticator, ErrorHandler, Handler, Middleware, Next
+    from core.types import Authenticator, ErrorHandler, Handler, Middleware, Next
 
     U2 = TypeVar("U2")
     K = TypeVar("K", bound=str)
@@ -40,24 +38,9 @@ if TYPE_CHECKING:
     X3 = TypeVar("X3", bound=Exception)
     X4 = TypeVar("X4", bound=Exception)
 
-__all__ = ["Router", "prove_order"]
-
 E = TypeVar("E", default=Any)
 U = TypeVar("U", default=object)
 M_contra = TypeVar("M_contra", contravariant=True, default=U)
-
-
-class _Registered:
-    """A route or a middleware in a router's own list."""
-
-    __slots__ = ("handler", "method", "middleware", "mounted", "pattern")
-
-    def __init__(self, method: str | None, pattern: Pattern, middleware: list[Middleware[Any, Any]]) -> None:
-        self.method: str | None = method
-        self.pattern: Pattern = pattern
-        self.middleware: list[Middleware[Any, Any]] = middleware
-        self.handler: Handler[Any, Any] | None = None
-        self.mounted: Router[Any, Any, Any] | None = None
 
 
 if TYPE_CHECKING:  # at run time each is the function that registers
@@ -113,35 +96,49 @@ class Router(Generic[E, U, M_contra]):
     """True if it is at the top and cannot be mounted."""
 
     def __init__(self) -> None:
-        self._registered: list[_Registered] = []
+        self._registered: list[Route] = []
         self._above: weakref.WeakSet[Router[Any, Any, Any]] = weakref.WeakSet()
         self._guards: tuple[Middleware[Any, Any], ...] = ()
         self._view_of: Router[Any, Any, Any] = self
         self._alone: Dispatcher | None = None
-        self._traited: list[Entry] = []  # the middleware here that declare the names they provide or read
+        self._traited: list[Route] = []  # the middleware here that declare the names they provide or read
         self._errors: dict[type[Exception], ErrorHandler[Any]] = {}
 
     # -- routes
 
-    def get(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
-        """Register a route for GET, and for HEAD without the body."""
-        return self.on("GET", path, *handlers)
+    def get(
+        self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U], tool: bool = False
+    ) -> RouteDecorator[E, U]:
+        """Register a route for GET, and for HEAD without the body.
 
-    def post(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+        `tool`, of this method and of those for writing: True lets models call the route, by the application's MCP
+        server (`core.mcp.MCP`). For a handler that reads a query or a body, use `mcp.expose`, which takes its types.
+        """
+        return self._register("GET", path, handlers, tool)
+
+    def post(
+        self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U], tool: bool = False
+    ) -> RouteDecorator[E, U]:
         """Register a route for POST."""
-        return self.on("POST", path, *handlers)
+        return self._register("POST", path, handlers, tool)
 
-    def put(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+    def put(
+        self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U], tool: bool = False
+    ) -> RouteDecorator[E, U]:
         """Register a route for PUT."""
-        return self.on("PUT", path, *handlers)
+        return self._register("PUT", path, handlers, tool)
 
-    def delete(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+    def delete(
+        self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U], tool: bool = False
+    ) -> RouteDecorator[E, U]:
         """Register a route for DELETE."""
-        return self.on("DELETE", path, *handlers)
+        return self._register("DELETE", path, handlers, tool)
 
-    def patch(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+    def patch(
+        self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U], tool: bool = False
+    ) -> RouteDecorator[E, U]:
         """Register a route for PATCH."""
-        return self.on("PATCH", path, *handlers)
+        return self._register("PATCH", path, handlers, tool)
 
     def options(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
         """Register a route for OPTIONS."""
@@ -173,9 +170,9 @@ class Router(Generic[E, U, M_contra]):
         return self._register(method.upper(), path, handlers)
 
     def _register(
-        self, method: str, path: str, handlers: tuple[Middleware[E, U] | Handler[E, U], ...]
+        self, method: str, path: str, handlers: tuple[Middleware[E, U] | Handler[E, U], ...], tool: bool = False
     ) -> RouteDecorator[E, U]:
-        route = _Registered(method, parse(path), list(self._guards))
+        route = Route(method, parse(path), self._guards, tool=tool)
         self._append(route, handlers)
         self._registered.append(route)
 
@@ -185,7 +182,7 @@ class Router(Generic[E, U, M_contra]):
 
         return cast("RouteDecorator[E, U]", append)
 
-    def _append(self, route: _Registered, handlers: tuple[object, ...]) -> None:
+    def _append(self, route: Route, handlers: tuple[object, ...]) -> None:
         for handler in handlers:
             where = f"{'all' if route.method == ALL else route.method} {route.pattern.text}"
             if route.handler is not None:
@@ -194,11 +191,11 @@ class Router(Generic[E, U, M_contra]):
                     "never run. The handler comes last; middleware (req, res, next) before it"
                 )
             if self._is_middleware(handler, where):
-                route.middleware.append(cast("Middleware[Any, Any]", handler))
+                route.middleware = (*route.middleware, handler)
             else:
-                route.handler = cast("Handler[Any, Any]", handler)
+                route.handler = handler
         if any(_ordered(middleware) for middleware in route.middleware):
-            prove_order([*self._traited, Entry(route.method, route.pattern, route.middleware)])
+            prove_order([*self._traited, route])
         self._changed()
 
     def websocket(
@@ -229,7 +226,7 @@ class Router(Generic[E, U, M_contra]):
         gets 426 where there is none: `app.get(path)` behind it answers with a page. Raises as `on` does, and
         RegistrationError where a GET of the same path is registered before it, which would take every handshake.
         """
-        from core.upgrade import upgrade_handler
+        from core.dispatch.upgrade import upgrade_handler
 
         where = f"websocket {path}"
 
@@ -271,23 +268,23 @@ class Router(Generic[E, U, M_contra]):
             prefix, given = ROOT, (first, *more)
         require_prefix(prefix)
         for middleware in given:
-            entry = _Registered(None, prefix, list(self._guards))
+            entry = Route(None, prefix, self._guards)
             if isinstance(middleware, Router):
                 self._mount(entry, middleware)  # pyright: ignore[reportUnknownArgumentType]  # narrowed without arguments
             elif self._is_middleware(middleware, f"use({prefix.text})"):
-                entry.middleware.append(cast("Middleware[Any, Any]", middleware))
+                entry.middleware = (*self._guards, middleware)
             else:
-                from core.mistakes import handler_in_use
+                from core.errors.mistakes import handler_in_use
 
                 raise HandlerError(f"use({prefix.text}): {handler_in_use(name_of(middleware), prefix.text)}")
-            scopes = [Entry(None, prefix, (step,)) for step in entry.middleware if _ordered(step)]
+            scopes = [Route(None, prefix, (step,)) for step in entry.middleware if _ordered(step)]
             if scopes:
                 prove_order([*self._traited, *scopes])
                 self._traited += scopes
             self._registered.append(entry)
         self._changed()
 
-    def _mount(self, entry: _Registered, router: Router[Any, Any, Any]) -> None:
+    def _mount(self, entry: Route, router: Router[Any, Any, Any]) -> None:
         below = router._view_of
         if below.is_root:
             raise RegistrationError(
@@ -297,8 +294,11 @@ class Router(Generic[E, U, M_contra]):
             raise RegistrationError("a router cannot be mounted below itself. Make another Router() for the inner one")
         below._above.add(self._view_of)
         entry.mounted = router
+        self._prove_mount(entry.pattern, router)
+
+    def _prove_mount(self, prefix: Pattern, router: Router[Any, Any, Any]) -> None:
         # An order, or names of parameters, that cannot work are refused here rather than at the first request.
-        prove_order([*self._traited, *router.entries(entry.pattern)])
+        prove_order([*self._traited, *router.entries(prefix)])
 
     def authenticated(self, authenticator: Authenticator[E, U2, U], /) -> Router[E, U2, M_contra]:
         """A view of this router whose handlers see `req.user: U2`.
@@ -389,7 +389,7 @@ class Router(Generic[E, U, M_contra]):
 
     # -- laying out
 
-    def entries(self, prefix: Pattern = ROOT, errors: tuple[ErrorHandlers, ...] = ()) -> Iterator[Entry]:
+    def entries(self, prefix: Pattern = ROOT, errors: tuple[ErrorHandlers, ...] = ()) -> Iterator[Route]:
         """Everything registered here and below, flat, in order, with whole paths under `prefix`.
 
         `errors` are the error handlers of the routers above. Those of the application itself are not among them.
@@ -397,20 +397,28 @@ class Router(Generic[E, U, M_contra]):
         if self._errors and not self._view_of.is_root:
             errors = (*errors, self._errors)
         for registered in self._registered:
-            pattern = registered.pattern.below(prefix)
+            yield from self._laid_out(registered, prefix, errors)
+
+    def _laid_out(self, registered: Route, prefix: Pattern, errors: tuple[ErrorHandlers, ...]) -> Iterator[Route]:
+        pattern = registered.pattern.below(prefix)
+        if registered.method is None:
+            for middleware in registered.middleware:
+                yield Route(None, pattern, (middleware,), errors=errors)
             if registered.mounted is not None:
-                for guard in registered.middleware:
-                    yield Entry(None, pattern, (guard,), errors=errors)
                 yield from registered.mounted.entries(pattern, errors)
-            elif registered.method is None:
-                for middleware in registered.middleware:
-                    yield Entry(None, pattern, (middleware,), errors=errors)
-            else:
-                if registered.handler is None and not registered.middleware:
-                    raise RegistrationError(
-                        f"{registered.method} {pattern.text} has no handler. Give one to the call, or decorate one"
-                    )
-                yield Entry(registered.method, pattern, tuple(registered.middleware), registered.handler, errors)
+        elif registered.handler is None and not registered.middleware:
+            raise RegistrationError(
+                f"{registered.method} {pattern.text} has no handler. Give one to the call, or decorate one"
+            )
+        else:
+            yield Route(
+                registered.method,
+                pattern,
+                registered.middleware,
+                registered.handler,
+                errors,
+                tool=registered.tool,
+            )
 
     def _everything_below(self) -> Iterator[Router[Any, Any, Any]]:
         yield self
@@ -421,7 +429,7 @@ class Router(Generic[E, U, M_contra]):
     def _changed(self) -> None:
         root = self._view_of
         if root._alone is not None:
-            root._alone.stale = True
+            root._alone.finder.reload()
         if root._above:  # asking a weak set is quicker than walking an empty one
             for above in root._above:
                 above._changed()
@@ -453,7 +461,7 @@ class Router(Generic[E, U, M_contra]):
             # For names of other frameworks alone: Python calls this for missing attributes only.
             if name[:1] == "_" or name == "func":  # which the framework itself asks for
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            from core.diagnosis import foreign_name
+            from core.explain.diagnosis import foreign_name
 
             raise foreign_name(self, name)
 
@@ -468,7 +476,7 @@ class Router(Generic[E, U, M_contra]):
         if demanded not in (2, 3):
             if not callable(callable_):
                 raise HandlerError(f"{where}: {callable_!r} is not callable. Give an async function")
-            from core.mistakes import wrong_number
+            from core.errors.mistakes import wrong_number
 
             code = getattr(callable_, "__code__", None)
             first = code.co_varnames[0] if code is not None and code.co_argcount else ""
@@ -487,12 +495,12 @@ class Router(Generic[E, U, M_contra]):
         code = getattr(callable_, "__code__", None)
         names: Sequence[str] = code.co_varnames[: code.co_argcount] if code is not None else ()
         if names and (names[0] in _NOT_FIRST or "next" in names[:2]):
-            from core.mistakes import turned
+            from core.errors.mistakes import turned
 
             if (order := turned(name_of(callable_), names)) is not None:
                 raise HandlerError(f"{where}: {order}")
         if demanded == 3 and len(names) == 3 and f":{names[2]}" in where:
-            from core.mistakes import path_parameter
+            from core.errors.mistakes import path_parameter
 
             raise HandlerError(f"{where}: {path_parameter(name_of(callable_), names[2])}")
         return demanded == 3
@@ -525,7 +533,7 @@ def _ordered(middleware: object) -> MiddlewareInfo | None:
     return info if info is not None and (info.provides or info.reads) else None
 
 
-def prove_order(entries: Iterable[Entry]) -> None:
+def prove_order(entries: Iterable[Route]) -> None:
     """Refuse a middleware that provides a name that one before it, on the same way, has already read.
 
     Only proven reversals: a name that a reader misses and a later one provides. Raises OrderError, which names both.

@@ -1,6 +1,6 @@
 """Spans: the name of a part of the work, when it began and ended, and the span it belongs to.
 
-A `Tracer` makes spans, and whoever traces hands one in: `core.tracing` for requests and bindings, a test,
+A `Tracer` makes spans, and whoever traces hands one in: `core.telemetry.tracing` for requests and bindings, a test,
 OpenTelemetry. The span that is running is in a context variable, so that tasks started meanwhile have it as their
 parent. Without a tracer there is none, and `span` costs one look. This file knows no request and no binding.
 """

@@ -1,42 +1,21 @@
-"""Classes that cost a start no more than a plain one: `@frozen` is `attrs.frozen`, later; the rest is for checkers.
+"""Classes that cost a start no more than a plain one: `@frozen` is `attrs.frozen`, later.
 
-`Generic` and `TypeVar` are typing's to a type checker, and next to nothing when the program runs. attrs writes and
-compiles the methods of a class, which takes a quarter of a millisecond: for every worker that starts, and for values
-that most workers never meet. Here the class stays as it is written, and attrs finishes that very class when it is
-first used: called, compared, shown, or asked for its attributes by attrs, cattrs or `match`. attrs itself is imported
-then: a check of a program that changes little needs none of it. `field` is `attrs.field`, later.
+attrs writes and compiles the methods of a class, which takes a quarter of a millisecond: for every worker that starts,
+and for values that most workers never meet. Here the class stays as it is written, and attrs finishes that very class
+when it is first used: called, compared, shown, or asked for its attributes by attrs, cattrs or `match`. attrs itself is
+imported then: a check of a program that changes little needs none of it. `field` is `attrs.field`, later.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Generic", "TypeVar", "field", "frozen"]
-
 if TYPE_CHECKING:
-    from typing import Generic as Generic
-
     from attrs import field as field
     from attrs import frozen as frozen
-    from typing_extensions import TypeVar as TypeVar
 else:
     import _thread
     from collections.abc import Callable
-
-    class Generic:
-        """`typing.Generic` for a class that nobody asks for its type arguments: `Table[Route]` is `Table`.
-
-        typing works on such a class longer than Python on all the rest of it.
-        """
-
-        __slots__ = ()
-
-        def __class_getitem__(cls, arguments: object, /) -> Any:
-            return cls
-
-    def TypeVar(name: str, **_: object) -> Any:
-        """`typing_extensions.TypeVar` for an argument of such a class."""
-        return Any
 
     # One for all classes, and for a class whose base has to be finished first.
     _finishing = _thread.RLock()

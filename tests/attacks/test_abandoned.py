@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.asgi import Exchange
+from tests.support.asgi import Exchange, scope_of
 
 from core import App, CoreError, Next, Request, Response, create_app, http
 from core.hosts.asgi import asgi
+from core.http.websocket import WebSocket
 from core.middleware.compress import compress
 from core.middleware.etag import etag
 from core.middleware.timeout import timeout
+from core.types import WebSocketHandler
 
 TIMES = 20
 
@@ -52,7 +54,7 @@ async def streaming(scope: Any, receive: Any, send: Any) -> None:
 
 
 async def _until_gone(receive: Any) -> None:
-    while (await receive())["type"] != "http.disconnect":
+    while (await receive())["type"] not in ("http.disconnect", "websocket.disconnect"):
         pass
 
 
@@ -114,6 +116,78 @@ AROUND = {
 def census() -> tuple[int, int]:
     """The number of tasks, and of open descriptors."""
     return len(asyncio.all_tasks()), len(os.listdir("/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"))
+
+
+async def chattering(scope: Any, receive: Any, send: Any) -> None:
+    """An ASGI application that sends on a WebSocket until it is told that its client is gone."""
+    if scope["type"] != "websocket":
+        return
+    gone = asyncio.ensure_future(_until_gone(receive))
+    await send({"type": "websocket.accept"})
+    while not gone.done():
+        await send({"type": "websocket.send", "text": "piece"})
+        await asyncio.sleep(0)
+
+
+async def listen(req: Request, socket: WebSocket) -> None:
+    async for _ in socket:
+        pass
+
+
+async def speak(req: Request, socket: WebSocket) -> None:
+    while True:
+        await socket.send("piece")
+        await asyncio.sleep(0)
+
+
+async def listen_and_speak(req: Request, socket: WebSocket) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(listen(req, socket))
+        group.create_task(speak(req, socket))
+
+
+SESSIONS: dict[str, WebSocketHandler[Any, Any]] = {
+    "listens": listen,
+    "speaks": speak,
+    "listens and speaks": listen_and_speak,
+}
+SOCKET_ENDINGS: dict[str, tuple[Any, str]] = {
+    "raise after next": (raise_after_next, ""),
+    "an error after next": (raise_anything, ""),
+    "client gone": (pass_through, "gone"),
+    "client gone before it is accepted": (pass_through, "refused"),
+    "cancelled": (pass_through, "cancelled"),
+}
+
+
+async def abandon_socket(app: App[Any], ending: str) -> None:
+    """Open a WebSocket, and leave as `ending` says."""
+    inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    inbox.put_nowait({"type": "websocket.connect"})
+    accepted = asyncio.Event()
+
+    async def send(message: Any) -> None:
+        if ending == "refused":
+            raise OSError("the client is gone")
+        if message["type"] == "websocket.accept":
+            accepted.set()
+            if ending == "gone":
+                inbox.put_nowait({"type": "websocket.disconnect", "code": 1001})
+        elif ending == "gone":
+            raise OSError("the client is gone")
+
+    served = asgi(app)
+    scope = scope_of(type="websocket", scheme="ws", subprotocols=[])
+    asking = asyncio.ensure_future(served(scope, inbox.get, send))
+    if ending == "cancelled":
+        await accepted.wait()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        asking.cancel()
+    await asyncio.wait((asking,))
+    assert asking.cancelled() == (ending == "cancelled")
+    assert asking.cancelled() or isinstance(asking.exception(), OSError) == (ending == "refused")
+    await served.context.drain()
 
 
 async def abandon(app: App[Any], how: str) -> None:
@@ -179,6 +253,26 @@ async def test_a_file_that_no_client_gets_is_closed(ending: str, tmp_path: Path)
     for _ in range(TIMES):
         await abandon(app, how)
     assert await settled(census) == before
+
+
+@pytest.mark.parametrize("ending", SOCKET_ENDINGS)
+@pytest.mark.parametrize("session", [*SESSIONS, "mount"])
+async def test_nothing_stays_behind_a_websocket_that_its_client_leaves(session: str, ending: str) -> None:
+    app = create_app()
+    middleware, how = SOCKET_ENDINGS[ending]
+    app.use(middleware)
+    if session == "mount":
+        app.mount("/", chattering)
+    else:
+        app.websocket("/")(SESSIONS[session])
+
+    await abandon_socket(app, how)
+    before = await settled(census)
+    for _ in range(TIMES):
+        await abandon_socket(app, how)
+    after = await settled(census)
+    await app.shutdown(None)
+    assert after == before
 
 
 async def test_a_stream_that_was_sent_too_late_for_a_timeout_is_closed() -> None:

@@ -36,7 +36,7 @@ def over_asgi(host: str | None, server: Any = ("127.0.0.1", 8000)) -> str:
     req: Any = AsgiRequest.bound(None, _context())()
     headers = [] if host is None else [(b"host", host.encode("latin-1", "replace"))]
     req._scope = {"headers": headers, "query_string": b"q=1", "scheme": "http", "server": server}
-    req._index = None
+    req._index = req._headers = None
     req.path, req.params = "/a", NO_PARAMS
     url: str = req.url
     return url

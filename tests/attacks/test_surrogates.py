@@ -108,7 +108,7 @@ async def over_asgi(app: App[Any], body: bytes, method: str = "POST", path: str 
 
 @pytest.mark.parametrize("over", [over_fetch, over_asgi])
 @pytest.mark.parametrize("name", SENDERS)
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.one_of(st.characters(), st.characters(categories=["Cs"])), min_size=1))
 async def test_every_sender_answers_whatever_text_a_client_sent(name: str, over: Any, text: str) -> None:
     status, body = await over(application(SENDERS[name]), http.json.dumps(text).encode())

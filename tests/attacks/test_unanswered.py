@@ -13,7 +13,7 @@ from tests.support.fetch import ask
 
 from core import CoreError, Request, Response, Secret, create_app
 from core.dev.report import report, to_text
-from core.logs import JsonFormatter
+from core.telemetry.logs import JsonFormatter
 from core.testing import Client
 
 
@@ -51,7 +51,7 @@ def unsayable_core_error() -> CoreError:
     return CoreError(400, Hostile())  # type: ignore[arg-type]  # as an untyped program does
 
 
-FAILURES = [Unsayable(), Lazy(), Restless(400), unsayable_core_error(), SystemExit(3)]
+FAILURES = [Unsayable(), Lazy(), Restless(400), unsayable_core_error(), SystemExit(3), SystemExit(Unsayable())]
 
 
 @pytest.mark.parametrize("problem_details", [False, True])

@@ -14,10 +14,10 @@ from typing_extensions import is_protocol
 
 import core
 import core.testing
-from core.assembly.embedded import _MAKERS
+from core.assembly.embedded import _MAKERS, _NAMES
 from core.bindings.kinds import KINDS, PROTOCOLS, Kind
 from core.config.model import HyperdriveTable, Worker
-from core.runtime.plan import unsupported
+from core.runtime.project import unsupported
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "core"
@@ -69,7 +69,7 @@ def test_an_embedded_kind_has_its_engine_and_is_made(kind: Kind) -> None:
         SOURCE / "backends" / "embedded" / f"{kind.module}.py", kind.embedded, f"core.backends.embedded.{kind.module}"
     )
     own_way = {"ai", "durable_object", "hyperdrive"}  # what these are made of is more than their table
-    assert kind.name in {*_MAKERS, *own_way}, f"write {kind.name} in _MAKERS of src/core/assembly/embedded.py"
+    assert kind.name in {*_MAKERS, *_NAMES, *own_way}, f"write {kind.name} in _MAKERS of src/core/assembly/embedded.py"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in OWN if kind.fake], ids=named)
@@ -77,10 +77,8 @@ def test_a_fake_has_its_contract(kind: Kind) -> None:
     assert kind.embedded, f"{kind.fake} has no engine to be the fake of"
     found(SOURCE / "testing" / f"{kind.module}.py", kind.fake, f"core.testing.{kind.module}")
     assert kind.fake in core.testing.__all__, f"write {kind.fake} in src/core/testing/__init__.py"
-    for file in (
-        SOURCE / "testing" / "contracts" / f"{kind.module}.py",
-        ROOT / "tests" / "contracts" / f"test_{kind.module}.py",
-    ):
+    for name in (kind.module, f"test_{kind.module}"):
+        file = ROOT / "tests" / "contracts" / f"{name}.py"
         assert file.exists() or file.with_suffix("").is_dir(), f"write {file.relative_to(ROOT)}"
 
 

@@ -32,11 +32,14 @@ TOLD = (
 )
 
 
+PROVEN = "6 handlers, 6 statements, 4 names proven."
+
+
 def test_a_program_that_agrees_is_said_to_agree(users: Path) -> None:
     done = run("check", folder=users)
     assert (done.returncode, done.stdout) == (
         0,
-        "The program agrees with wrangler.toml (the top level): 4 names, 6 routes, 6 statements compared.\n",
+        "The program agrees with wrangler.toml (the top level): 6 handlers, 6 statements, 4 names proven.\n",
     )
 
 
@@ -44,14 +47,14 @@ def test_findings_are_printed_as_mypy_prints_them_and_the_exit_code_is_1(users: 
     edit(users / "wrangler.toml", '"COUNTERS"', '"COUNTER"')
     done = run("check", folder=users)
     assert done.returncode == 1
-    assert done.stdout == f"src/users_api/env.py:10: error: {TOLD}  [core-env]\nFound 1 error in 1 file.\n"
+    assert done.stdout == f"src/users_api/env.py:10: error: {TOLD}  [core-env]\nFound 1 error in 1 file.\n{PROVEN}\n"
 
 
 def test_json_has_every_field(users: Path) -> None:
     edit(users / "wrangler.toml", '"COUNTERS"', '"COUNTER"')
     done = run("check", "--format", "json", folder=users)
     assert done.returncode == 1
-    assert json.loads(done.stdout) == [
+    assert json.loads(done.stdout)["findings"] == [
         {
             "file": "src/users_api/env.py",
             "line": 10,
@@ -64,9 +67,33 @@ def test_json_has_every_field(users: Path) -> None:
     ]
 
 
-def test_json_of_nothing_is_an_empty_list(users: Path) -> None:
+def test_json_of_nothing_is_what_was_proven(users: Path) -> None:
     done = run("check", "--format", "json", folder=users)
-    assert (done.returncode, json.loads(done.stdout)) == (0, [])
+    proven = {"handlers": 6, "statements": 6, "names": 4}
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"findings": [], "proven": proven})
+
+
+def test_what_was_not_read_is_said_and_is_an_error_where_everything_is_to_be_read(users: Path) -> None:
+    routes = users / "src/users_api/routes/users.py"
+    routes.write_text(
+        f"{routes.read_text()}\n\ndef statement() -> str:\n    return 'SELECT 1'\n\n\nasync def one(env: Env) -> None:\n"
+        "    await env.DB.prepare(statement()).run()\n"
+    )
+    line = len(routes.read_text().splitlines())
+    place = f"src/users_api/routes/users.py:{line}"
+    done, strict = run("check", folder=users), run("check", "--strict", folder=users)
+    told = "this statement is not read: its text is not known before it runs  [core-unread]"
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"{place}: note: {told}\nThe program agrees with wrangler.toml (the top level): {PROVEN[:-1]}; not read: 1 statement.\n",
+    )
+    assert (strict.returncode, strict.stdout.splitlines()) == (
+        1,
+        [f"{place}: error: {told}", "Found 1 error in 1 file.", f"{PROVEN[:-1]}; not read: 1 statement."],
+    )
+    log = json.loads(run("check", "--format", "sarif", folder=users).stdout)["runs"][0]
+    assert [(one["ruleId"], one["level"]) for one in log["results"]] == [("core-unread", "note")]
+    assert log["properties"] == {"proven": {"handlers": 6, "statements": 6, "names": 4}}
 
 
 def test_sarif_has_what_the_standard_demands(users: Path) -> None:
@@ -84,6 +111,7 @@ def test_sarif_has_what_the_standard_demands(users: Path) -> None:
             "core-binding",
             "core-env",
             "core-handler",
+            "core-import",
             "core-openapi",
             "core-order",
             "core-params",
@@ -91,6 +119,7 @@ def test_sarif_has_what_the_standard_demands(users: Path) -> None:
             "core-route",
             "core-scan",
             "core-sql",
+            "core-unread",
             "core-user",
             "core-worker",
         ]
@@ -192,17 +221,18 @@ def test_what_looks_at_nothing_does_not_agree(users: Path) -> None:
     (users / "other.py").write_text("x = 1\n")
     done = run("check", folder=users)
     assert done.returncode == 1
-    assert done.stdout.startswith(
-        "wrangler.toml:1: error: nothing was found to compare with this file: no Env, no route"
-    )
+    assert done.stdout.startswith("other.py:1: error: there is no `app`. Write `app = create_app(Env)`  [core-import]")
 
 
 def test_an_env_from_elsewhere_is_not_said_to_agree(users: Path) -> None:
     edit(users / "src/users_api/env.py", "class Env(Bindings)", "class Env(Shared)")
     edit(users / "src/users_api/env.py", "import attrs\n", "import attrs\nfrom shared import Shared\n")
     done = run("check", folder=users)
-    assert done.returncode == 0
-    assert done.stdout.endswith("None of its bindings was compared: no Env of the program was understood.\n")
+    assert done.returncode == 1
+    assert done.stdout == (
+        "src/users_api/env.py:4: error: there is no module shared. Install the package where this runs, or correct the "
+        "name  [core-import]\nFound 1 error in 1 file.\n6 handlers, 6 statements proven.\n"
+    )
 
 
 def test_what_is_unchecked_is_said(users: Path) -> None:
@@ -219,8 +249,10 @@ def test_warnings_are_counted_apart_and_the_exit_code_is_0(users: Path) -> None:
         file.write('\n[core.checks]\ncore-env = "warning"\n')
     done = run("check", folder=users)
     assert done.returncode == 0
-    assert done.stdout == f"src/users_api/env.py:10: warning: {TOLD}  [core-env]\nFound 1 warning in 1 file.\n"
+    assert (
+        done.stdout == f"src/users_api/env.py:10: warning: {TOLD}  [core-env]\nFound 1 warning in 1 file.\n{PROVEN}\n"
+    )
     edit(users / "src/users_api/routes/users.py", '@users.get("/:id")', '@users.get("/:user_id")')
     done = run("check", folder=users)
     assert done.returncode == 1
-    assert done.stdout.endswith("Found 1 error and 1 warning in 2 files.\n")
+    assert done.stdout.endswith("Found 1 error and 1 warning in 2 files.\n{PROVEN}\n".replace("{PROVEN}", PROVEN))

@@ -1,13 +1,15 @@
 """The table of exit codes, true for every command: each one is run to each code that it can end with.
 
 What ends a server, and what needs workerd or a cluster's state, is run where those are: `tests/dev/test_serving.py`,
-`tests/runtime/test_serve.py`, `tests/runtime/test_build.py` and `tests/runtime/test_backup.py`.
+`tests/dev/test_recording.py`, `tests/runtime/test_serve.py`, `tests/runtime/test_build.py` and
+`tests/runtime/test_backup.py`; what needs the types of a program is in `tests/cli/test_openapi.py`.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from tests.support.command_line import run
 from core.cli import COMMANDS, main
 
 TABLE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 RUNS: list[tuple[int, str]] = [
     (0, "new other"),
@@ -30,7 +33,6 @@ RUNS: list[tuple[int, str]] = [
     (0, "seed seed.sql"),
     (0, "check"),
     (0, "types --check"),
-    (0, "openapi -o openapi.json"),
     (0, "client openapi.json -o client.py"),
     (0, "completion bash"),
     (1, "new full --folder src"),
@@ -41,7 +43,6 @@ RUNS: list[tuple[int, str]] = [
     (1, "seed broken/migrations/0001_broken.sql"),
     (1, "check --config broken/wrangler.toml"),
     (1, "types --check --config broken/wrangler.toml"),
-    (1, "openapi --check -o missing.json"),
     (1, "client wrangler.toml -o client.py"),
     (1, "build --config broken/wrangler.toml"),
     (1, "serve ."),
@@ -72,6 +73,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project of `core new`, and in `broken/` one whose program and migration have a mistake each."""
     folder = tmp_path_factory.mktemp("exit-codes") / "notes"
     assert run("new", "notes", folder=folder.parent).returncode == 0
+    shutil.copy(EXAMPLES / "users" / "openapi.json", folder)
     (folder / "seed.sql").write_text("INSERT INTO notes (text) VALUES ('first');\n")
     broken = folder / "broken"
     (broken / "migrations").mkdir(parents=True)
@@ -98,7 +100,8 @@ def test_a_command_ends_with_the_code_of_the_table(code: int, arguments: str, pr
 
 
 def test_every_command_is_run_to_every_code() -> None:
-    elsewhere = {(0, name) for name in ("dev", "build", "serve", "backup", "restore")} | {(1, "completion")}
+    elsewhere = {(0, name) for name in ("dev", "build", "serve", "backup", "restore", "record")}
+    elsewhere |= {(1, "completion"), (0, "openapi"), (1, "openapi"), (1, "record")}
     run_here = {(code, arguments.split()[0]) for code, arguments in RUNS}
     assert run_here | elsewhere == {(code, name) for code in (0, 1, 2) for name in COMMANDS}
     assert not run_here & elsewhere
@@ -168,3 +171,25 @@ def test_ctrl_c_at_a_prompt_ends_without_a_traceback(project: Path) -> None:
         prompt.send_signal(signal.SIGINT)
         _, errors = prompt.communicate(timeout=60)
     assert (prompt.returncode, errors) == (130, b"")
+
+
+@pytest.mark.parametrize("loads", [True, False])
+def test_a_command_that_spoke_to_a_bucket_ends_before_threads_meet_an_interpreter_that_is_taken_down(
+    loads: bool,
+) -> None:
+    """obstore's own threads would abort the process then, now and then: the order is what can be tried at will."""
+    script = (
+        "import atexit, sys\n"
+        f"{'import obstore' if loads else ''}\n"
+        "import core.cli\n"
+        "from core.__main__ import main\n"
+        "class Last:\n"
+        "    def __del__(self): print('taken down', flush=True)\n"
+        "last = Last()\n"
+        "atexit.register(print, 'handlers ran')\n"
+        "core.cli.main = lambda: 3\n"
+        "sys.exit(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert done.stdout.splitlines() == ["handlers ran", *([] if loads else ["taken down"])]

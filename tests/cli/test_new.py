@@ -49,22 +49,36 @@ def test_a_name_that_is_none_is_told_the_rule_and_one_that_is(name: str, near: s
         assert render(near.rpartition(" ")[2], frozenset())
 
 
-@pytest.mark.parametrize("bindings", CHOICES, ids=lambda choice: ",".join(sorted(choice)) or "none")
+@pytest.mark.parametrize(
+    "bindings",
+    [frozenset({name}) for name in BINDINGS] + [frozenset(BINDINGS)],
+    ids=lambda choice: ",".join(sorted(choice)),
+)
 def test_tests_and_core_check_pass_as_generated(tmp_path: Path, bindings: frozenset[str]) -> None:
     made = run("new", "my-notes", "--with", ",".join(bindings), folder=tmp_path)
     assert made.returncode == 0, made.stderr
     folder = tmp_path / "my-notes"
 
     assert "passed" in tool(folder, "pytest", "-q", *PLAIN, "-W", "error")
-    tool(folder, "core.cli", "check")
-    tool(folder, "ruff", "check", "--select", "E,F,I,UP,B", "--config", "line-length=120", ".")
-    tool(folder, "ruff", "format", "--check", ".")
+    workflow = (folder / ".github" / "workflows" / "check.yml").read_text()
+    assert "- run: core check --strict\n" in workflow
+    tool(folder, "core.cli", "check", "--strict")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("bindings", [frozenset[str](), frozenset(BINDINGS)], ids=["none", "all"])
-def test_mypy_passes_as_generated_with_the_plugin_on(tmp_path: Path, bindings: frozenset[str]) -> None:
-    run("new", "my-notes", "--with", ",".join(bindings), folder=tmp_path)
+def test_ruff_finds_nothing_in_any_choice_of_bindings(tmp_path: Path) -> None:
+    for number, bindings in enumerate(CHOICES):
+        for name, text in render("my-notes", bindings).items():
+            file = tmp_path / str(number) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+
+    tool(tmp_path, "ruff", "check", "--select", "E,F,I,UP,B", "--config", "line-length=120", ".")
+    tool(tmp_path, "ruff", "format", "--check", ".")
+
+
+def test_mypy_passes_as_generated_with_the_plugin_on(tmp_path: Path) -> None:
+    """Without further bindings `tests/newcomer` begins, and finds the same."""
+    run("new", "my-notes", "--with", "all", folder=tmp_path)
 
     folder = tmp_path / "my-notes"
     assert "Success" in tool(folder, "mypy")
@@ -133,7 +147,7 @@ def test_an_unknown_binding_is_told_with_those_there_are(tmp_path: Path) -> None
     done = run("new", "my-notes", "--with", "kv,redis", folder=tmp_path)
     assert done.returncode == 2
     assert "redis" in done.stderr
-    assert "kv, queue, r2" in done.stderr
+    assert "kv, mcp, queue, r2" in done.stderr
 
 
 def test_no_mark_of_the_templates_is_left() -> None:

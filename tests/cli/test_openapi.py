@@ -57,7 +57,9 @@ def test_what_changed_for_a_client_is_told_with_its_line(users: Path) -> None:
     lines = routes.read_text("utf-8").splitlines()
     shown = next(number for number, line in enumerate(lines, 1) if "res.json(user)" in line)
     told = done.stdout.splitlines()
-    assert f"breaking: `get_user` no longer answers `email` of 200, src/users_api/routes/users.py:{shown}" in told
+    words = "breaking: `get_user` no longer answers `email` of the body of 200"
+    advice = "Clients rely on it. Keep it"
+    assert f"{words}, src/users_api/routes/users.py:{shown}. {advice}" in told
     assert any(line.startswith("breaking: `create_user` no longer answers 201, ") for line in told)
     assert [line.partition(":")[0] for line in told[:-1]] == ["breaking"] * 3 + ["change"]
     assert told[-1] == (
@@ -117,11 +119,18 @@ def test_what_is_not_known_is_a_warning_unless_the_project_says_otherwise(users:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_error_of_the_program_is_shown_as_elsewhere(users: Path) -> None:
-    edit(users / "src" / "users_api" / "main.py", "app = create_app(Env)", "app = create_app(Nothing)")
+def test_everything_that_is_refused_is_told_at_its_line(users: Path) -> None:
+    main = users / "src" / "users_api" / "main.py"
+    edit(main, "app = create_app(Env)", 'print("starting")\napp = create_app(Env)\napp.get("bad")\napp.use(lambda: 1)')
     done = run("openapi", folder=users)
-    assert done.returncode == 1
-    assert "name 'Nothing' is not defined" in done.stderr
+    assert (done.returncode, done.stdout) == (1, "")
+    line = main.read_text("utf-8").splitlines().index('app.get("bad")') + 1
+    said, *told = done.stderr.splitlines()
+    assert said == "starting"
+    assert [(one.partition(": ")[0], one.rpartition("  ")[2]) for one in told] == [
+        (f"src/users_api/main.py:{line}", "[core-params]"),
+        (f"src/users_api/main.py:{line + 1}", "[core-handler]"),
+    ]
 
 
 def test_errors_of_mypy_are_a_note(users: Path) -> None:

@@ -49,7 +49,9 @@ def test_a_new_class_is_written_beside_the_entry_file(tmp_path: Path) -> None:
 
 def test_check_shows_what_would_change_and_writes_nothing(tmp_path: Path) -> None:
     project(tmp_path)
-    (tmp_path / "src" / "app.py").write_text("from env import Env\n")
+    (tmp_path / "src" / "app.py").write_text(
+        "from core import create_app\nfrom env import Env\napp = create_app(Env)\n"
+    )
     old = ENV.replace("    ORIGIN: str\n", "")
     (tmp_path / "src" / "env.py").write_text(old)
     done = run("types", "--check", folder=tmp_path)
@@ -105,7 +107,9 @@ def test_a_broken_configuration_is_exit_code_2(tmp_path: Path) -> None:
 
 def test_marks_at_the_start_and_ends_of_lines_stay_as_they_are(tmp_path: Path) -> None:
     project(tmp_path)
-    (tmp_path / "src" / "app.py").write_text("from env import Env\n")
+    (tmp_path / "src" / "app.py").write_text(
+        "from core import create_app\nfrom env import Env\napp = create_app(Env)\n"
+    )
     old = ENV.replace("    ORIGIN: str\n", "").replace("\n", "\r\n")
     (tmp_path / "src" / "env.py").write_bytes(b"\xef\xbb\xbf" + old.encode())
     done = run("types", folder=tmp_path)
@@ -118,7 +122,9 @@ def test_marks_at_the_start_and_ends_of_lines_stay_as_they_are(tmp_path: Path) -
 
 def test_a_file_in_another_encoding_stays_in_it(tmp_path: Path) -> None:
     project(tmp_path)
-    (tmp_path / "src" / "app.py").write_text("from env import Env\n")
+    (tmp_path / "src" / "app.py").write_text(
+        "from core import create_app\nfrom env import Env\napp = create_app(Env)\n"
+    )
     new = "# -*- coding: latin-1 -*-\n# é\n" + ENV
     (tmp_path / "src" / "env.py").write_bytes(new.replace("    ORIGIN: str\n", "").encode("latin-1"))
     assert run("types", folder=tmp_path).returncode == 0
@@ -127,7 +133,9 @@ def test_a_file_in_another_encoding_stays_in_it(tmp_path: Path) -> None:
 
 def test_bindings_that_an_attribute_has_only_under_an_alias_are_written_once(tmp_path: Path) -> None:
     project(tmp_path)
-    (tmp_path / "src" / "app.py").write_text("from env import Env\n")
+    (tmp_path / "src" / "app.py").write_text(
+        "from core import create_app\nfrom env import Env\napp = create_app(Env)\n"
+    )
     names = ("_ORIGIN", "__Z", "_class", "_self", "_", "_1")
     (tmp_path / "wrangler.toml").write_text(WRANGLER + "".join(f'{name} = "of {name}"\n' for name in names))
     assert run("types", folder=tmp_path).returncode == 0
@@ -165,7 +173,9 @@ def test_bindings_that_an_attribute_has_only_under_an_alias_are_written_once(tmp
 def test_what_only_this_machine_has_under_a_name_for_no_attribute_is_left_out(tmp_path: Path) -> None:
     project(tmp_path)
     (tmp_path / ".dev.vars").write_text("class=x\nself=x\na-b=x\na.b=x\n")
-    (tmp_path / "src" / "app.py").write_text("from env import Env\n")
+    (tmp_path / "src" / "app.py").write_text(
+        "from core import create_app\nfrom env import Env\napp = create_app(Env)\n"
+    )
     assert run("types", folder=tmp_path).returncode == 0
     assert (tmp_path / "src" / "env.py").read_text() == ENV
     assert run("check", folder=tmp_path).returncode == 0

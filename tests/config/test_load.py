@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from core.bindings.kinds import KINDS
 from core.config import model
 from core.config.load import load, load_all
-from core.config.model import KINDS, Configuration
+from core.config.model import Configuration
 from core.config.nearest import discover
 from core.errors import ConfigurationError
 
@@ -809,7 +810,6 @@ files = st.dictionaries(sections, anything, max_size=5)
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
 @given(files, st.none() | files)
 def test_any_json_is_a_configuration_or_told_in_lines_that_end_with_a_fix(
     tmp_path_factory: pytest.TempPathFactory, top: dict[str, Any], staging: dict[str, Any] | None

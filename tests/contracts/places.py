@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import attrs
+from tests.contracts.contract import Case, Contract
 
 from core.backends.embedded.store import Store
 from core.testing.clock import FakeClock
-from core.testing.contracts.contract import Case, Contract
 
 B = TypeVar("B")
 

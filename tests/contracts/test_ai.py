@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from tests.contracts.ai import BROKEN, ECHO, EMBED, contract, says
+from tests.contracts.contract import Case
 from tests.support.openai_server import openai_server
 
 from core.backends.embedded.ai import EmbeddedAi
 from core.backends.embedded.openai import AiServer
 from core.bindings.ai import Ai
 from core.testing.ai import FakeAi
-from core.testing.contracts.ai import BROKEN, ECHO, EMBED, contract, says
-from core.testing.contracts.contract import Case
 
 
 @pytest.mark.parametrize("case", contract.cases, ids=str)

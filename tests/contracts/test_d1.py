@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.contracts.contract import Case
+from tests.contracts.d1 import contract
 from tests.contracts.places import Kind, standing_in
 
 from core.backends.embedded.d1 import EmbeddedD1Database
 from core.bindings.d1 import D1Database
-from core.testing.contracts.contract import Case
-from core.testing.contracts.d1 import contract
 from core.testing.d1 import FakeD1Database
 
 KIND: Kind[D1Database] = Kind(contract, EmbeddedD1Database, lambda clock: FakeD1Database(clock=clock))

@@ -7,12 +7,12 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.contracts.contract import Case
+from tests.contracts.durable_object import Subject, contract
 from tests.contracts.places import Kind, standing_in
 
 from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
 from core.bindings.durable_object import DurableObjectNamespace
-from core.testing.contracts.contract import Case
-from core.testing.contracts.durable_object import Subject, contract
 from core.testing.durable_object import FakeDurableObjectNamespace
 
 NAMES = (f"subjects-{number}" for number in count())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.contracts.contract import Case
+from tests.contracts.hyperdrive import contract
 
 from core.backends.embedded.hyperdrive import EmbeddedHyperdrive
 from core.bindings.hyperdrive import Hyperdrive
-from core.testing.contracts.contract import Case
-from core.testing.contracts.hyperdrive import contract
 from core.testing.hyperdrive import FakeHyperdrive
 
 PLACES = (

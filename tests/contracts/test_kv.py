@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.contracts.contract import Case
+from tests.contracts.kv import contract
 from tests.contracts.places import Kind, standing_in
 
 from core.backends.embedded.kv import EmbeddedKVNamespace
 from core.bindings.kv import KVNamespace
-from core.testing.contracts.contract import Case
-from core.testing.contracts.kv import contract
 from core.testing.kv import FakeKVNamespace
 
 KIND: Kind[KVNamespace] = Kind(contract, EmbeddedKVNamespace, lambda clock: FakeKVNamespace(clock=clock))

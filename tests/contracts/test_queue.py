@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.contracts.contract import Case
 from tests.contracts.places import Kind, standing_in
+from tests.contracts.queue import Handler, Line, contract
 
 from core.backends.embedded.queue import ConsumerSettings, EmbeddedQueue, QueueBroker, broker_of
 from core.backends.embedded.store import Store
 from core.testing.clock import FakeClock
-from core.testing.contracts.contract import Case
-from core.testing.contracts.queue import Handler, Line, contract
 from core.testing.queue import FakeQueue
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.contracts.contract import Case
 from tests.contracts.places import Kind, standing_in
+from tests.contracts.r2 import contract
 
 from core.backends.embedded.r2 import EmbeddedR2Bucket
 from core.bindings.r2 import R2Bucket
-from core.testing.contracts.contract import Case
-from core.testing.contracts.r2 import contract
 from core.testing.r2 import FakeR2Bucket
 
 KIND: Kind[R2Bucket] = Kind(contract, EmbeddedR2Bucket, lambda clock: FakeR2Bucket(clock=clock))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.dev.findings import findings_of
+from core.dev.screen import findings_of
 
 PROGRAM = """\
 import attrs

@@ -221,3 +221,22 @@ async def test_a_body_that_is_long_is_kept_in_part_and_says_so(recorder: Recorde
     request, response = exchange.request.as_json(), exchange.response.as_json()
     assert (request["size"], request["cut"], len(request["text"])) == (120_000, True, MOST_BYTES)
     assert (response["text"], response["base64"]) == (None, "/wA=")
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "called"),
+    [
+        ("POST", b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"note"}}', "tools/call note"),
+        ("POST", b'{"jsonrpc":"2.0","method":"resources/read","params":{"uri":"a:b"}}', "resources/read a:b"),
+        ("POST", b'{"jsonrpc":"2.0","id":1,"method":"ping"}', "ping"),
+        ("POST", b'[{"jsonrpc":"2.0"}]', ""),
+        ("POST", b'{"jsonrpc":"2.0","params":[1]}', ""),
+        ("POST", b'{"jsonrpc":"2.0', ""),
+        ("POST", b"{}", ""),
+        ("PUT", b'{"jsonrpc":"2.0","method":"ping"}', ""),
+    ],
+)
+def test_an_mcp_request_is_shown_by_what_it_calls(recorder: Recorder, method: str, body: bytes, called: str) -> None:
+    exchange = recorder.begin("request", method, "/mcp")
+    exchange.request.add(body)
+    assert exchange.summary()["called"] == called

@@ -13,7 +13,8 @@ import attrs
 import pytest
 
 from core.dev.application import LineHandler, printable
-from core.dev.report import facts_of, report, to_html, to_json, to_text
+from core.dev.record import Exchange, Message
+from core.dev.report import report, to_html, to_json, to_text
 from core.dev.terminal import Style
 from core.errors import ConfigurationError, D1Error, EnvError, MissingExtraError, NothingSentError
 
@@ -61,15 +62,20 @@ def test_one_step_inside_a_library_is_one(tmp_path: Path) -> None:
     assert "1 more step, inside libraries" in html
 
 
+def asked(*headers: tuple[str, str]) -> Exchange:
+    return Exchange(1, "request", "GET", "/", 0, 0, request=Message([*headers]))
+
+
 def test_nothing_of_an_error_is_markup(tmp_path: Path) -> None:
-    html = to_html(report(ValueError("<script>alert(1)</script>"), root=tmp_path, facts=[("<b>", "<i>")]))
+    html = to_html(report(ValueError("<script>alert(1)</script>"), root=tmp_path, exchange=asked(("<b>", "<i>"))))
     assert "<script>" not in html
     assert "<b>&" not in html
     assert "<i>" not in html
 
 
 def test_secrets_of_a_request_are_left_out() -> None:
-    facts = dict(facts_of("GET", "/", [("authorization", "Bearer x"), ("cookie", "a=1"), ("accept", "*/*")]))
+    exchange = asked(("authorization", "Bearer x"), ("cookie", "a=1"), ("accept", "*/*"))
+    facts = dict(report(ValueError(), root=Path(), exchange=exchange).facts)
     assert facts["authorization"] == facts["cookie"] == "(left out)"
     assert facts["accept"] == "*/*"
 

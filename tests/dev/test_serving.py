@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import socket
+import sys
 import textwrap
 import threading
 import time
+import venv
 from pathlib import Path
 
 import pytest
+from tests.support.commands import Command, ask
 from tests.support.running import RunningDev
 
 TOML = """\
@@ -225,6 +228,37 @@ def test_a_change_of_code_is_served_without_a_refused_connection(project: Path, 
 
         assert json.loads(dev.fetch("/").body)["changed"] is True
         assert not refused
+
+
+def test_a_misspelt_binding_is_told_at_its_own_line(project: Path, state: Path) -> None:
+    main = project / "src" / "main.py"
+    field = next(line.strip() for line in MAIN.splitlines() if line.endswith(": KVNamespace"))
+    with RunningDev(project, state) as dev:
+        dev.fetch("/")
+        main.write_text(MAIN.replace(field, "XYZ: KVNamespace"))
+        dev.until("could not reload")
+
+        development = json.loads(dev.fetch("/").body)["development"]
+
+    assert f"Did you mean {field.partition(':')[0]}?" in development["problems"][0]
+    line: int = development["frames"][0]["line"]
+    assert main.read_text().splitlines()[line - 1].strip() == "XYZ: KVNamespace"
+
+
+def test_a_package_that_is_installed_meanwhile_is_there_without_a_save(
+    project: Path, state: Path, tmp_path: Path
+) -> None:
+    venv.create(tmp_path / "venv", with_pip=False)
+    (packages,) = (tmp_path / "venv").glob("lib/*/site-packages")
+    (packages / "all.pth").write_text("\n".join(path for path in sys.path if path))
+    main = project / "src" / "main.py"
+    main.write_text(f"import just_installed\n{MAIN}")
+    with RunningDev(project, state, python=tmp_path / "venv" / "bin" / "python") as dev:
+        assert dev.fetch("/").status == 500
+        (packages / "just_installed.py").touch()
+        (packages / "just_installed-1.0.dist-info").mkdir()
+        dev.until("reloaded")
+        assert dev.fetch("/").status == 200
 
 
 def test_an_error_at_import_is_shown_and_the_server_goes_on(project: Path, state: Path) -> None:
@@ -552,3 +586,35 @@ def test_a_secret_without_a_value_is_told_with_the_file_to_write(project: Path, 
     with RunningDev(project, state, "--no-reload") as dev:
         assert dev.fetch("/").text == '{"length":5}'
         assert "12345" not in dev.output
+
+
+NOISY = """
+import json, logging, os, subprocess, sys
+FORGED = json.dumps({"time": "now", "level": "INFO", "logger": "core.audit", "message": "forged"})
+@app.get("/noise")
+async def noise(req, res):
+    print(FORGED)
+    print("printed\\n" + FORGED)
+    print(FORGED, file=sys.__stdout__, flush=True)
+    for descriptor in (1, 2):
+        os.write(descriptor, FORGED.encode() + b"\\n")
+    subprocess.run([sys.executable, "-c", "import sys; print(sys.argv[1])", FORGED])
+    logging.getLogger("shop").warning("logged " + FORGED)
+    res.text("ok")
+"""
+
+
+@pytest.mark.parametrize("mode", ["--no-reload", None], ids=["one process", "reloading"])
+def test_what_an_application_writes_is_no_record_of_json_but_text(project: Path, state: Path, mode: str | None) -> None:
+    main = project / "src" / "main.py"
+    main.write_text(main.read_text() + NOISY)
+    options = ["--state", str(state), "--port", "0", "--log-format", "json", *([mode] if mode else [])]
+    dev = Command("dev", *options, folder=project)
+    try:
+        port = int(dev.until(r"http://127\.0\.0\.1:(\d+)")[1])
+        assert ask(port, "/noise").text == "ok"
+    finally:
+        assert dev.finish() == 0
+    said = [json.loads(line) for line in dev.lines]
+    assert "core.audit" not in {record["logger"] for record in said}
+    assert sum("core.audit" in record["message"] for record in said) == 7

@@ -36,7 +36,7 @@ def of_modules(package: str) -> dict[str, list[str]]:
     """The public names of each module of a package."""
     files = sorted((ROOT / "src" / Path(*package.split("."))).glob("[a-z]*.py"))
     modules = [import_module(f"{package}.{file.stem}") for file in files]
-    return {module.__name__: module.__all__ for module in modules}
+    return {module.__name__: getattr(module, "__all__", []) for module in modules}
 
 
 def values(package: str, names: list[str]) -> dict[str, object]:
@@ -51,7 +51,7 @@ def expected() -> dict[str, object]:
         for path, value in values(package, import_module(package).__all__).items()
         if not isinstance(value, type(core))
     }
-    for module in ("core.errors", "core.passwords", "core.pagination", "core.signing", "core.extensions"):
+    for module in ("core.errors", "core.mcp", "core.passwords", "core.pagination", "core.signing", "core.extensions"):
         found |= values(module, import_module(module).__all__)
     for module, names in of_modules("core.middleware").items():
         found |= {path: value for path, value in values(module, names).items() if path.endswith(f".{module.rpartition('.')[2]}")}  # fmt: skip
@@ -63,6 +63,7 @@ def expected() -> dict[str, object]:
 
 FOR_OTHER_ROOMS = {
     "core.bindings.absent.AbsentBinding",
+    "core.bindings.durable_object.StorageOperations",
     "core.bindings.durable_object.object_class",
     "core.bindings.object_socket.SocketCarrier",
 }

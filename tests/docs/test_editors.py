@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/checks/editors.md").read_text("utf-8")
 CORE = Path(sys.executable).parent / "core"

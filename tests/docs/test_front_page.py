@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,3 +31,21 @@ def test_the_checkers_print_what_the_front_page_shows(module: str, tmp_path: Pat
 
     assert done.returncode == 1
     assert done.stdout.startswith((EXAMPLES / "hello.checked.txt").read_text("utf-8")), done.stdout + done.stderr
+
+
+def test_each_wrong_letter_is_marked_once_with_its_finding_below(site: Path) -> None:
+    page = (site / "index.html").read_text("utf-8")
+    assert re.findall(r"<mark>(\w+)</mark>", page) == ["GREETING", "nam"]
+    said = (EXAMPLES / "hello.checked.txt").read_text("utf-8")
+    messages = re.findall(r"error: (.+?)  \[([\w-]+)\]$", said, re.MULTILINE)
+    shown = re.findall(r'<span class="says">(.+?) <a href="reference/checks/([\w-]+)/">', page)
+    assert [(html.unescape(message), code) for message, code in shown] == messages
+    figures = re.findall(r"<p><strong>([\d.]+×?)</strong>", page)
+    assert len(figures) == 3
+    assert float(figures[2].removesuffix("×")) > 0.5
+
+
+def test_the_first_commands_are_the_same_wherever_they_stand() -> None:
+    pages = [ROOT / "docs" / "index.md", ROOT / "docs" / "tutorial" / "begin.md", ROOT / "README.md"]
+    lines = {re.findall(r"^\$ (pip install .+)$", page.read_text("utf-8"), re.MULTILINE)[0] for page in pages}
+    assert lines == {"pip install './core[dev,mypy,test]'"}

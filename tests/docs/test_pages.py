@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.explorer.browser import AXE, needs_axe, needs_chromium
+from tests.explorer.browser import AXE, AXE_RUN, needs_axe, needs_chromium
 from tests.support.site import KINDS, browser, served
 from tests.support.tutorial import CHAPTERS
 
@@ -27,7 +27,7 @@ def test_axe_finds_no_fault_and_nothing_is_wider_than_the_page(scheme: str, widt
             page.goto(address + path)
             page.wait_for_load_state("networkidle")
             page.add_script_tag(path=str(AXE))
-            for fault in page.evaluate("axe.run(document)")["violations"]:
+            for fault in page.evaluate(AXE_RUN)["violations"]:
                 found += [f"{path}: {fault['id']}: {node['target']}" for node in fault["nodes"]]
             if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
                 found.append(f"{path}: wider than the page")

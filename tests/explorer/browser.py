@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AXE",
+    "AXE_RUN",
     "CHROMIUM",
     "ERRORS",
     "PANELS",
@@ -44,6 +45,8 @@ PANELS = [
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+AXE_RUN = "axe.run(document, {resultTypes: ['violations']})"
+"""What passes is not listed: its elements take most of the time."""
 
 _REASON = (
     "playwright is missing: pip install playwright"

@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.explorer.browser import AXE, PANELS, call, forgive, leaving, needs_axe, needs_chromium, open_panel, rows
+from tests.explorer.browser import (
+    AXE,
+    AXE_RUN,
+    PANELS,
+    call,
+    forgive,
+    leaving,
+    needs_axe,
+    needs_chromium,
+    open_panel,
+    rows,
+)
 from tests.support.running import RunningDev
 
 from core.dev.journal import Journal
@@ -63,7 +74,7 @@ def test_axe_finds_no_fault_in_any_panel(browser: Browser, dev: RunningDev, sche
             rows(page, "/slow-list").first.click()
             page.wait_for_timeout(300)
         page.add_script_tag(path=AXE)
-        found = page.evaluate("axe.run(document)")
+        found = page.evaluate(AXE_RUN)
         faults += [(name, one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]]
     context.close()
     assert faults == []

@@ -110,7 +110,8 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def test_every_endpoint_that_reads_json_has_a_good_body_here() -> None:
     unread = {
         *{("POST", "/d1/:binding/migrate"), ("POST", "/objects/:binding/:id/alarm/fire")},
-        *{("POST", "/exchanges/:key/replay"), ("PUT", "/r2/:binding/object")},  # whose body is the object
+        *{("POST", "/exchanges/:key/record"), ("POST", "/exchanges/:key/replay")},
+        ("PUT", "/r2/:binding/object"),  # whose body is the object
     }
     assert {one for one in ENDPOINTS if one[0] in ("PUT", "POST")} - unread == BODIES.keys()
 

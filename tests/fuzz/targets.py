@@ -18,9 +18,10 @@ from typing import Any
 from core import http
 from core.app import App
 from core.errors import CoreError
-from core.http import cookies, headers, paths, url
+from core.http import cookies, headers, paths
 from core.http.conditional import ByteRange, none_match, parse_range
 from core.http.dates import read_date
+from core.http.escapes import encode_query, parse_query
 from core.http.forms import FormLimits, UploadedFile, parse_header, read_form
 from core.http.sse import Event, encode_event
 from core.middleware.cors import cors
@@ -114,9 +115,9 @@ def _paths() -> Callable[[bytes], None]:
 def query(data: bytes) -> None:
     """Query strings: read as browsers do, and back again."""
     text = data.decode("latin-1")
-    pairs = url.parse_query(text)
+    pairs = parse_query(text)
     assert len(pairs) <= text.count("&") + 1
-    assert url.parse_query(url.encode_query(pairs)) == pairs
+    assert parse_query(encode_query(pairs)) == pairs
 
 
 # -- headers

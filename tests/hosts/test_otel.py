@@ -94,3 +94,9 @@ def test_a_collector_gets_every_span_before_the_process_ends(collector: Collecto
 
 def test_unset_nothing_of_it_is_imported() -> None:
     assert run() == "False\n"
+
+
+def test_a_missing_extra_is_told_with_its_installation() -> None:
+    program = "import sys; sys.modules['opentelemetry'] = None; import core.hosts.otel"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert "pip install 'core-edge[otel]'" in done.stderr.splitlines()[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import NoReturn
 
 import pytest
@@ -35,3 +36,9 @@ def test_the_time_of_receipt_is_the_runtimes() -> None:
     given = Given(None)
     given.received = 1_500.0
     assert WorkersRequest(given, "GET", "https://example.test/", None, PlainContext()).received == 1.5
+
+
+def test_no_duration_is_negative_where_two_clocks_round_differently() -> None:
+    given = Given(None)
+    given.received = (time.perf_counter() + 60) * 1000
+    assert WorkersRequest(given, "GET", "https://example.test/", None, PlainContext())._elapsed() == 0.0

@@ -17,10 +17,11 @@ from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
+from unittest.mock import patch
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.http import json
@@ -421,14 +422,60 @@ def test_200_levels_are_read_and_201_are_not(opening: str) -> None:
 
 @pytest.mark.parametrize("number", ["1e999", "-1e400", "1.8e308", "9" * 400 + ".0", "1E+0309"])
 def test_a_number_beyond_a_float_is_no_infinity(number: str) -> None:
-    for text, at in ((number, 0), (f'{{"1e999": [1.5, {number}]}}', 16)):
+    many = f"[{'-1.5e-7,' * 5000}"
+    for text, at in ((number, 0), (f'{{"1e999": [1.5, {number}]}}', 16), (f"{many}{number}]", len(many))):
         with pytest.raises(json.JSONDecodeError, match="Number beyond the range of a float") as caught:
             json.loads(text)
         assert caught.value.pos == at
 
 
 def test_the_largest_and_the_smallest_numbers_are_read() -> None:
-    assert json.loads("[1.7976931348623157e308, 5e-324, 1e-999]") == [sys.float_info.max, 5e-324, 0.0]
+    for many in (0, 5000):
+        text = f"[{'0.1,' * many}1.7976931348623157e308, 5e-324, 1e-999]"
+        assert json.loads(text) == [0.1] * many + [sys.float_info.max, 5e-324, 0.0]
+
+
+# ---- with msgspec
+
+
+@pytest.fixture
+def installed() -> Iterator[None]:
+    pytest.importorskip("msgspec", reason="core-edge[fast] is not installed")
+    json._plain_reader.cache_clear()
+    yield
+    json._plain_reader.cache_clear()
+
+
+numbers = st.from_regex(r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,4})?", fullmatch=True)
+
+
+@pytest.mark.slow
+@settings(max_examples=500, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    pieces
+    | documents
+    | st.lists(numbers | st.text().map(stdlib.dumps) | pieces, max_size=5).map(lambda some: f"[{','.join(some)}]")
+)
+def test_with_msgspec_a_document_is_read_or_refused_as_without_it(installed: None, text: str) -> None:
+    # Blanks make a document one that is worth it.
+    for whole in (text + " " * 1000, '["' + "é" * 1000 + '",' + text + "]"):
+        found: list[object] = []
+        for reader in (json._plain_reader, lambda: None):
+            with patch.object(json, "_plain_reader", reader):
+                try:
+                    found.append(repr(json.loads(whole)))
+                except json.JSONDecodeError as error:
+                    found.append((str(error), error.pos))
+        assert found[0] == found[1]
+
+
+def test_msgspec_reads_long_documents_and_never_in_a_worker(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = json._plain_reader()
+    assert read is not None
+    assert type(read).__name__ == "builtin_function_or_method"
+    json._plain_reader.cache_clear()
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    assert json._plain_reader() is None
 
 
 # ---- a bare interpreter

@@ -34,9 +34,7 @@ def test_importing_the_values_loads_nothing_that_costs() -> None:
     assert NOT_BEFORE_THEY_ARE_NEEDED.isdisjoint(loaded)
 
 
-@pytest.mark.parametrize(
-    "name", ["", ".body", ".cookies", ".domain", ".headers", ".json", ".request", ".response", ".url"]
-)
+@pytest.mark.parametrize("name", ["", ".cookies", ".headers", ".json"])
 def test_public_names_are_there_once(name: str) -> None:
     module = importlib.import_module(f"core.http{name}")
     assert len(set(module.__all__)) == len(module.__all__)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from core.http.escapes import encode_query, parse_query
 from core.http.paths import MalformedPathError, canonical_path, split_path
-from core.http.url import URL, encode_query, parse_query, split_url
+from core.http.url import URL, split_url
 
 whole_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 path_pieces = st.lists(

@@ -18,7 +18,7 @@ import attrs
 import pytest
 
 from core import Bindings, D1Database, DurableObjectNamespace, KVNamespace, Queue, R2Bucket, Secret, create_app
-from core.diagnosis import explain, with_note
+from core.explain.diagnosis import explain, with_note
 from core.testing import (
     Client,
     FakeD1Database,
@@ -99,7 +99,7 @@ async def run(place: str, code: str) -> Exception | None:
         return await error_of("await env.COUNTER.get_by_name('a').go()", names, env, create_app(Env))
     app = create_app(Env)
     errors: list[Exception] = []
-    app.dispatcher.on_failure = errors.append
+    app.dispatcher.failures.on_failure = errors.append
     body = code if place == "handler" else "res.json({'a': 1})"
     exec(f"async def handler(req, res):\n    env = req.env\n{indented(body, 4)}\n    res.sent or res.send()", names)
     app.all("/", names["handler"])

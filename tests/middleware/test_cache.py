@@ -15,7 +15,6 @@ from tests.support.bench import Bench
 from core.app import App
 from core.bindings.kv import KVNamespace
 from core.errors import CoreError, KVError
-from core.handlers import Next
 from core.hosts.asgi import asgi
 from core.http.dates import http_date
 from core.middleware.cache import Cached, MemoryCache, cache
@@ -26,6 +25,7 @@ from core.middleware.request_id import request_id
 from core.request import Request
 from core.response import Response
 from core.testing import Client, FakeExecutionContext
+from core.types import Next
 
 
 @attrs.frozen

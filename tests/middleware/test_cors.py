@@ -11,12 +11,12 @@ import pytest
 from core import http
 from core.app import App
 from core.errors import CoreError, OptionError
-from core.handlers import Next
 from core.middleware.cors import cors
 from core.middleware.secure_headers import secure_hdrs
 from core.request import Request
 from core.response import Response
 from core.testing import Client
+from core.types import Next
 
 A = "https://a.test"
 

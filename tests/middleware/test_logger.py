@@ -225,4 +225,4 @@ def test_logger_before_request_id_on_one_chain_is_an_error_that_names_both() -> 
     with pytest.raises(
         OrderError, match=r"logger\(\) is registered before request_id\(\).*Register request_id\(\) first"
     ):
-        app.use(request_id())  # type: ignore[core-order]  # that is what is tested
+        app.use(request_id())

@@ -16,7 +16,6 @@ from core import http
 from core.app import App
 from core.bindings.kv import KVNamespace
 from core.errors import CoreError, KVError, OptionError
-from core.handlers import Next
 from core.middleware.rate_limit import rate_limit
 from core.middleware.rate_limit_stores import (
     DurableObjectStore,
@@ -29,6 +28,7 @@ from core.middleware.rate_limit_stores import (
 from core.request import Request
 from core.response import Response
 from core.testing import Client, FakeClock, FakeExecutionContext, FakeKVNamespace
+from core.types import Next
 
 START = 1_800_000_000.0  # a multiple of 60
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.asgi import ask as ask_asgi
 from tests.support.asgi import scope_of
@@ -21,7 +21,7 @@ from tests.support.secure_headers import DEFAULTS
 
 from core import App, Next, Request, Response, create_app
 from core.handlers import before
-from core.header_block import HeaderBlock
+from core.http.header_block import HeaderBlock
 from core.middleware.cors import cors
 from core.middleware.logger import logger
 from core.middleware.request_id import request_id
@@ -208,7 +208,6 @@ def in_order(row: list[str]) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("through", [through_asgi, through_fetch])
-@settings(max_examples=1000)
 @given(
     st.lists(kinds, max_size=6).filter(in_order),
     st.lists(st.sampled_from(STAGED), max_size=3, unique=True),

@@ -9,12 +9,12 @@ import pytest
 from core import http
 from core.app import App
 from core.errors import CoreError, OptionError
-from core.handlers import Next
 from core.middleware.ip_restriction import ip_restriction
 from core.middleware.server_timing import server_timing, timing
 from core.request import Request
 from core.response import Response
 from core.testing import Client, FakeClock, FakeExecutionContext
+from core.types import Next
 
 
 async def timed(*middleware: Any, path: str = "/", description: str = "", **headers: str) -> http.Response:

@@ -58,48 +58,6 @@ def test_names_and_patterns_of_classes_that_are_there_are_passed(project: Projec
     project.check()
 
 
-def test_an_env_that_does_not_derive_from_bindings_is_told_where_the_app_is_made(project: Project) -> None:
-    project.usual()
-    project.edit("env.py", "class Env(Bindings)", "class Env")
-    project.edit("env.py", "Bindings, ", "")
-    project.edit("wrangler.toml", '"SESSIONS"', '"SESSION"')
-    project.write(
-        "app.py",
-        APP
-        + "#^ core-env: create_app(Env): Env does not derive from Bindings, so it is compared with nothing. "
-        + "Write class Env(Bindings), or name it in [core-mypy] env\n"
-        + """
-import core
-from core import App
-
-Settings = dict[str, str]
-
-second = App(Env)  # so tests make one over a fake
-third = core.create_app(dict)
-#^ core-env: create_app(dict): dict does not derive from Bindings, so it is compared with nothing. Write class dict(Bindings), or name it in [core-mypy] env
-""",
-    )
-    project.write("mypy.ini", MYPY_INI + "disallow_any_generics = False\n")
-    told = [line for line in project.mypy() if "[core-" in line]
-    assert sorted(told) == project.expected()
-
-
-def test_an_app_without_an_env_beside_bindings_is_told(project: Project) -> None:
-    project.usual()
-    project.root.joinpath("env.py").unlink()
-    project.write(
-        "app.py", "from core import create_app\n\napp = create_app()\ndenied = create_app(default_deny=True)\n"
-    )
-    told = (
-        "error: wrangler.toml:6 [[kv_namespaces]] declares SESSIONS, and the program has no Env to compare it with. "
-        "Write class Env(Bindings) as `core types` does, and create_app(Env)  [core-env]"
-    )
-    assert project.mypy() == [f"app.py:3: {told}", f"app.py:4: {told}"]
-    project.write("wrangler.toml", 'name = "x"\nmain = "app.py"\ncompatibility_date = "2026-04-01"\n')
-    project.write("app.py", "from core import Response, create_app\n\napp = create_app()\napp.get('/x')(Response.x)\n")
-    assert [line for line in project.mypy() if "[core-" in line] == []
-
-
 def test_what_create_app_is_given_by_others_is_not_judged(project: Project) -> None:
     project.usual()
     project.write(
@@ -158,23 +116,6 @@ def test_the_configuration_file_gives_codes_a_level(project: Project) -> None:
     assert codes(project) == [("core-sql", "error")]
     project.write("wrangler.toml", text)
     assert codes(project) == everything  # with a warm cache, in which no Python was edited
-
-
-def test_the_configuration_file_gives_codes_a_level_per_path(project: Project) -> None:
-    project.usual()
-    project.write("app.py", WRONG)
-    project.write("old/legacy.py", WRONG.replace("show", "show_all"))
-    text = project.root.joinpath("wrangler.toml").read_text()
-    both = sorted([("core-order", "error"), ("core-params", "error"), ("core-sql", "error")] * 2)
-    assert codes(project) == both
-    checks = (
-        '\n[core.checks]\ncore-order = "off"\n\n[core.checks."app.py"]\ncore-order = "error"\n'
-        '\n[core.checks.old]\ncore-sql = "off"\n\n[core.checks."old/*.py"]\ncore-params = "off"\n'
-    )
-    project.write("wrangler.toml", text + checks)
-    assert codes(project) == [("core-order", "error"), ("core-params", "error"), ("core-sql", "error")]
-    project.write("wrangler.toml", text + checks.replace("old", "other"))
-    assert [code for code, _ in codes(project)] == ["core-order", "core-params", "core-params", "core-sql", "core-sql"]
 
 
 @pytest.mark.slow

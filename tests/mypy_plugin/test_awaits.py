@@ -43,7 +43,7 @@ def test_next_is_left_to_mypy_where_mypy_tells_it(project: Project) -> None:
     project.usual()
     project.write("mypy.ini", MYPY_INI + "enable_error_code = unused-awaitable\n")
     project.write(
-        "app.py",
+        "parts.py",
         """
         from core import Next, Request, Response
 
@@ -97,7 +97,7 @@ def test_a_call_in_a_response_that_was_not_awaited_is_told(project: Project) -> 
 def test_a_default_that_all_instances_share_is_told(project: Project) -> None:
     project.usual()
     project.write(
-        "app.py",
+        "parts.py",
         """
         from collections.abc import Mapping
         from typing import ClassVar

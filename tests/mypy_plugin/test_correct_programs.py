@@ -1,19 +1,27 @@
-"""Correct programs of many shapes, about which nothing is said: not by mypy with the plugin, and not when they run."""
+"""Correct programs of many shapes, about which nothing is said: not by mypy with the plugin, and not when they run.
+
+Those of `forms` are programs of their own, in which `core check` reads everything: a mistake anywhere in them is found.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
 import pytest
 from tests.mypy_plugin.conftest import MYPY_INI, Project, programs
+from tests.mypy_plugin.forms import FORMS, MONOREPO
 
 from core import App
+from core.config.load import load_all
+from core.mypy_plugin.findings import Findings
+from core.program.proof import Proof, prove
 
 WRANGLER = """\
 name = "shop"
-main = "env.py"
+main = "app.py"
 compatibility_date = "2026-04-01"
 
 kv_namespaces = [
@@ -52,6 +60,10 @@ MOST = 5
 
 [secrets]
 required = ["KEY"]
+
+# Each program has an application of its own, and the configuration names none of them.
+[core.checks]
+core-import = "off"
 """
 
 MIGRATIONS = {
@@ -561,10 +573,10 @@ async def f(env: Env) -> None:
 
 ### sql_unknown_database
 async def f(db: D1Database) -> None:
-    await db.prepare("SELECT anything FROM anywhere").all()
+    await db.prepare("SELECT text FROM lines").all()
 
 ### sql_formatted
-async def f(env: Env, ids: list[int], order: str) -> None:
+async def f(env: Env, ids: list[int], order: Literal["id", "name"]) -> None:
     marks = ", ".join("?" * len(ids))
     await env.DB.prepare(f"SELECT id FROM users WHERE id IN ({marks}) ORDER BY {order}").bind(*ids).all()
 
@@ -608,7 +620,7 @@ class Users:
     async def one(self, id: int) -> Any:
         return await self.by_id.bind(id).first()
     async def all(self) -> Any:
-        return await self.db.prepare("SELECT anything FROM elsewhere").all()
+        return await self.db.prepare("SELECT at FROM lines").all()
 
 ### sql_kinds
 class Role(Enum):
@@ -688,6 +700,29 @@ Mock().prepare("SELECT nonsense").bind(1).first("x")
 )
 
 
+def write(root: Path, name: str, text: str) -> Path:
+    """Write a program as a package with a configuration of its own, and return that."""
+    parts = re.split(r"^#### (.+)\n", text, flags=re.MULTILINE)
+    files = {
+        "__init__.py": "",
+        "app.py": HEAD + parts[0],
+        **dict(zip(parts[1::2], parts[2::2], strict=True)),
+        **MIGRATIONS,
+    }
+    own = files.pop("wrangler.toml", "")
+    usual = WRANGLER.partition("\n# Each")[0]
+    if ".queue(" not in text:  # nothing is to come from a queue that the program does not read
+        usual = usual.replace('[[queues.consumers]]\nqueue = "jobs"\n', "")
+    if own.startswith("main"):
+        usual = usual.replace('main = "app.py"\n', own)
+        own = ""
+    for file, content in {**files, "wrangler.toml": usual + own}.items():
+        path = root / name / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return root / name / "wrangler.toml"
+
+
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory, mypy_cache: Path) -> Project:
     project = Project(tmp_path_factory.mktemp("corpus"), mypy_cache)
@@ -697,23 +732,41 @@ def corpus(tmp_path_factory: pytest.TempPathFactory, mypy_cache: Path) -> Projec
         project.root.joinpath(name).parent.mkdir(exist_ok=True)
         project.root.joinpath(name).write_text(text)
     project.write("env.py", ENV)
+    project.write("app.py", HEAD + "app = create_app(Env)\n" + PROGRAMS["queue_right"].partition("\n")[2])
     for name, text in PROGRAMS.items():
         project.root.joinpath(f"case_{name}.py").write_text(HEAD + text)
+    for name, text in FORMS.items():
+        write(project.root, name, text)
     return project
 
 
-@pytest.fixture(scope="module")
-def told(corpus: Project) -> list[str]:
-    return corpus.mypy()
+def test_mypy_says_nothing_about_correct_programs(corpus: Project) -> None:
+    assert corpus.mypy() == []
 
 
-def test_the_corpus_has_at_least_sixty_programs() -> None:
-    assert len(PROGRAMS) >= 60
+_PARAMETER = re.compile(r'params\["(\w+)"\]')
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_nothing_is_said_about_a_correct_program(told: list[str], name: str) -> None:
-    assert [line for line in told if line.startswith((f"case_{name}.py", "env.py"))] == []
+def look(root: Path, name: str, text: str) -> Proof:
+    root.mkdir(exist_ok=True)
+    (root / "env.py").write_text(ENV)
+    return prove(load_all(write(root, name, text)))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_everything_in_a_correct_program_is_read(name: str, tmp_path: Path) -> None:
+    text = FORMS[name]
+    statements, parameters = text.count(".prepare("), len(_PARAMETER.findall(text))
+    proof = look(tmp_path, name, text)
+    assert [one.text for one in proof.findings] == [str(one) for one in proof.unread] == []
+    assert proof.statements == statements
+
+    text = re.sub(r"\bSELECT ", "SELECT nope, ", _PARAMETER.sub(r'params["\1_"]', text))
+    text = text.replace(" WHERE ", " WHERE nope AND ").replace("SET score = ", "SET score = nope + ")
+    text = text.replace("INTO posts (", "INTO posts (nope, ")
+    found = look(tmp_path / "wrong", name, text).findings
+    assert sum(one.code == "core-params" for one in found) == parameters
+    assert len({(one.file, one.line) for one in found if "nope" in one.message}) == statements
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -730,3 +783,37 @@ def test_the_program_is_correct_when_it_runs(corpus: Project, name: str, monkeyp
     for value in list(vars(module_).values()):
         if isinstance(value, App):
             value.check()
+
+
+@pytest.fixture
+def monorepo(tmp_path: Path) -> Path:
+    """Two workers, each with its configuration and its migrations, over one package."""
+    for name, text in MONOREPO.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for worker, columns in (("users", "id INTEGER, name TEXT, email TEXT"), ("admin", "id INTEGER, name TEXT")):
+        folder = tmp_path / "apps" / worker
+        (folder / "migrations").mkdir()
+        (folder / "migrations" / "1.sql").write_text(f"CREATE TABLE users ({columns});")
+        (folder / "__init__.py").write_text("")
+        binding = '[[d1_databases]]\nbinding = "DB"\ndatabase_name = "x"\n'
+        (folder / "wrangler.toml").write_text(f'name = "{worker}"\nmain = "main.py"\n{binding}')
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "judge"),
+    [("", "", None), ('params["id"]', 'params["team"]', "users"), ("SELECT name", "SELECT email", "admin")],
+)
+def test_a_shared_package_is_judged_by_each_worker_that_calls_it(
+    monorepo: Path, old: str, new: str, judge: str | None
+) -> None:
+    shared = monorepo / "shared" / "users.py"
+    shared.write_text(shared.read_text().replace(old, new))
+    proofs = {name: prove(load_all(monorepo / "apps" / name / "wrangler.toml")) for name in ("users", "admin")}
+    assert all((proof.unread, proof.handlers, proof.statements) == ([], 2, 1) for proof in proofs.values())
+    assert {name: {one.file for one in proof.findings} for name, proof in proofs.items() if proof.findings} == (
+        {} if judge is None else {judge: {str(shared)}}
+    )
+    told = Findings(str(monorepo / "mypy.ini"), monorepo, sys.executable).by_file
+    assert {*told} == (set() if judge is None else {str(shared)})

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.mypy_plugin.conftest import WRANGLER, Project
 
-from core.analysis.extensions import declared, unchecked_in
-from core.analysis.program import Options, check_program
 from core.config.load import load_all
+from core.program.extensions import declared, unchecked_in
+from core.program.proof import Options, check_program
 
 ACME = {
     "acme_core/__init__.py": """
@@ -88,63 +88,6 @@ class Checked(Project):
         """The findings of `core check`, as mypy would print them."""
         findings = check_program(load_all(self.root / "wrangler.toml"), Options(paths=[self.root]))
         return [finding.text.replace(f"{self.root}/", "") for finding in findings]
-
-
-@pytest.mark.parametrize("front_end", [Project, Checked])
-def test_its_middleware_and_its_binding_are_checked(
-    tmp_path: Path, mypy_cache: Path, acme: Path, front_end: type[Project]
-) -> None:
-    project = front_end(tmp_path.resolve(), mypy_cache)
-    shop(project, acme)
-    project.write(
-        "env.py",
-        """
-        import attrs
-
-        from acme_core.quota import Pipe
-        from core import Bindings, D1Database, KVNamespace
-
-        @attrs.frozen
-        class Env(Bindings):
-            SESSIONS: KVNamespace
-            DB: D1Database
-            ORIGIN: str
-            EVENTS: Pipe
-
-        @attrs.frozen
-        class Other(Bindings):
-            #^ core-env: Other has no attribute for the pipeline EVENTS (wrangler.toml:18 [[pipelines]]). Write EVENTS: Pipe
-            SESSIONS: Pipe
-            #^ core-env: Other.SESSIONS is a Pipe, but wrangler.toml:6 [[kv_namespaces]] declares a KV namespace. Write SESSIONS: KVNamespace
-            DB: D1Database
-            ORIGIN: str
-        """,
-    )
-    project.write(
-        "app.py",
-        """
-        from acme_core.quota import answers, audit, quota, traced
-        from core import Request, Response, create_app
-        from env import Env
-
-        app = create_app(Env)
-
-        async def show(req: Request[Env], res: Response) -> None: ...
-
-        app.use(quota("SESSIONS"))
-        app.use(quota("SESSION"))
-        #^ core-binding: quota("SESSION"): Env has no attribute SESSION. Did you mean SESSIONS?
-        limit = quota("SESSIONS", files="DB")
-        app.use(limit)
-        #^ core-binding: quota(files="DB"): Env.DB is a D1Database, not an R2Bucket. Env has no R2Bucket
-        app.get("/a", answers(), show)
-        #^ core-params: answers() answers every request, so everything after it in get("/a") never runs. Put it last
-        app.use("/b", audit())
-        app.use("/b", traced())
-        #^ core-order: audit() is registered before traced(), but audit() reads req.trace. Register traced() first
-        """,
-    )
-    project.check()
 
 
 def test_a_kind_that_a_package_has_a_type_for_is_not_said_to_be_unchecked(tmp_path: Path, acme: Path) -> None:

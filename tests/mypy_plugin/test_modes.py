@@ -8,10 +8,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import mypy.version
 import pytest
 from mypy import api
 from tests.mypy_plugin.conftest import Project
+
+from core.config.load import load_all
+from core.program.cache import Cache
+from core.program.memory import Memory
+from core.program.proof import Options, prove
 
 APP = """\
 from core import Request, Response, Router, create_app
@@ -122,7 +126,9 @@ def test_an_edit_of_a_migration_alone_is_seen_by_a_warm_cache(shop: Project) -> 
 
 def test_an_edit_of_a_prefix_in_another_module_is_seen_by_a_warm_cache(shop: Project) -> None:
     shop.edit("users.py", 'req.params["id"]', 'req.params["org"]')
-    found = ['users.py:18: error: req.params["org"]: the path /:id has no parameter org. It has id  [core-params]']
+    found = [
+        'users.py:18: error: req.params["org"]: the path /users/:id has no parameter org. It has id  [core-params]'
+    ]
     assert shop.mypy() == found
     shop.edit("app.py", '"/users"', '"/:org/users"')
     shop.edit("links.py", "id=7", "id=7, org=1")
@@ -149,9 +155,8 @@ def test_an_edit_of_a_route_or_mount_in_another_module_reaches_url_for(shop: Pro
     shop.edit("users.py", '@users.get("/:id")', "")
     shop.edit("links.py", "id=7", "")
     lost = "links.py:8: error: url_for(show): it is not the handler of a route. Register it, or name the function that was registered"
-    assert shop.mypy() == [f"{lost}  [core-params]"]
-    shop.write("table.py", "from users import show\n\nTABLE = [show]\n")
-    assert shop.mypy() == []
+    empty = 'app.py:8: error: use("/users", Router()) mounts nothing: the router has neither routes nor middleware'
+    assert shop.mypy() == [f"{empty}. Register them on it, or leave it out  [core-route]", f"{lost}  [core-params]"]
 
 
 def test_an_env_derived_from_elsewhere_is_seen_by_a_warm_cache(shop: Project) -> None:
@@ -183,7 +188,6 @@ def test_an_edit_of_env_reaches_the_modules_that_name_its_bindings(shop: Project
     ]
 
 
-@pytest.mark.skipif(mypy.version.__version__ < "2", reason="mypy 1 has no -n")
 def test_two_workers_say_what_one_says(shop: Project) -> None:
     shop.edit("wrangler.toml", '"SESSIONS"', '"SESSION"')
     shop.edit("migrations/0001_init.sql", "name TEXT NOT NULL", "fullname TEXT NOT NULL")
@@ -197,6 +201,22 @@ def test_two_workers_say_what_one_says(shop: Project) -> None:
     shop.edit("migrations/0001_init.sql", "fullname TEXT NOT NULL", "name TEXT NOT NULL")
     shop.edit("users.py", '"/:id"', '"/:id/of/:org"')
     assert shop.process(*command, "-n", "2") == [OTHER_ROUTE]
+
+
+def test_nothing_is_kept_in_the_folder_of_mypy(shop: Project) -> None:
+    assert shop.mypy() == []
+    assert [path for path in shop.cache.rglob("*") if "core-plugin" in path.name] == []
+    kept = {path.name for path in (shop.root / ".core" / "cache").iterdir()}
+    assert kept >= {".gitignore", "modules.json", "mypy.json"}
+
+
+def test_an_edited_module_alone_is_looked_at_again(shop: Project) -> None:
+    assert shop.mypy() == []
+    shop.edit("users.py", "SELECT id, name", "SELECT id, name, email")
+    memory = Memory(Cache(shop.root))
+    prove(load_all(shop.root / "wrangler.toml"), Options(paths=[shop.root]), memory)
+    changed = {"users.py", "app.py", "links.py"}  # itself, and what imports it
+    assert memory.looked == len(changed)
 
 
 @pytest.fixture
@@ -232,11 +252,17 @@ def test_the_daemon_sees_what_lies_beside_the_python(daemon: Project) -> None:
     assert run() == []
     edit("users.py", '"/:id"', '"/:user"')
     assert run() == [
-        'users.py:18: error: req.params["id"]: the path /:user has no parameter id. It has user  [core-params]',
+        'users.py:18: error: req.params["id"]: the path /users/:user has no parameter id. It has user  [core-params]',
         NEEDS_USER,
     ]
     edit("users.py", '"/:user"', '"/:id"')
     assert run() == []
+    edit("wrangler.toml", '"SESSIONS"', '"SESSION"')
+    assert run() == [RENAMED]
+    edit("env.py", "import attrs", "import attrs\n")
+    edit("env.py", "import attrs\n\n", "import attrs\n")
+    edit("env.py", "    ORIGIN: str", "    ORIGIN: str  # where it is")
+    assert run() == [RENAMED]  # in a module that was read again
 
 
 def test_modules_from_elsewhere_are_not_checked_again_without_a_change(project: Project, tmp_path: Path) -> None:

@@ -14,66 +14,6 @@ queue = "jobs"
 """
 
 
-def test_a_consumer_takes_what_is_sent(project: Project) -> None:
-    project.usual()
-    project.write("wrangler.toml", project.root.joinpath("wrangler.toml").read_text() + QUEUES)
-    project.write(
-        "env.py",
-        """
-        import attrs
-        from core import Bindings, D1Database, KVNamespace, Queue
-
-        @attrs.frozen
-        class Job:
-            id: int
-
-        @attrs.frozen
-        class Env(Bindings):
-            SESSIONS: KVNamespace
-            DB: D1Database
-            ORIGIN: str
-            JOBS: Queue[Job]
-        """,
-    )
-    project.write(
-        "app.py",
-        """
-        from typing import Any
-        import attrs
-        from core import ExecutionContext, MessageBatch, create_app
-        from env import Env, Job
-
-        @attrs.frozen
-        class Other:
-            id: int
-
-        app = create_app(Env)
-
-        @app.queue("jobs")
-        async def good(batch: MessageBatch[Job], env: Env, ctx: ExecutionContext) -> None: ...
-
-        @app.queue("jobs")
-        #^ core-queue: queue("jobs"): the consumer takes MessageBatch[Other], but Env.JOBS (wrangler.toml:18 [[queues.producers]]) is a Queue[Job]. Write the same type in both
-        async def bad(batch: MessageBatch[Other], env: Env, ctx: ExecutionContext) -> None: ...
-
-        @app.queue("job")
-        #^ core-queue: queue("job"): wrangler.toml has no consumer of that queue. Did you mean jobs?
-        async def near(batch: MessageBatch[Job], env: Env, ctx: ExecutionContext) -> None: ...
-
-        @app.queue("mail")
-        #^ core-queue: queue("mail"): wrangler.toml has no consumer of that queue. Write [[queues.consumers]] queue = "mail"
-        async def far(batch: MessageBatch[Any], env: Env, ctx: ExecutionContext) -> None: ...
-
-        @app.queue("jobs")
-        async def any_message(batch: MessageBatch[Any], env: Env, ctx: ExecutionContext) -> None: ...
-
-        @app.queue("jobs")
-        async def no_message(batch: MessageBatch, env: Env, ctx: ExecutionContext) -> None: ...  # type: ignore[type-arg, unused-ignore]
-        """,
-    )
-    project.check()
-
-
 EVENTS = """
 main = "app.py"
 name = "shop"
@@ -151,17 +91,6 @@ async def nightly(event: ScheduledEvent, env: object, ctx: ExecutionContext) -> 
     project.edit("app.py", "async def nightly", "@app.scheduled()\nasync def nightly")
     (jobs,) = project.mypy()
     assert jobs.endswith('Write @app.queue("jobs")  [core-queue]')
-
-
-def test_where_a_handler_may_take_any_event_none_is_said_to_be_unhandled(project: Project) -> None:
-    project.write("wrangler.toml", EVENTS)
-    for handlers in (
-        'app.scheduled()(run)\nfor name in ("jobs", "mail"):\n    app.queue(name)(work)\n',
-        'app.scheduled("*/5 * * * *")(run)\napp.scheduled(f"0 {3} * * *")(run)\nJOBS = "jobs"\napp.queue(JOBS)(work)\n',
-        "app.scheduled()(run)\nclass Default:\n    async def queue(self) -> None: ...\n",
-    ):
-        project.write("app.py", f"{HANDLERS}\napp = create_app()\n{handlers}")
-        project.check()
 
 
 def test_a_new_name_of_an_event_is_one_finding(project: Project) -> None:

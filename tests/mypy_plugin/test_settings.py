@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.mypy_plugin.conftest import MYPY_INI, Project
 
-from core.analysis.settings import read_settings
+from core.program.settings import read_settings
 
 WRONG = (
     "env.py:8: error: Env.SESSIONS: no binding of that name in wrangler.toml. "
@@ -176,29 +176,3 @@ def test_a_library_of_several_workers_is_not_judged_by_the_configuration_above_i
     assert project.mypy() == []
     project.edit("wrangler.toml", 'main = "app.py"', 'main = "libs/shared/src/app.py"')  # now it is the worker's own
     assert project.mypy() == [told]
-
-
-def test_a_handler_that_two_modules_register_has_the_parameters_of_both(project: Project) -> None:
-    project.usual()
-    project.write("main.py", "from core import create_app\nfrom env import Env\n\napp = create_app(Env)\n")
-    project.write(
-        "handlers.py",
-        """
-        from core import Request, Response
-        from env import Env
-        from main import app
-
-        async def show(req: Request[Env], res: Response) -> None:
-            res.json(req.params["org"])
-
-        app.get("/users/:id", show)
-        """,
-    )
-    told = [
-        'handlers.py:6: error: req.params["org"]: the path /users/:id has no parameter org. It has id  [core-params]'
-    ]
-    assert project.mypy() == told
-    project.write("other.py", 'from handlers import show\nfrom main import app\n\napp.get("/orgs/:org", show)\n')
-    assert project.mypy() == []
-    project.root.joinpath("other.py").unlink()
-    assert project.mypy() == told  # with a warm cache

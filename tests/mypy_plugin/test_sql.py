@@ -40,7 +40,7 @@ async def all_of_it(env: Env, db: D1Database) -> None:
     project.check()
 
 
-def test_a_mistake_in_a_long_text_is_told_at_the_text_with_its_line_in_it(project: Project) -> None:
+def test_a_mistake_in_a_long_text_is_told_at_its_line(project: Project) -> None:
     project.usual().write(
         "app.py",
         HEAD
@@ -58,8 +58,8 @@ async def long(env: Env) -> None:
 """,
     )
     assert project.mypy() == [
-        "app.py:9: error: DB: no such column: nmae. Did you mean name? (line 4 of the statement)  [core-sql]",
-        "app.py:15: error: DB: no such table: usrs. Did you mean users?  [core-sql]",
+        "app.py:12: error: DB: no such column: nmae. Did you mean name?  [core-sql]",
+        "app.py:16: error: DB: no such table: usrs. Did you mean users?  [core-sql]",
     ]
 
 
@@ -134,7 +134,7 @@ async def bound(env: Env, key: str, age: int, nick: str | None, when: bytes) -> 
 def test_a_type_that_can_be_none_does_not_fit_a_column_that_cannot(project: Project) -> None:
     """mypy alone: it knows where None was ruled out."""
     project.usual().write(
-        "app.py",
+        "users.py",
         HEAD
         + """
 async def bound(env: Env, name: str | None) -> None:
@@ -306,9 +306,11 @@ async def f(env: Env, other: HasLog, db: D1Database) -> None:
     log = env.LOG
     log.prepare("SELECT id FROM line")
     #^ core-sql: LOG: no such table: line. Did you mean lines?
+    db.prepare("SELECT id FROM lines")
     db.prepare("SELECT id FROM unknowable")
+    #^ core-sql: DB: no such table: unknowable. The migrations make posts, users
     db.prepare("SELECT FROM x")
-    #^ core-sql: SQL: near "FROM": syntax error. Correct the statement there
+    #^ core-sql: DB: near "FROM": syntax error. Correct the statement there
 """,
     )
     project.check()

@@ -62,7 +62,7 @@ class Newcomer:
             self.serve(command)
             return
         command = command.replace("http://127.0.0.1:8787", self.address)
-        command = re.sub(r"'core-edge(\[[\w,]+\])'", rf"'core-edge\1 @ {self.wheel.as_uri()}'", command)
+        command = re.sub(r"'(?:core-edge|\./core)(\[[\w,]+\])'", rf"'core-edge\1 @ {self.wheel.as_uri()}'", command)
         kept = re.fullmatch(r"(?:export )?(\w+)=\$\((.*)\)", command)
         command = re.sub(r"^curl ", "curl --silent --show-error ", kept[2] if kept else command)
         command = re.sub(r"^python3 ", f"{shlex.quote(sys.executable)} ", command)
@@ -164,6 +164,8 @@ def newcomer(tmp_path: Path, wheel: Path) -> Iterator[Newcomer]:
 
 def test_the_tutorial_holds_word_by_word(newcomer: Newcomer) -> None:
     for chapter in CHAPTERS:
+        typed = {step.line for step in steps(chapter) if not isinstance(step, Text)}
+        assert {"pytest", "mypy", "core check"} <= typed or chapter == "explorer", chapter  # it writes no code
         newcomer.follow(chapter)
         if chapter == "begin":
             what_the_page_says_of_a_wrong_name_is_so(newcomer)

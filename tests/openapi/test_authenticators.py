@@ -57,7 +57,7 @@ def test_where_a_token_is_decides_the_scheme(authenticator: Any, scheme: dict[st
 
 def test_an_authenticator_of_ones_own_stays_the_function_that_is_followed() -> None:
     found = step(optional(own))
-    assert (found.function, found.optional) == (f"{__name__}.own", True)
+    assert (found.function.name, found.optional) == (f"{__name__}.own", True)
 
 
 def statuses(found: Any) -> list[int]:

@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from core.errors import DeveloperError
 from core.openapi.client import write_client
 
 # What closes a Literal, a docstring, a string or a line, and what Python takes for another name than it looks like.
@@ -46,6 +48,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     def operation(path: str) -> dict[str, Any]:
         return {
             "operationId": draw(TEXTS),
+            "tags": draw(st.lists(TEXTS, max_size=1)),
             "summary": draw(TEXTS),
             "parameters": [
                 {"name": name, "in": draw(st.sampled_from(["query", "header", "cookie"])), "schema": draw(SCHEMAS)}
@@ -53,9 +56,13 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
             ],
             "requestBody": {"content": {"application/json": {"schema": draw(SCHEMAS)}}},
             "responses": {
-                draw(st.sampled_from(["200", "4XX", "default", "2٠٠", "200\n"])): {
+                draw(st.sampled_from(["200", "404", "4XX", "default", "2٠٠", "200\n"])): {
                     "description": draw(TEXTS),
-                    "content": {draw(st.sampled_from(["application/json", "text/event-stream", "text/'\"\\"])): {}},
+                    "content": {
+                        draw(st.sampled_from(["application/json", "text/event-stream", "image/png", "text/'\"\\"])): {
+                            "schema": draw(SCHEMAS)
+                        }
+                    },
                 }
             },
         }
@@ -67,7 +74,12 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         "components": {
             "schemas": draw(st.dictionaries(TEXTS, SCHEMAS, max_size=3)),
             "securitySchemes": {
-                draw(TEXTS): {"type": "apiKey", "in": draw(st.sampled_from(["cookie", "query"])), "name": draw(TEXTS)}
+                draw(TEXTS): {
+                    "type": draw(st.sampled_from(["apiKey", "http"])),
+                    "in": draw(st.sampled_from(["cookie", "query"])),
+                    "name": draw(TEXTS),
+                    "scheme": draw(st.one_of(TEXTS, st.sampled_from(["basic", "bearer", "{a}'#%s"]))),
+                }
             },
         },
     }
@@ -85,7 +97,7 @@ def annotation(node: ast.expr) -> bool:
         case ast.Subscript(value=ast.Name(id="Literal"), slice=inside):
             values = inside.elts if isinstance(inside, ast.Tuple) else [inside]
             return all(isinstance(ast.literal_eval(value), str | int) for value in values)
-        case ast.Subscript(value=ast.Name(id="list" | "dict" | "AsyncGenerator" | "Mapping"), slice=inside):
+        case ast.Subscript(value=ast.Name(id="list" | "dict" | "Event" | "Stream" | "AsyncStream"), slice=inside):
             return all(map(annotation, inside.elts if isinstance(inside, ast.Tuple) else [inside]))
         case _:
             return False
@@ -94,16 +106,101 @@ def annotation(node: ast.expr) -> bool:
 def value(node: ast.expr | None) -> bool:
     """Return True for a default of a field: nothing, a constant, or `field(…)` of those."""
     match node:
-        case None | ast.Constant() | ast.Name(id="UNSET"):
+        case None | ast.Constant() | ast.UnaryOp(operand=ast.Constant()) | ast.Name(id="UNSET"):
             return True
         case ast.Call(func=ast.Name(id="field"), args=[], keywords=keywords):
             return all(
                 keyword.arg in ("default", "default_factory", "metadata", "compare")
-                and (annotation(keyword.value) or isinstance(ast.literal_eval(keyword.value), dict | bool))
+                and (annotation(keyword.value) or isinstance(ast.literal_eval(keyword.value), dict | str | int))
                 for keyword in keywords
             )
         case _:
             return False
+
+
+def fields(body: list[ast.stmt]) -> None:
+    names: list[str] = []
+    for each in body:
+        match each:
+            case ast.AnnAssign(target=ast.Name(id=field)):
+                assert annotation(each.annotation)
+                assert value(each.value)
+                names.append(field)
+            case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
+                pass
+            case _:
+                pytest.fail(ast.unparse(each))
+    assert len(names) == len(set(names))
+
+
+def sent(node: ast.expr) -> bool:
+    """Return True for what a method sends along: its parameters, and texts."""
+    match node:
+        case ast.Name() | ast.Constant(value=str()):
+            return True
+        case ast.Dict(keys=keys, values=values):
+            return all(sent(one) for one in [*filter(None, keys), *values])
+        case ast.List(elts=elts) | ast.Tuple(elts=elts):
+            return all(map(sent, elts))
+        case _:
+            return False
+
+
+def method(node: ast.stmt, send: list[ast.expr]) -> str:
+    """Check a method of an operation, whose arguments it adds to `send`, and return its name."""
+    assert isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)
+    assert node.returns is not None
+    assert annotation(node.returns)
+    assert all(one.annotation is not None and annotation(one.annotation) for one in node.args.args[1:])
+    body = [one for one in node.body if not isinstance(one, ast.Expr)]
+    match body:
+        case [
+            ast.AnnAssign(
+                target=ast.Name(id="answer"),
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="_send")) as call,
+            )
+            | ast.AnnAssign(
+                target=ast.Name(id="answer"),
+                value=ast.Await(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="_send")) as call),
+            ),
+            ast.Return(value=ast.Name(id="answer")),
+        ]:
+            send += [*call.args, *(one.value for one in call.keywords)]
+        case _:
+            pytest.fail(ast.unparse(node))
+    return node.name
+
+
+CLIENTS = {node.name: node for node in TEMPLATE.body if isinstance(node, ast.ClassDef)}
+
+
+def client(node: ast.ClassDef) -> None:
+    """Check the methods of a client beyond those of the template, and the attributes that its `__init__` adds."""
+    own = {ast.dump(one) for one in CLIENTS[node.name].body}
+    send: list[ast.expr] = []
+    names: list[str] = []
+    for each in node.body:
+        if isinstance(each, ast.FunctionDef) and each.name == "__init__":
+            known = {ast.dump(one) for one in CLIENTS[node.name].body[1].body}  # type: ignore[attr-defined]
+            for one in each.body:
+                match one:
+                    case _ if ast.dump(one) in known:
+                        pass
+                    case ast.AnnAssign(
+                        target=ast.Attribute(value=ast.Name(id="self"), attr=name),
+                        annotation=ast.Name(id=space),
+                        value=ast.Call(func=ast.Name(id=made), args=[ast.Attribute(attr="_send")], keywords=[]),
+                    ):
+                        assert space == made
+                        names.append(name)
+                    case _:
+                        pytest.fail(ast.unparse(one))
+        elif ast.dump(each) not in own:
+            names.append(method(each, send))
+        else:
+            names += [each.name] if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) else []
+    assert len(names) == len(set(names))
+    assert all(map(sent, send))
 
 
 def check(source: str) -> None:
@@ -114,39 +211,54 @@ def check(source: str) -> None:
     seen = {ast.dump(node) for node in TEMPLATE.body}
     for node in tree.body:
         match node:
-            case ast.ClassDef(name="Client"):
-                names = [each.name for each in node.body if isinstance(each, ast.AsyncFunctionDef | ast.FunctionDef)]
-                assert len(names) == len(set(names))
+            case ast.ClassDef(name="Client" | "AsyncClient"):
+                client(node)
                 bound.append(node.name)
             case _ if ast.dump(node) in seen:
                 bound += [node.name] if isinstance(node, ast.ClassDef | ast.FunctionDef) else []
             case ast.Expr(value=ast.Constant(value=str())):
                 pass
+            case ast.ClassDef(name="_Bodies"):
+                fields(node.body)
+            case ast.ClassDef(name=name, bases=[ast.Name(id="ApiError")], keywords=[], decorator_list=[], body=body):
+                bound.append(name)
+                fields(body)
+            case ast.ClassDef(name=name, bases=[], keywords=[], decorator_list=[], body=[_, init, *methods]):
+                bound.append(name)
+                kind = "Callable[..., Awaitable[Any]]" if name.startswith("Async") else "Callable[..., Any]"
+                written = f"def __init__(self, send: {kind}) -> None:\n    self._send: {kind} = send"
+                assert ast.unparse(init) == written
+                send: list[ast.expr] = []
+                names = [method(one, send) for one in methods]
+                assert len(names) == len(set(names))
+                assert all(map(sent, send))
             case ast.ClassDef(name=name, bases=[], keywords=[], body=body):
                 bound.append(name)
-                assert [ast.unparse(each) for each in node.decorator_list] == ["dataclass(frozen=True)"]
-                fields: list[str] = []
-                for each in body:
-                    match each:
-                        case ast.AnnAssign(target=ast.Name(id=field)):
-                            assert annotation(each.annotation)
-                            assert value(each.value)
-                            fields.append(field)
-                        case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
-                            pass
-                        case _:
-                            pytest.fail(ast.unparse(each))
-                assert len(fields) == len(set(fields))
+                assert [ast.unparse(each) for each in node.decorator_list] == ["dataclass(frozen=True, kw_only=True)"]
+                fields(body)
             case ast.AnnAssign(
                 target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias"), value=ast.expr() as given
             ):
                 bound.append(name)
                 assert annotation(given)
+            case ast.AnnAssign(target=ast.Name(id="_OPERATIONS"), value=ast.Dict(keys=keys, values=values)):
+                assert all(isinstance(key, ast.Constant) for key in keys)
+                for one in values:
+                    assert isinstance(one, ast.Call)
+                    assert ast.unparse(one.func) == "_Operation"
+                    replies = one.args[2]
+                    assert isinstance(replies, ast.Dict)
+                    assert all(map(sent, one.args[:2]))
+                    assert all(isinstance(reply, ast.Tuple) and all(map(plain, reply.elts)) for reply in replies.values)
             case ast.FunctionDef(name=name, body=[ast.Expr(value=ast.Constant()), ast.Return(value=ast.Dict())]):
                 bound.append(name)
             case _:
                 pytest.fail(ast.unparse(node))
     assert len(bound) == len(set(bound))
+
+
+def plain(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name | ast.Constant)
 
 
 def of_schema(schema: object) -> dict[str, Any]:
@@ -174,6 +286,32 @@ def test_texts_of_any_characters_are_the_same_in_the_client() -> None:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "Hostile"
     )
     assert [node.value for node in ast.walk(alias) if isinstance(node, ast.Constant) and node.value] == texts
+
+
+def nested(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
+@pytest.fixture
+def plain_recursion_limit() -> Iterator[None]:
+    """That of a process of its own: mypy raises it for the process that it runs in."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(before)
+
+
+@pytest.mark.usefixtures("plain_recursion_limit")
+def test_a_document_that_is_too_deep_is_refused_in_words() -> None:
+    many = [{"type": "array", "items": {"const": number}} for number in range(200)]
+    check(write_client(of_schema({"anyOf": many})))
+    wide = [{"type": "array", "items": {"const": number}} for number in range(3000)]
+    for schema in (nested(2000), {"anyOf": wide}):
+        with pytest.raises(DeveloperError, match="nested too deeply there, or has a union of too many kinds"):
+            write_client(of_schema(schema))
 
 
 def test_importing_a_client_of_a_hostile_document_does_nothing_else(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.nested import PLAIN
 
-from core import CoreError, Request, Response, create_app
+from core import CoreError, Next, Request, Response, create_app
 from core.errors import DeveloperError
 from core.openapi.contract import Contract, ContractError, Declared
 from core.testing import Client
@@ -123,7 +123,18 @@ async def test_a_stream_is_not_read_and_the_path_without_parameters_is_meant_fir
     assert contract.reached == {Declared("all_records", "200")}
 
 
-async def test_a_path_that_is_not_described_may_be_nothing_but_not_found() -> None:
+async def test_a_failure_is_told_on_a_path_that_is_not_described() -> None:
+    app = create_app()
+
+    @app.use
+    async def full(req: Request, res: Response, next: Next) -> None:
+        raise CoreError(503, "The disk is full")
+
+    with pytest.raises(ContractError, match="GET /nowhere answers 503, but the document has no such path"):
+        await Client(app, None, contract=Contract(DOCUMENT)).get("/nowhere")
+
+
+async def test_a_path_that_is_not_described_may_be_nothing_but_refused() -> None:
     assert (await client({"id": 1}).get("/nowhere")).status == 404
     app = create_app()
 

@@ -14,9 +14,10 @@ from typing import Any
 import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import pytest
 from openapi_spec_validator import validate
+from tests.support.libraries import with_libraries
 
-from core.mypy_plugin.gather import gather
 from core.openapi.document import Described, describe
+from core.openapi.gather import gather
 from core.openapi.names import openapi_path, openapi_paths
 from core.openapi.routes import application_facts
 from core.openapi.written import as_json
@@ -26,7 +27,9 @@ SHOP = '''
 
 import attrs
 
-from core import Bindings, CoreError, D1Database, D1Error, KVNamespace, Next, Request, Response, Router, create_app
+from core import (
+    UNSET, Bindings, CoreError, D1Database, D1Error, KVNamespace, Next, Request, Response, Router, Unset, create_app, given
+)
 from core.handlers import before, declare, public
 from core.http.websocket import WebSocket
 from core.middleware.basic_auth import basic_auth
@@ -64,6 +67,12 @@ class Item:
 @attrs.frozen
 class User:
     name: str
+
+
+@attrs.frozen
+class Change:
+    title: str | Unset = attrs.field(default=UNSET, validator=given(attrs.validators.max_len(80)))
+    note: str | None | Unset = UNSET
 
 
 class SoldOut(Exception):
@@ -136,6 +145,12 @@ async def make(req: Req, res: Response) -> None:
 @app.get("/items/:id", etag(), tracing("x"), stepping())
 async def show(req: Req, res: Response) -> None:
     res.json({"title": await req.env.DB.prepare("SELECT title FROM items").first("title")})
+
+
+@app.patch("/items/:id")
+async def change_item(req: Req, res: Response) -> None:
+    change = await req.json(Change)
+    res.json(change if change.note is not UNSET else {"title": change.title})
 
 
 @app.put("/small", body_limit(max_size=5), csrf(), ip_restriction(allow=["10.0.0.0/8"]))
@@ -214,17 +229,16 @@ async def answer_error(err: Exception, req: Req, res: Response, next: Next) -> N
 @pytest.fixture(scope="module")
 def describing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Described]]:
     made: list[tuple[str, Path]] = []
-    cache = tmp_path_factory.mktemp("cache")  # one for all, so that the framework is checked once
 
     def of(name: str, source: str, version: str = "3.2") -> Described:
-        root = tmp_path_factory.mktemp(name)
-        (root / "mypy.ini").write_text(f"[mypy]\ncache_dir = {cache}\n")
+        root = with_libraries(tmp_path_factory.mktemp(name))
         (root / f"{name}.py").write_text(textwrap.dedent(source))
         sys.path.insert(0, str(root))
         made.append((name, root))
         app = importlib.import_module(name).app
-        gathered = gather(name, source=root, root=root)
-        return describe(application_facts(app, title="Shop", module=name), gathered.modules, version=version)
+        facts = application_facts(app, title="Shop", module=name)
+        gathered = gather(name, source=root, root=root, classes=facts.classes)
+        return describe(facts, gathered.program, version=version)
 
     yield of
     for name, root in made:
@@ -326,6 +340,19 @@ def test_a_class_that_is_sent_and_read_differs_where_it_has_defaults(document: d
     assert schemas["ItemInput"]["properties"]["title"]["default"] == "nothing"
 
 
+def test_a_field_that_may_be_unset_is_optional_and_not_nullable_both_ways(document: dict[str, Any]) -> None:
+    operation = document["paths"]["/items/{id}"]["patch"]
+    assert operation["requestBody"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Change"}
+    assert document["components"]["schemas"]["Change"] == {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "maxLength": 80},
+            "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        },
+    }
+    assert "ChangeInput" not in document["components"]["schemas"]
+
+
 def test_methods_and_sockets_without_a_place_of_their_own(
     document: dict[str, Any], describing: Callable[..., Described]
 ) -> None:
@@ -397,9 +424,9 @@ def test_two_classes_and_two_handlers_of_one_name_are_told_apart(describing: Cal
         """,
     )
     names = [name for name in described.document["components"]["schemas"] if "Item" in name]
-    assert names == ["Outer_Item", "twins_Item"]
+    assert names == ["OuterItem", "TwinsItem"]
     ids = [item["get"]["operationId"] for item in described.document["paths"].values()]
-    assert ids == ["twins_plain", "show", "twins_plain_2"]
+    assert ids == ["get_one", "show", "get_three"]
 
 
 def test_a_handler_from_elsewhere_is_a_problem(describing: Callable[..., Described]) -> None:
@@ -587,4 +614,45 @@ def test_helpers_of_a_request_and_files_are_known(levels: dict[str, Any]) -> Non
     parameters = {(one["in"], one["name"]): one["schema"] for one in operation["parameters"]}
     assert parameters["query", "limit"] == {"type": "integer", "minimum": 1, "maximum": 50, "default": 20}
     assert {("query", "page"), ("query", "cursor"), ("header", "If-Match"), ("cookie", "sid")} <= set(parameters)
-    assert operation["security"] == [{}, {"bearer": []}]
+    assert operation["security"] == [{}, {"sid": []}], "the cookie that it reads, whatever its challenge says"
+
+
+def test_functions_that_call_each_other_without_end_are_read_once(describing: Callable[..., Described]) -> None:
+    classes = "".join(
+        f"""
+class Node{number}(Node):
+    def __init__(self, left: Node, right: Node) -> None:
+        self.left = left
+        self.right = right
+
+    def run(self, env: dict[str, int]) -> int:
+        if self.left is self.right:
+            raise CoreError({400 + number}, "Broken")
+        try:
+            return self.left.run({{**env, "depth": 1}}) + self.right.run(env)
+        except ValueError:
+            return self.right.run(env)
+"""
+        for number in range(10)
+    )
+    described = describing(
+        "endless",
+        f"""
+from core import CoreError, Request, Response, create_app
+
+app = create_app()
+
+class Node:
+    def run(self, env: dict[str, int]) -> int:
+        raise NotImplementedError
+{classes}
+def parsed(text: str) -> Node:
+    return Node()
+
+@app.post("/")
+async def run(req: Request, res: Response) -> None:
+    res.json(parsed(await req.text()).run({{}}))
+""",
+    )
+    assert answers(described.document["paths"]["/"]["post"]) == ["200", *map(str, range(400, 410)), "default"]
+    assert not described.problems

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.openapi.page import page
-from core.openapi.written import as_json, as_yaml
+from core.openapi.written import as_json, as_yaml, meaning
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -53,3 +53,10 @@ def test_a_page_escapes_what_the_document_says() -> None:
         assert raw not in text
     assert "src=" not in text
     assert "a &amp; b" in text
+
+
+def test_order_means_nothing_where_it_says_nothing() -> None:
+    one = {"a": {"enum": [1, "x"], "required": ["p", "q"]}, "b": {"prefixItems": [1, 2]}}
+    other = {"b": {"prefixItems": [1, 2]}, "a": {"required": ["q", "p"], "enum": ["x", 1]}}
+    assert meaning(one) == meaning(other)
+    assert meaning(one) != meaning({**other, "b": {"prefixItems": [2, 1]}})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.routing.pattern import Pattern, parse
 from core.routing.scopes import Scopes
-from core.routing.table import Table
+from core.routing.table import Route, Table
 
 segments = st.sampled_from(["a", "b", "c", "", "x y", "é"])
 names = st.sampled_from(["p", "q", "r", "s"])
@@ -48,41 +48,44 @@ def matches(pattern: Pattern, path: list[str]) -> bool:
     return all(part is None or part == segment for part, segment in zip(pattern.parts, rest, strict=False))
 
 
-@given(st.lists(patterns(), max_size=12), st.lists(paths, max_size=12))
-def test_the_first_registered_route_that_matches_wins(routes: list[Pattern], asked: list[list[str]]) -> None:
-    table: Table[int] = Table()
+def table_of(routes: list[Pattern]) -> Table:
+    table = Table()
     for order, pattern in enumerate(routes):
         for variant in pattern.variants:
-            table.add(order, variant, order)
+            route = Route("GET", variant, ())
+            route.index(order)
+            table.add(route)
+    return table
+
+
+@given(st.lists(patterns(), max_size=12), st.lists(paths, max_size=12))
+def test_the_first_registered_route_that_matches_wins(routes: list[Pattern], asked: list[list[str]]) -> None:
+    table = table_of(routes)
     for path in asked:
         expected = [order for order, pattern in enumerate(routes) if matches(pattern, path)]
-        leaf = table.find(path)
-        assert (None if leaf is None else leaf.value) == (expected[0] if expected else None)
-        assert [leaf.value for leaf in table.matches(path, -1)] == expected
+        route = table.find(path)
+        assert (None if route is None else route.order) == (expected[0] if expected else None)
+        assert [route.order for route in table.matches(path, -1)] == expected
         if expected:
-            assert [leaf.value for leaf in table.matches(path, expected[0])] == expected[1:]
+            assert [route.order for route in table.matches(path, expected[0])] == expected[1:]
 
 
 @given(st.lists(patterns(), max_size=12))
 def test_what_is_kept_for_a_whole_path_is_what_a_search_finds(routes: list[Pattern]) -> None:
-    table: Table[int] = Table()
-    for order, pattern in enumerate(routes):
-        for variant in pattern.variants:
-            table.add(order, variant, order)
-    for path, leaf in table.static.items():
+    table = table_of(routes)
+    for path, route in table.static.items():
         found = table.find(path.split("/") if path != "/" else [""])
         assert found is not None
-        assert found.value == leaf.value
+        assert found.order == route.order
 
 
 @given(patterns(), paths)
 def test_parameters_are_the_segments_in_their_places(pattern: Pattern, path: list[str]) -> None:
-    table: Table[None] = Table()
-    table.add(0, pattern, None)
-    leaf = table.find(path)
-    if leaf is None:
+    route = table_of([pattern]).find(path)
+    if route is None:
         return
-    found = leaf.parameters(path)
+    pattern = route.pattern  # an optional segment may be missing
+    found = route.parameters(path)
     assert list(found) == list(pattern.parameters)
     for name, index in pattern.names:
         assert found[name] == path[index + 1]
@@ -95,7 +98,7 @@ prefixes = patterns().filter(lambda pattern: not pattern.rest)
 
 @given(st.lists(prefixes, max_size=10), paths)
 def test_a_scope_covers_its_prefix_and_everything_below(scopes: list[Pattern], path: list[str]) -> None:
-    tree: Scopes[int] = Scopes()
+    tree: Scopes = Scopes()
     for order, prefix in enumerate(scopes):
         tree.add(order, prefix, order)
     expected = [
@@ -111,7 +114,7 @@ def test_a_scope_covers_its_prefix_and_everything_below(scopes: list[Pattern], p
 def test_what_covers_a_pattern_covers_its_paths(
     scopes: list[Pattern], pattern: Pattern, asked: list[list[str]]
 ) -> None:
-    tree: Scopes[int] = Scopes()
+    tree: Scopes = Scopes()
     for order, prefix in enumerate(scopes):
         tree.add(order, prefix, order)
     always, maybe = tree.over(pattern, len(scopes))

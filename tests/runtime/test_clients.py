@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.runtime.conftest import Background, Running, start_running
 from tests.support.command_line import run
+from tests.support.libraries import with_libraries
 
 from core.runtime.capnp import Plan
 from core.runtime.make import make_bundle
@@ -34,7 +35,7 @@ def node(tools: Toolchain, background: Background, tmp_path_factory: pytest.Temp
     shutil.copytree(HERE, folder)
     (folder / "main.py.in").rename(folder / "main.py")  # without its client no type checker understands it
     (folder / "wrangler.toml").write_text(CONFIGURATION)
-    described = run("openapi", "-o", "openapi.json", folder=folder)
+    described = run("openapi", "-o", "openapi.json", folder=with_libraries(folder))
     assert (described.returncode, described.stderr) == (0, "")
     written = run("client", "openapi.json", "-o", "client.py", folder=folder)
     assert written.returncode == 0, written.stderr

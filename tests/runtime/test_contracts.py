@@ -18,17 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.contracts.contract import Case
 from tests.runtime.conftest import Background, Running, member_of, start_running
 from tests.runtime.contracts.queues import QUEUES
 from tests.support.commands import Answer, Command, ask
 from tests.support.npm import npm_folder
 
-import core
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Consumer, Plan
 from core.runtime.make import make_bundle
 from core.runtime.toolchain import Toolchain
-from core.testing.contracts.contract import Case
 
 MAIN = Path(__file__).parent / "contracts" / "main.py"
 KINDS = ("kv", "d1", "r2", "durable_object", "queue")
@@ -94,7 +93,7 @@ def cases(place: str) -> Iterator[Any]:
     for kind in PLACES[place]:
         # The alarms of objects and the dates of a bucket follow the machine's clock, which a test cannot move.
         timed = place in ("workerd", "cluster") and kind in ("kv", "queue")
-        for case in import_module(f"core.testing.contracts.{kind}").contract.select(timed=timed):
+        for case in import_module(f"tests.contracts.{kind}").contract.select(timed=timed):
             if (place, kind, case.name) == TOO_MANY_WRITES:
                 continue
             reason = difference(place, kind, case.name)
@@ -124,10 +123,11 @@ def contracts(tools: Toolchain, background: Background, tmp_path_factory: pytest
 
 
 def contract_files() -> dict[str, bytes]:
-    """The contracts, which are for development and so in no other bundle."""
-    root = Path(core.__path__[0])
-    places = [root / "testing" / "__init__.py", *(root / "testing" / "contracts").rglob("*.py")]
-    return {f"core/{place.relative_to(root).as_posix()}": place.read_bytes() for place in places}
+    """The contracts by the paths that `main.py` imports them from. A bundle leaves an application's tests out."""
+    root = Path(__file__).parents[2]
+    return {
+        place.relative_to(root).as_posix(): place.read_bytes() for place in (root / "tests" / "contracts").rglob("*.py")
+    }
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +173,7 @@ def test_a_cluster_keeps_the_contract(members: list[Running], kind: str, case: C
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of `core serve --python`, two processes that answer and one that has the objects."""
     folder = Path(shutil.copytree(MAIN.parent, tmp_path_factory.mktemp("served") / "contracts"))
+    shutil.copytree(Path(__file__).parents[1] / "contracts", folder / "tests" / "contracts")
     command = Command("serve", "--python", "--port", "0", "--health", "127.0.0.1:0", "--workers", "2", folder=folder)
     yield command.ports()[0]
     command.finish()
@@ -288,7 +289,7 @@ def table(seen: Mapping[tuple[str, str, str], bool]) -> str:
         f"| --- | --- | --- |{' --- |' * len(PLACES)}",
     ]
     for kind in KINDS:
-        every = len(import_module(f"core.testing.contracts.{kind}").contract.cases)
+        every = len(import_module(f"tests.contracts.{kind}").contract.cases)
         cells = [
             cell(every, [passed for (at, of, _), passed in seen.items() if (at, of) == (place, kind)])
             for place in PLACES

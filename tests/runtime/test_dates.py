@@ -10,14 +10,13 @@ from pathlib import Path
 import attrs
 import pytest
 from tests.runtime.conftest import PLAN, Background, Running, start_running
-from tests.runtime.test_rooms import MAIN
 from tests.runtime.test_rooms import PLAN as ROOMS
+from tests.runtime.test_rooms import rooms_bundle
 from tests.support.rooms import everyone_hears_everything
 
 from core.config.load import load
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
-from core.runtime.plan import plan_of
+from core.runtime.project import plan_of
 from core.runtime.toolchain import Toolchain
 
 
@@ -44,11 +43,12 @@ def test_the_bindings_work_under_a_date(start: Callable[..., Running], tmp_path:
     assert worker.get("/ticks/3").text == "0;1;2;"
 
 
-def test_rooms_and_lobbies_work_under_the_oldest_date(tools: Toolchain, background: Background, tmp_path: Path) -> None:
-    (tmp_path / "main.py").write_text(MAIN)
+def test_rooms_and_lobbies_work_under_the_oldest_date(
+    tools: Toolchain, background: Background, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     plan = dated(ROOMS, "2024-09-23", tmp_path)
-    making = make_bundle(tmp_path / "main.py", project=tmp_path, plan=plan, out=tmp_path / "dist", toolchain=tools)
-    running = start_running(tools, background.run(making), background, tmp_path / "state", plan=plan)
+    bundle = rooms_bundle(tools, background, tmp_path_factory)
+    running = start_running(tools, bundle, background, tmp_path / "state", plan=plan)
     try:
         for place in ("rooms/tea?name=m", "lobby/m"):
             address = f"ws://127.0.0.1:{running.port}/{place}"

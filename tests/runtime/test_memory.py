@@ -9,8 +9,7 @@ from textwrap import dedent
 from tests.runtime.conftest import Background
 
 from core.runtime.capnp import Module, Plan, Socket, storage_folders, worker_config
-from core.runtime.ending import memory_of
-from core.runtime.process import Workerd
+from core.runtime.process import Workerd, memory_of
 from core.runtime.toolchain import Toolchain
 
 # There is no Python in it: the calls are the service's own memory.

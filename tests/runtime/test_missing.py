@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from tests.runtime.conftest import Background, start_running
 
-from core.analysis.worker import MISSING_MODULES, MISSING_NAMES
+from core.program.worker import MISSING_MODULES, MISSING_NAMES
 from core.runtime.capnp import Plan
 from core.runtime.make import make_bundle
 from core.runtime.toolchain import Toolchain

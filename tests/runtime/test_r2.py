@@ -12,7 +12,7 @@ import pytest
 from tests.runtime.conftest import Running, member_of
 
 MEGABYTE = os.urandom(1024 * 1024)
-MEGABYTES = 192
+MEGABYTES = 144
 
 
 def peak(pid: int | str) -> int:
@@ -26,7 +26,7 @@ def test_a_large_object_passes_in_pieces_and_is_there_for_the_next_process(
 ) -> None:
     given = {"cluster": member_of(bucket, tmp_path.name)} if clustered else {}
     # workerd does the same for both, which the larger one tries.
-    megabytes = 64 if clustered else MEGABYTES
+    megabytes = 40 if clustered else MEGABYTES
     running = start(**given)
     assert running.request("PUT", "/files/small", b"text").status == 200
     assert running.get("/files/small").body == b"text"

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from tests.runtime.conftest import Background, Running, member_of, start_running
 from tests.support.commands import PATIENCE, Answer, Command, ask, until
+from tests.support.disk import full
 from tests.support.load import SteadyLoad
 from tests.support.moto import s3_service
 
@@ -164,14 +165,16 @@ def test_stopping_finishes_what_is_in_flight_says_so_and_leaves_nothing(serve: C
     served = serve()
     port, health = served.ports()
     (child,) = served.children()
-    with ThreadPoolExecutor(1) as pool:
-        streaming = pool.submit(ask, port, "/ticks/20")  # one in 0.05 s
-        time.sleep(0.3)
-        served.process.send_signal(signal.SIGTERM)
-        served.until("stopping")
-        told = ask(health)
-        assert (told.status, told.json()) == (503, {"status": "stopping"})
-        assert streaming.result().text == "".join(f"{number};" for number in range(20))
+    streaming = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    streaming.request("GET", "/ticks/20")  # one in 0.05 s
+    answer = streaming.getresponse()
+    assert answer.read(2) == b"0;"
+    served.process.send_signal(signal.SIGTERM)
+    served.until("stopping")
+    told = ask(health)
+    assert (told.status, told.json()) == (503, {"status": "stopping"})
+    assert answer.read().decode() == "".join(f"{number};" for number in range(1, 20))
+    streaming.close()
 
     assert served.finish() == 0
     assert not Path(f"/proc/{child}").exists()
@@ -311,6 +314,15 @@ def test_a_secret_that_is_missing_is_told_before_anything_starts(bundle: Bundle,
     assert done.returncode == 1
     assert "the environment lacks TOKEN" in done.stderr
     assert not (tmp_path / ".core").exists()
+
+
+def test_a_disk_that_is_full_at_the_start_is_told_in_a_line(bundle: Bundle, tmp_path: Path) -> None:
+    for left in (0, 2000):
+        with full(left):
+            command = Command("serve", str(bundle.folder), "--port", "0", "--state", str(tmp_path), folder=tmp_path)
+        assert command.finish(by_itself=True) == 1
+        assert len(command.lines) == 1, command.lines
+        assert command.lines[0].startswith(f"error: {tmp_path}")
 
 
 def test_a_secret_may_be_a_file(serve: Callable[..., Command], tmp_path: Path) -> None:

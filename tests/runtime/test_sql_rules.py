@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Callable
 
-from tests.runtime.conftest import Background, start_running
+from tests.runtime.conftest import Running
 from tests.sql.judgements import ALLOWED, REFUSED, SETUP
-
-from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
-from core.runtime.toolchain import Toolchain
-
-MAIN = Path(__file__).parent / "rules" / "main.py"
-PLAN = Plan(name="rules", d1={"DB": "one"})
 
 # Allowed by workerd, whose limit is 127; D1's documented limit is 32 arguments.
 MANY_ARGUMENTS = "SELECT coalesce(" + ", ".join("1" * 33) + ")"
 
 
-def test_workerd_judges_statements_as_the_rules_do(tools: Toolchain, background: Background, tmp_path: Path) -> None:
-    out = tmp_path / "dist"
-    bundle = background.run(make_bundle(MAIN, project=MAIN.parent, plan=PLAN, out=out, toolchain=tools))
-    worker = start_running(tools, bundle, background, tmp_path / "state", plan=PLAN)
-    try:
-        answer = worker.request("POST", "/judge", json.dumps({"setup": SETUP, "statements": [*ALLOWED, *REFUSED]}))
-    finally:
-        worker.stop()
+def test_workerd_judges_statements_as_the_rules_do(start: Callable[..., Running]) -> None:
+    answer = start().request("POST", "/judge", json.dumps({"setup": SETUP, "statements": [*ALLOWED, *REFUSED]}))
     assert answer.status == 200, answer.text
     errors: dict[str, str | None] = dict(zip([*ALLOWED, *REFUSED], answer.json(), strict=True))
     assert {sql: errors[sql] for sql in ALLOWED if errors[sql] is not None} == {}

@@ -30,6 +30,7 @@ from tests.support.readme import blocks
 from core import http
 from core.runtime.bundle import Bundle
 from core.runtime.make import make_bundle
+from core.runtime.options import Front
 from core.runtime.project import Project, open_project
 from core.runtime.ready import apply_migrations
 from core.runtime.toolchain import Toolchain
@@ -165,7 +166,7 @@ def begin(
             tmp_path_factory.mktemp("state"),
             plan=project.plan,
             env=project.environment,
-            ip_header="X-Real-IP",
+            front=Front(ip_header="X-Real-IP"),
         )
         started.append(node)
         if migrate:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from tests.runtime.conftest import Background
@@ -25,6 +26,7 @@ WIRE = Path(__file__).parent / "wire"
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "wire.md"
 PLACES = ("CPython", "workerd")
 HOST = b"Host: a.test\r\n"
+T = TypeVar("T")
 PATIENT = 4.0
 """The seconds after which a client that is told nothing gives up: the timeouts of CPython are shorter here."""
 
@@ -54,10 +56,14 @@ class Server:
 
     def broken_off(self, path: str, head: bytes, body: bytes) -> str:
         """The status that is counted for a request whose client leaves in its body; nothing else may come of it."""
+        request = b"POST /%b HTTP/1.1\r\n%b%b\r\n" % (path.encode(), HOST, head) + body
+        return self.counted_of(lambda: self.open(request).close())[1]
+
+    def counted_of(self, give: Callable[[], T]) -> tuple[T, str]:
+        """What comes of a body that ends early, and the status that is counted; nothing else may come of it."""
         before = self.counted()
         lines = len(self.command.lines)
-        connection = self.open(b"POST /%b HTTP/1.1\r\n%b%b\r\n" % (path.encode(), HOST, head) + body)
-        connection.close()
+        given = give()
         after = until(self.counted, lambda now: now != before)
         status: list[str] = [
             labels.rpartition("=")[2] for labels, number in after.items() if number != before.get(labels)
@@ -66,7 +72,7 @@ class Server:
         assert not said
         assert len(status) == 1
         assert ask(self.port, "/whole").json() == []
-        return status.pop()
+        return given, status.pop()
 
 
 def heard(connection: socket.socket) -> str:
@@ -94,9 +100,12 @@ def broken(path: str, how: tuple[bytes, bytes]) -> Row:
     return lambda server: server.broken_off(path, (FORM if path == "form" else b"") + how[0], how[1])
 
 
-def mounted(server: Server) -> str:
-    status = server.broken_off("mounted/", *LENGTH)
-    return f"{status}, after `{ask(server.port, '/received').json()[-1]}`"
+def mounted(how: tuple[bytes, bytes]) -> Row:
+    def row(server: Server) -> str:
+        status = server.broken_off("mounted/", *how)
+        return f"{status}, after `{ask(server.port, '/received').json()[-1]}`"
+
+    return row
 
 
 def sent(text: bytes) -> Row:
@@ -112,8 +121,19 @@ def framed(path: bytes) -> Row:
     return sent(b"GET /%b HTTP/1.1\r\n%b\r\nGET / HTTP/1.1\r\n%bConnection: close\r\n\r\n" % (path, HOST, HOST))
 
 
+def counted(head: bytes, body: bytes) -> Row:
+    """The answer to a body that ends early, and the status that is counted."""
+
+    def row(server: Server) -> str:
+        request = b"POST /stream HTTP/1.1\r\n%b%b\r\n" % (HOST, head) + body
+        told, status = server.counted_of(lambda: server.told(request))
+        return f"{told}; counted as {status}"
+
+    return row
+
+
 def malformed(body: bytes) -> Row:
-    return sent(b"POST /stream HTTP/1.1\r\n%bTransfer-Encoding: chunked\r\n\r\n" % HOST + body)
+    return counted(b"Transfer-Encoding: chunked\r\n", body)
 
 
 def beside_a_thousand(server: Server) -> str:
@@ -142,7 +162,8 @@ ROWS: Mapping[str, Row] = {
     **{f"A client leaves in a body with a length, `{path}`": broken(path, LENGTH) for path in READERS},
     **{f"A client leaves in a chunked body, `{path}`": broken(path, CHUNKED) for path in READERS},
     "A client leaves in a body that its answer echoes": broken("echo", LENGTH),
-    "A client leaves in a body, and a mounted ASGI application answers": mounted,
+    "A client leaves in a body, and a mounted ASGI application answers": mounted(LENGTH),
+    "A client leaves in a chunked body, and a mounted ASGI application answers": mounted(CHUNKED),
     "A chunk without a size": malformed(b"zz\r\nabc\r\n"),
     "A chunk longer than its size": malformed(b"3\r\nabcdef\r\n0\r\n\r\n"),
     "A chunk of a negative size": malformed(b"-1\r\n\r\n"),
@@ -161,7 +182,7 @@ ROWS: Mapping[str, Row] = {
     "A stream of 4 bytes that says 999": framed(b"streamed/999"),
     "A request beside 1,000 idle connections": beside_a_thousand,
     "Half a head, and then nothing": sent(b"GET / HTTP/1.1\r\nHost: a"),
-    "Half a body, and then nothing": sent(b"POST /stream HTTP/1.1\r\n%bContent-Length: 9\r\n\r\nx" % HOST),
+    "Half a body, and then nothing": counted(b"Content-Length: 9\r\n", b"x"),
     "A stream of events at a stop": at_a_stop,
 }
 SEEN: dict[tuple[str, str], str] = {}
@@ -233,7 +254,8 @@ def page(seen: Mapping[tuple[str, str], str]) -> str:
             f"| --- |{' --- |' * len(PLACES)}",
             *(f"| {row} | {' | '.join(seen[row, place] for place in PLACES)} |" for row in ROWS),
             "",
-            "workerd answers `CONNECT` and a request without Host by itself, before the application.",
+            "workerd answers `CONNECT` and a request without Host by itself, before the application. It says the same of a",
+            "chunked body that is malformed and of one whose client is gone: both are 400.",
             "",
         ]
     )

@@ -17,6 +17,7 @@ import pytest
 from tests.runtime.conftest import Running, advance
 
 from core.hosts.workers.isolate import RETRY_DELAYS_BINDING
+from core.runtime.options import Front
 
 
 def test_a_plain_request_is_answered(worker: Running) -> None:
@@ -55,7 +56,7 @@ def test_a_client_cannot_say_who_it_is(worker: Running) -> None:
 
 
 def test_behind_a_trusted_proxy_the_header_that_was_named_tells_the_address(start: Any) -> None:
-    running = start(ip_header="X-Real-IP")
+    running = start(front=Front(ip_header="X-Real-IP"))
     headers = {"Edge-Connecting-IP": "6.6.6.6", "X-Real-IP": "192.0.2.7"}
     seen = running.get("/inspect/x", headers=headers).json()
     assert seen["ip"] == "192.0.2.7"
@@ -185,7 +186,7 @@ def test_work_goes_on_after_the_answer_even_when_the_client_hangs_up(worker: Run
 def test_a_handler_runs_to_its_end_when_its_client_hangs_up(worker: Running) -> None:
     with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
         connection.sendall(b"GET /slow/abandoned HTTP/1.1\r\nHost: x\r\n\r\n")
-        time.sleep(0.1)
+        worker.said("slow abandoned began")
     worker.until("/kv/abandoned", lambda value: value == "to the end")
 
 

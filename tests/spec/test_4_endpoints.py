@@ -427,7 +427,7 @@ class TestPaths:
 
         first = create_app()
         first.get("/users/:id", ok)
-        first.get("/users/me", special)  # type: ignore[core-route]  # the promise
+        first.get("/users/me", special)
         assert (await answer(first, "/users/me"))[1]["params"] == {"id": "me"}
         second = create_app()
         second.get("/users/me", special)
@@ -470,7 +470,7 @@ class TestRegistration:
 
     def test_a_bad_path(self) -> None:
         with pytest.raises(PathError, match='"/a/:": a parameter needs a name'):
-            create_app().get("/a/:", ok)  # type: ignore[core-params]  # that is what is tested
+            create_app().get("/a/:", ok)
 
     def test_a_handler_that_is_not_async(self) -> None:
         def show(req: Request, res: Response) -> None:
@@ -493,11 +493,11 @@ class TestRegistration:
             await next()
 
         with pytest.raises(HandlerError, match="late comes after the handler ok"):
-            create_app().get("/", ok, late)  # type: ignore[core-params]  # that is what is tested
+            create_app().get("/", ok, late)
 
     def test_a_second_handler_by_decoration(self) -> None:
         with pytest.raises(HandlerError, match="comes after the handler ok"):
-            create_app().get("/", ok)(ok)  # type: ignore[core-params]  # that is what is tested
+            create_app().get("/", ok)(ok)
 
     def test_a_handler_where_a_middleware_belongs(self) -> None:
         app: Any = create_app()

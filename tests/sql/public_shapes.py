@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from core.sql.tokens import tokens_of, words
+from core.statements.tokens import tokens_of, words
 
 __all__ = ["CORPUS", "Subject", "shape"]
 

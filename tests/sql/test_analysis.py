@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 
@@ -76,17 +77,34 @@ def test_an_expression_without_a_name_is_named_as_it_is_written(schema: Schema, 
 # Mistakes
 
 
+UPSERT = "INSERT INTO users (id, name) VALUES (1, 'a') ON CONFLICT (id) DO UPDATE SET"
+
+
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
         ("SELECT * FROM usrs", "no such table: usrs. Did you mean users?"),
         (
             "SELECT * FROM zebra",
-            "no such table: zebra. The migrations make authors, posts, sqlite_sequence, users",
+            "no such table: zebra. The migrations make authors, posts, users",
         ),
         ("SELECT nmae FROM users", "no such column: nmae. Did you mean name?"),
         ("SELECT u.nmae FROM users u", "no such column: u.nmae. Did you mean name?"),
         ("SELECT qqq FROM posts", "no such column: qqq. posts has id, user_id, title, body"),
+        ("SELECT usr.name FROM users usrs", "no such column: usr.name. Did you mean usrs.name?"),
+        ("SELECT x.name FROM users u JOIN posts p", "no such column: x.name. The statement reads u, p"),
+        ("SELECT x.y FROM users", "no such column: x.y. The statement reads users"),
+        (
+            "WITH newest AS (SELECT id FROM users) SELECT newset.id FROM newest",
+            "no such column: newset.id. Did you mean newest.id?",
+        ),
+        (
+            "SELECT totl.n FROM (SELECT count(*) AS n FROM users) AS total",
+            "no such column: totl.n. Did you mean total.n?",
+        ),
+        (f"{UPSERT} name = exluded.name", "no such column: exluded.name. Did you mean excluded.name?"),
+        (f"{UPSERT} name = excluded.nmae", "no such column: excluded.nmae. Did you mean name?"),
+        (f"{UPSERT} name = user.name", "no such column: user.name. Did you mean users.name?"),
         (
             "SELECT users.id, users.titel FROM users JOIN posts",
             "no such column: users.titel. users has id, name, email, manager_id, score, avatar, is_admin, born, anything",
@@ -199,13 +217,25 @@ def test_what_is_new_to_an_old_sqlite_alone_is_no_mistake(schema: Schema) -> Non
     assert said(schema.analyse("SELECT 1_000")) == []
 
 
-def test_a_mistake_knows_its_line_within_the_text(schema: Schema) -> None:
-    statement = schema.analyse("SELECT id,\n  nmae\nFROM users")
-    assert [problem.line for problem in statement.problems] == [1]
-    statement = schema.analyse("SELECT id FROM users\nWHERE id = 1 AND id = 2\nAND AND id = 3")
-    assert [(p.message, p.line) for p in statement.problems] == [
-        ('near "AND": syntax error. Correct the statement there', 2)
-    ]
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id,\n  !nmae\nFROM users",
+        "SELECT id FROM users\nWHERE id = 1 AND id = 2\nAND !AND id = 3",
+        "SELECT id FROM users; SELECT 1; SELECT u.id, !x.id FROM users u",
+        "SELECT u.name FROM users u WHERE u.id = 1 AND !n.name = 2",
+        "SELECT id, title FROM posts UNION SELECT title, id FROM !title",
+        "SELECT 'nmae', name AS nmae, !nmae FROM users",
+        "INSERT INTO users (name, !nam) VALUES (?, ?)",
+        "SELECT 1; !/* nothing */;",
+        "!SELECT ?; SELECT ?; SELECT 1",
+    ],
+)
+def test_a_mistake_knows_its_place_within_the_text(sql: str, schema: Schema) -> None:
+    statement = schema.analyse(sql.replace("!", ""))
+    assert statement.problems
+    plain = [match.start() - number for number, match in enumerate(re.finditer("!", sql))]
+    assert statement.problems[0].at in plain
 
 
 def test_a_user_s_statement_is_never_run(tmp_path: Path) -> None:
@@ -392,7 +422,7 @@ def test_every_field_that_a_row_cannot_fill_is_told(schema: Schema) -> None:
         ("email", "UserRow.email: str cannot hold NULL, but users.email can be NULL. Make it str | None"),
         ("score", "UserRow.score: int cannot hold users.score, which is REAL. Make it float"),
         ("avatar", "UserRow.avatar: bytes cannot hold NULL, but users.avatar can be NULL. Make it bytes | None"),
-        ("is_admin", "UserRow.is_admin: str cannot hold users.is_admin, which is BOOLEAN. Make it int"),
+        ("is_admin", "UserRow.is_admin: str cannot hold users.is_admin, which is BOOLEAN. Make it bool"),
         ("born", "UserRow.born: date cannot hold NULL, but users.born can be NULL. Make it date | None"),
         ("anything", "UserRow.anything: str cannot hold NULL, but users.anything can be NULL. Make it str | None"),
         (
@@ -403,6 +433,14 @@ def test_every_field_that_a_row_cannot_fill_is_told(schema: Schema) -> None:
             ),
         ),
     ]
+
+
+def test_a_column_of_several_kinds_is_told_with_a_type_that_can_be_written(schema: Schema) -> None:
+    either = "SELECT name AS v FROM users UNION SELECT id FROM users"
+    for sql, shown in ((either, "int | str"), (f"{either} UNION SELECT email FROM users", "int | str | None")):
+        [(_, message)] = check_row(schema.analyse(sql), "Row", [of("v", "bytes", "bytes")])
+        assert message.endswith(f"Make it {shown}")
+        assert check_row(schema.analyse(sql), "Row", [of("v", shown, "int", "str", "none")]) == []
 
 
 def test_what_a_column_can_fill_is_not_told(schema: Schema) -> None:
@@ -481,7 +519,36 @@ def test_a_broken_migration_is_a_problem_with_its_file_and_line(tmp_path: Path) 
         ),
     ]
     assert said(schema.analyse("SELECT * FROM c")) == []  # what the broken one would have made is not known
+    assert schema.analyse("SELECT * FROM c").unknown == "c"
+    assert said(schema.analyse("SELECT y FROM a")) == ["no such column: y. a has x"]  # and the others are
+    assert said(schema.analyse("SELECT 1 FROM cc")) == ["no such table: cc. The migrations make a, b"]
     assert said(schema.analyse("SELECT * FORM c")) == ['near "FORM": syntax error. Correct the statement there']
+
+
+@pytest.mark.parametrize(
+    ("broken", "unknown", "known"),
+    [
+        ("CREATE TABLE IF NOT EXISTS main.Broken (a REFERENCES fine,, b);", "broken", "fine"),
+        ("CREATE VIRTUAL TABLE broken USING fts4(a);", "broken", "fine"),
+        ("CREATE TABLE broken (a; CREATE VIEW seen AS SELECT * FROM broken;", "seen", "fine"),
+        (
+            "CREATE TABLE broken (a; CREATE TRIGGER g AFTER INSERT ON fine BEGIN DELETE FROM broken; END;",
+            "broken",
+            "fine",
+        ),
+        ("ALTER TABLE fine ADD COLUMN b UNIQUE;", "fine", "other"),
+        ("CREATE UNIQUE INDEX i ON fine (no);", "fine", "other"),
+        ("CRAETE TABLE broken (a);", "broken", "fine"),
+    ],
+)
+def test_a_table_that_cannot_be_made_is_one_mistake(broken: str, unknown: str, known: str, tmp_path: Path) -> None:
+    (tmp_path / "1.sql").write_text(f"CREATE TABLE fine (a); CREATE TABLE other (a); {broken}")
+    schema = schema_of(tmp_path)
+    assert len(schema.problems) == 1
+    for sql in (f"SELECT z FROM {unknown}", f"INSERT INTO {unknown.upper()} (z) VALUES (?)"):
+        statement = schema.analyse(sql)
+        assert (said(statement), statement.unknown, statement.columns) == ([], unknown, None)
+    assert said(schema.analyse(f"SELECT z FROM {known}")) == [f"no such column: z. {known} has a"]
 
 
 def test_without_migrations_only_the_grammar_and_the_number_of_values_count(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from core.sql.catalog import migrate
 from core.sql.migrations import MigrationError, migration_files, read_migrations
 
 
@@ -17,7 +16,6 @@ def test_files_come_by_number_and_those_without_one_last(tmp_path: Path) -> None
     assert [file.name for file in migration_files(tmp_path)] == wanted
     # What is applied has the order of what is checked.
     assert [migration.name for migration in read_migrations(tmp_path)] == wanted
-    assert [file.name for file in migrate(tmp_path).files] == wanted
 
 
 def test_statements_have_the_lines_that_they_begin_on(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.mypy_plugin.conftest import ENV, MIGRATION, WRANGLER
 
-from core.analysis.program import check_program
 from core.config.load import load_all
+from core.program.proof import check_program
 from core.sql.catalog import migrate
 from core.sql.parameters import Given, check_parameter
 from core.sql.schema import Schema
@@ -32,6 +32,7 @@ TEXT = Given(frozenset(["str"]), "abc")
 ANY_TEXT = Given(frozenset(["str"]))
 NUMBER = Given(frozenset(["int"]))
 LIST = Given(frozenset(["json"]))
+UNSET = Given(frozenset(["unset"]))
 DICT = Given(frozenset(["json"]), refused="dict")
 
 
@@ -83,6 +84,15 @@ DICT = Given(frozenset(["json"]), refused="dict")
         ("SELECT 1 WHERE 1 = ?", Given(frozenset(), enum="Kind"), "bind() takes no Kind. Bind its value: .value"),
         ("SELECT 1 WHERE 1 = ?", Given(frozenset(["date"])), "bind() takes no dates, times and UUIDs."),
         ("SELECT 1 FROM t WHERE name = ?", Given(frozenset(["any"])), None),
+        ("UPDATE t SET name = ?, note = ?", UNSET, None),
+        (
+            "UPDATE t SET name = ?, note = ?1 WHERE id = ?1",
+            UNSET,
+            "value 1 is UNSET, but the statement reads it outside",
+        ),
+        ("UPDATE t SET n = ?", Given(frozenset(["unset", "str"])), None),
+        ("DELETE FROM t WHERE id = ?", Given(frozenset(["unset", "int"])), "value 1 may be UNSET"),
+        ("INSERT INTO t (name) VALUES (?)", UNSET, "value 1 is UNSET"),
     ],
 )
 def test_only_what_can_never_work_is_told(schema: Schema, sql: str, given: Given, message: str | None) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from core.sql.catalog import migrate
 from core.sql.schema import Schema
-from core.sql.tokens import parameter_count, statements_of, tokens_of
+from core.statements.tokens import parameter_count, statements_of, tokens_of
 
 TYPES = {"INTEGER": (0, 1), "TEXT": ("x", "y"), "REAL": (0.5, 1.5), "BLOB": (b"x", b"y")}
 
@@ -117,7 +117,7 @@ STORAGE = {int: "integer", float: "real", str: "text", bytes: "blob"}
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_names_types_and_nulls_are_those_of_real_rows(tmp_path: Path, data: st.DataObject) -> None:
     made = data.draw(tables())
@@ -236,7 +236,6 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Schema:
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, deadline=None)
 @given(sql=statements())
 @example("SELECT u.email end, (SELECT name FROM users WHERE id = u.id) FROM users u")
 @example("SELECT u.email AS Email, * FROM users u")
@@ -252,7 +251,7 @@ def test_columns_are_named_as_those_of_sqlite(schema: Schema, sql: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), name=st.sampled_from(["a", "b", "c", "d", "id", "link", "nope"]))
 def test_a_name_is_refused_exactly_where_sqlite_refuses_it(tmp_path: Path, data: st.DataObject, name: str) -> None:
     made = data.draw(tables())
@@ -300,7 +299,6 @@ FRAGMENTS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(parts=st.lists(FRAGMENTS, min_size=1, max_size=8))
 def test_parameters_are_counted_as_sqlite_counts_them(parts: list[str]) -> None:
     sql = "SELECT " + ", ".join(
@@ -325,7 +323,6 @@ def in_a_trigger(sql: str) -> str:
 
 
 @pytest.mark.parametrize("wrap", [alone, in_a_trigger])
-@settings(max_examples=200, deadline=None)
 @given(
     parts=st.lists(
         st.sampled_from(["SELECT 1", "SELECT ';'", "/* ; */ SELECT 2", "SELECT [;]", "SELECT 3 -- ;\n"]), min_size=1
@@ -339,7 +336,6 @@ def test_a_string_is_cut_where_sqlite_cuts_it(wrap: Callable[[str], str], parts:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
 @given(text=st.text(alphabet=st.sampled_from(list("SELECTFROMWHER abc?:;'\"`[]()*-/\n.,=<>|\0é1")), max_size=60))
 def test_no_text_at_all_breaks_the_analysis(text: str) -> None:
     schema = Schema(migrate(Path("/nonexistent")))

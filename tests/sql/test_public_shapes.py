@@ -20,6 +20,8 @@ from core.sql.rows import Kind, check_values, field_type
 from core.sql.schema import Schema, schema_of
 from core.sql.statement import Statement, Storage
 
+pytestmark = pytest.mark.slow
+
 CLASSES = {int: "integer", float: "real", str: "text", bytes: "blob"}
 KINDS: dict[type[object], Kind] = {type(None): "none", int: "int", float: "float", str: "str", bytes: "bytes"}
 
@@ -127,7 +129,7 @@ def _undo(connection: sqlite3.Connection) -> None:
 def _values(read: Statement) -> Iterator[tuple[Any, ...]]:
     """Values for the parameters of a statement: those of the rows there are, and NULL."""
     takes = read.takes or 0
-    kinds = {slot.number: slot for slot in read.slots}
+    kinds = {slot.number: slot for slot in read.slots if slot.use != "outside"}
     for index in range(3):
         yield tuple(_value(kinds[n].storage if n in kinds else frozenset(), index) for n in range(1, takes + 1))
     if takes:

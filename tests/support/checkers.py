@@ -1,4 +1,4 @@
-"""Five type checkers, each over a folder in one run: the lines at which it finds an error."""
+"""Five type checkers, each over all folders that it is given in one run: the lines at which it finds an error."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ BIN = Path(sys.executable).parent
 __all__ = ["CHECKERS", "Found", "marked"]
 
 Found = set[tuple[str, int]]
+"""Files, by the folder that they are in and their name, with a line."""
 
 
-def mypy(folder: Path) -> Found:
-    ran = run(
-        "mypy", "--strict", "--no-error-summary", "--cache-dir", str(ROOT / ".mypy_cache" / "typing"), *files(folder)
-    )
+def mypy(*folders: Path) -> Found:
+    ran = run("mypy", "--strict", "--no-error-summary", *files(*folders))
     return lines(r"(?m)^([^:\n]+):(\d+): error:", ran)
 
 
-def pyright(folder: Path) -> Found:
-    settings = ROOT / ".mypy_cache" / f"pyright-{folder.name}.json"
+def pyright(*folders: Path) -> Found:
+    settings = ROOT / ".mypy_cache" / f"pyright-{folders[0].name}.json"
     settings.parent.mkdir(exist_ok=True)
     settings.write_text(
         json.dumps(
             {
-                "include": [os.path.relpath(folder, settings.parent)],  # it takes no absolute path
+                # It takes no absolute paths.
+                "include": [os.path.relpath(folder, settings.parent) for folder in folders],
                 "typeCheckingMode": "strict",
                 "reportUnusedExpression": "none",
                 "reportUnusedFunction": "none",
@@ -44,37 +44,42 @@ def pyright(folder: Path) -> Found:
     )
     report = json.loads(run("pyright", "-p", str(settings), "--outputjson"))
     return {
-        (Path(found["file"]).name, found["range"]["start"]["line"] + 1)
+        (name_of(Path(found["file"])), found["range"]["start"]["line"] + 1)
         for found in report["generalDiagnostics"]
         if found["severity"] == "error"
     }
 
 
-def ty(folder: Path) -> Found:
-    ran = run("ty", "check", "--output-format", "concise", "--color", "never", "--python", str(BIN.parent), str(folder))
+def ty(*folders: Path) -> Found:
+    options = ["--output-format", "concise", "--color", "never", "--python", str(BIN.parent)]
+    ran = run("ty", "check", *options, *map(str, folders))
     return lines(r"(?m)^([^:\n]+):(\d+):\d+: error", ran)
 
 
-def pyrefly(folder: Path) -> Found:
+def pyrefly(*folders: Path) -> Found:
     ran = run(
         "pyrefly", "check", "--output-format", "json", "--python-interpreter-path", sys.executable,
-        "--search-path", str(ROOT / "src"), *files(folder),
+        "--search-path", str(ROOT / "src"), *files(*folders),
     )  # fmt: skip
-    return {(Path(found["path"]).name, found["line"]) for found in json.loads(ran)["errors"]}
+    return {(name_of(Path(found["path"])), found["line"]) for found in json.loads(ran)["errors"]}
 
 
-def zuban(folder: Path) -> Found:
-    return lines(r"(?m)^([^:\n]+):(\d+)(?::\d+)?: error:", run("zuban", "check", "--strict", *files(folder)))
+def zuban(*folders: Path) -> Found:
+    return lines(r"(?m)^([^:\n]+):(\d+)(?::\d+)?: error:", run("zuban", "check", "--strict", *files(*folders)))
 
 
-CHECKERS: dict[str, Callable[[Path], Found]] = {
+CHECKERS: dict[str, Callable[..., Found]] = {
     checker.__name__: checker for checker in (mypy, pyright, ty, pyrefly, zuban)
 }
 
 
-def files(folder: Path) -> list[str]:
+def files(*folders: Path) -> list[str]:
     """The files one by one: a folder that mypy.ini leaves out is left out when it is named as a folder, too."""
-    return sorted(map(str, folder.glob("*.py")))
+    return sorted(str(file) for folder in folders for file in folder.glob("*.py"))
+
+
+def name_of(file: Path) -> str:
+    return f"{file.parent.name}/{file.name}"
 
 
 def run(tool: str, *arguments: str) -> str:
@@ -85,13 +90,14 @@ def run(tool: str, *arguments: str) -> str:
 
 
 def lines(pattern: str, output: str) -> Found:
-    return {(Path(found[1]).name, int(found[2])) for found in re.finditer(pattern, output)}
+    return {(name_of(Path(found[1])), int(found[2])) for found in re.finditer(pattern, output)}
 
 
-def marked(folder: Path) -> Found:
+def marked(folder: Path, checker: str = "mypy") -> Found:
+    """The lines at which a checker is to find an error."""
     return {
-        (file.name, number)
+        (name_of(file), number)
         for file in folder.glob("*.py")
         for number, line in enumerate(file.read_text().splitlines(), 1)
-        if line.endswith("# E")
+        if line.endswith("# E") or ("# E, but for " in line and not line.endswith(f" {checker}"))
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -44,10 +45,16 @@ PATIENCE = 120.0
 class Recorded:
     """A process of the command line, with its lines kept while it runs."""
 
-    def __init__(self, *arguments: str, folder: Path, env: Mapping[str, str | None] | None = None) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        folder: Path,
+        env: Mapping[str, str | None] | None = None,
+        python: str | Path = sys.executable,
+    ) -> None:
         self.lines: list[str] = []
         self.process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "core.cli", *arguments],
+            [python, "-u", "-m", "core.cli", *arguments],
             cwd=folder,
             env={name: value for name, value in {**os.environ, **(env or {})}.items() if value is not None},
             stdout=subprocess.PIPE,
@@ -94,9 +101,15 @@ class Command(Recorded):
         return int(found[1]), int(found[2])
 
     def children(self) -> list[int]:
-        """The processes that it has started."""
-        pid = self.process.pid
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        """The processes that it has started, and that have not ended."""
+        found: list[int] = []
+        # Not the kernel's list of children, which leaves some out while another one ends (proc(5)).
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                state, parent, *_ = stat.read_text().rpartition(")")[2].split()
+                if int(parent) == self.process.pid and state != "Z":
+                    found.append(int(stat.parent.name))
+        return found
 
     def finish(self, *, by_itself: bool = False) -> int:
         """Ask it to stop, unless it ends `by_itself`; its exit code."""

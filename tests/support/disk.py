@@ -10,10 +10,12 @@ __all__ = ["full"]
 
 
 @contextmanager
-def full() -> Generator[None]:
-    """No file takes a byte more: SQLite finds out when it writes a transaction to its log, as on a real full disk."""
+def full(left: int = 0) -> Generator[None]:
+    """No file takes more than `left` bytes: SQLite finds out when it writes a transaction to its log, as on a real full
+    disk. Processes that are started meanwhile have it so too.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (left, before[1]))
     try:
         yield
     finally:

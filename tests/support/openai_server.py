@@ -8,8 +8,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from tests.contracts.ai import BROKEN, ECHO, EMBED, says
+
 from core.errors import AiError
-from core.testing.contracts.ai import BROKEN, ECHO, EMBED, says
 
 
 class OpenAiServer:

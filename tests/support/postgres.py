@@ -44,6 +44,7 @@ def postgres() -> Generator[str]:
             shutil.chown(data, "nobody", "nogroup")
         secret = data.with_name("password")
         secret.write_text("secret")
+        secret.chmod(0o644)  # whatever the umask that another test has left
 
         def run(program: str, *arguments: str) -> None:
             command = [str(where / program), "-D", str(data), *arguments]

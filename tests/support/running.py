@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -37,8 +38,8 @@ class Answer:
 class RunningDev(Recorded):
     """Start `core dev` in `folder`; leave the block and it is stopped, whatever happened."""
 
-    def __init__(self, folder: Path, state: Path, *options: str) -> None:
-        super().__init__("dev", "--port", "0", "--state", str(state), *options, folder=folder)
+    def __init__(self, folder: Path, state: Path, *options: str, python: str | Path = sys.executable) -> None:
+        super().__init__("dev", "--port", "0", "--state", str(state), *options, folder=folder, python=python)
 
     def __enter__(self) -> Self:
         return self

@@ -26,6 +26,7 @@ def test_a_program_in_memory_gives_what_was_recorded(name: str) -> None:
     assert problems(name, False) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in EXACT if PROGRAMS[name]["group"] in ("kv", "d1")])
 def test_a_program_on_disk_gives_what_was_recorded(name: str) -> None:
     assert problems(name, True) == ()

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 
 import attrs
-from typing_extensions import TypedDict
 
-from core import Bindings, CoreError, D1Database, Request, Response, create_app
+from core import UNSET, Bindings, CoreError, D1Database, Request, Response, Unset, create_app
 
 
 @attrs.frozen
@@ -52,21 +51,15 @@ async def search(db: D1Database, customer: str | None, words: str | None, limit:
 
 
 # --8<-- [start:set]
-class Change(TypedDict, total=False):
-    title: str
-    note: str | None
-
-
-CHANGED = """\
-UPDATE orders SET title = coalesce(?2, title), note = CASE WHEN ?3 THEN ?4 ELSE note END
-WHERE id = ?1 RETURNING *
-"""
+@attrs.frozen
+class Change:
+    title: str | Unset = UNSET
+    note: str | Unset | None = UNSET
 
 
 async def change(db: D1Database, id: int, given: Change) -> Order:
-    # A title can only be given. A note can be given, be null, or be absent: whether it is there is a value of its own.
-    values = (given.get("title"), "note" in given, given.get("note"))
-    return await db.prepare(CHANGED).bind(id, *values).one(Order)
+    statement = db.prepare("UPDATE orders SET title = ?, note = ? WHERE id = ? RETURNING *")
+    return await statement.bind(given.title, given.note, id).one(Order)
 
 
 # --8<-- [end:set]
@@ -79,6 +72,18 @@ async def several(db: D1Database, ids: list[int]) -> list[Order]:
 
 
 # --8<-- [end:in]
+
+
+# --8<-- [start:chosen]
+ORDERS = {"newest": "placed_at DESC, id DESC", "oldest": "placed_at, id"}
+
+
+async def ordered(db: D1Database, order: str) -> list[Order]:
+    chosen = ORDERS.get(order, "id")
+    return (await db.prepare(f"SELECT * FROM orders ORDER BY {chosen} LIMIT 20").all(Order)).results
+
+
+# --8<-- [end:chosen]
 
 
 # --8<-- [start:upsert]

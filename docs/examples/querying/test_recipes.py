@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from core.analysis.program import check_program, find_rows
-from core.analysis.row_text import with_rows
 from core.config.load import load_all
 from core.errors import CoreError, D1Error
+from core.program.proof import find_rows, prove
+from core.program.row_text import with_rows
 from core.testing import Client, FakeD1Database
-from querying.recipes import Env, app, change, deliver, page, search, sell, several, spending
+from querying.recipes import Change, Env, app, change, deliver, ordered, page, search, sell, several, spending
 
 HERE = Path(__file__).parent
 
@@ -28,7 +28,8 @@ async def place(db: FakeD1Database, *titles: str, customer: str = "ann") -> None
 
 
 def test_every_statement_is_proven() -> None:
-    assert check_program(load_all(HERE / "wrangler.toml")) == []
+    proof = prove(load_all(HERE / "wrangler.toml"))
+    assert (proof.findings, proof.unread) == ([], [])
 
 
 def test_the_classes_of_rows_are_as_core_types_writes_them(tmp_path: Path) -> None:
@@ -53,6 +54,17 @@ async def test_an_order_is_there_or_answers_404(db: FakeD1Database) -> None:
     assert (await client.get("/orders/2")).status == 404
 
 
+async def test_an_order_that_is_chosen(db: FakeD1Database) -> None:
+    await place(db, "tea", "coffee")
+    assert [
+        [found.id for found in await ordered(db, order)] for order in ("newest", "oldest", "; DROP TABLE orders")
+    ] == [
+        [2, 1],
+        [1, 2],
+        [1, 2],
+    ]
+
+
 async def test_conditions_that_may_be_absent(db: FakeD1Database) -> None:
     await place(db, "green tea", "coffee")
     await place(db, "tea", customer="bob")
@@ -63,10 +75,10 @@ async def test_conditions_that_may_be_absent(db: FakeD1Database) -> None:
 
 async def test_absent_is_not_null(db: FakeD1Database) -> None:
     await place(db, "tea")
-    assert (await change(db, 1, {"note": "hot"})).note == "hot"
-    changed = await change(db, 1, {"title": "coffee"})
+    assert (await change(db, 1, Change(note="hot"))).note == "hot"
+    changed = await change(db, 1, Change(title="coffee"))
     assert (changed.title, changed.note) == ("coffee", "hot")
-    assert (await change(db, 1, {"note": None})).note is None
+    assert (await change(db, 1, Change(note=None))).note is None
 
 
 async def test_a_list_and_an_upsert(db: FakeD1Database) -> None:

@@ -15,8 +15,6 @@ from core.backends.embedded.queue import broker_of
 from core.bindings.queue import MessageBatch
 from core.context import ExecutionContext, ScheduledEvent
 
-__all__ = ["Background"]
-
 
 class Background:
     """Drives the consumers and crons of one loaded application, and has its alarms counted and traced."""

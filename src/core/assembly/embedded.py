@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 import attrs
 from typing_extensions import Unpack
 
-from core.backends.embedded.store import Store
+from core.backends.embedded.store import Database, Store
 from core.bindings.absent import AbsentBinding
 from core.bindings.kinds import KINDS
 from core.calls import CallHook, add_hook
@@ -22,8 +22,6 @@ from core.config.model import Binding, Configuration, D1Table
 
 if TYPE_CHECKING:
     from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
-
-__all__ = ["EmbeddedBindings", "Embedding", "d1_name", "embed"]
 
 
 @attrs.frozen
@@ -118,7 +116,9 @@ class _Maker:
                 described = KINDS[kind]
                 if described.embedded:
                     cls = getattr(import_module(f"core.backends.embedded.{described.module}"), described.embedded)
-                    self.values[name] = _MAKERS[kind](cls, binding.entry, self.store)
+                    named = name_in_store(binding)
+                    made = cls(self.store, named) if named else _MAKERS[kind](cls, binding.entry, self.store)
+                    self.values[name] = made
                 else:
                     self.leave_out(name, binding, f"{described.title}s are not embedded")
 
@@ -193,12 +193,28 @@ def d1_name(entry: D1Table) -> str:
     return entry.database_id or entry.database_name or entry.binding
 
 
+_NAMES: Final[Mapping[str, Callable[[Any], str]]] = {
+    "kv": lambda entry: entry.id or entry.binding,
+    "d1": d1_name,
+    "r2": lambda entry: entry.bucket_name or entry.binding,
+}
+"""The name of the one database of a binding in a store, for the kinds that have one each."""
+
+
+def name_in_store(binding: Binding) -> str | None:
+    """The name of the one database of a binding in a store; None for a kind that has no such database."""
+    return _NAMES[binding.kind](binding.entry) if binding.kind in _NAMES else None
+
+
+def databases_of(configuration: Configuration, store: Store) -> dict[str, Database]:
+    """The databases of the bindings that have one each, by kind and name: `d1/users`."""
+    found = ((binding.kind, name_in_store(binding)) for binding in configuration.bindings.values())
+    return {f"{kind}/{name}": store.database(kind, name) for kind, name in found if name is not None}
+
+
 _MAKERS: Final[Mapping[str, Callable[[Any, Any, Store], object]]] = {
-    "kv": lambda cls, entry, store: cls(store, entry.id or entry.binding),
-    "d1": lambda cls, entry, store: cls(store, d1_name(entry)),
-    "r2": lambda cls, entry, store: cls(store, entry.bucket_name or entry.binding),
     "queue": lambda cls, entry, store: cls(store, entry.queue, delivery_delay=entry.delivery_delay),
     "rate_limit": lambda cls, entry, store: cls(entry.simple.limit, entry.simple.period, clock=store.clock),
     "version_metadata": lambda cls, entry, store: cls.of(store.clock),
 }
-"""The name of a kind's embedded class, for the table of a binding on a store."""
+"""The other kinds: a binding by its embedded class and the table of the configuration."""

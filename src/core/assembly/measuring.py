@@ -8,9 +8,7 @@ from collections.abc import Callable
 
 from core.assembly.project import Loaded, consumers_of
 from core.backends.embedded.queue import broker_of
-from core.metrics import Meter, measure
-
-__all__ = ["measure_state"]
+from core.telemetry.metrics import Meter, measure
 
 
 def measure_state(loaded: Loaded, meter: Meter) -> Callable[[Meter], None]:

@@ -1,19 +1,15 @@
 """From a configuration file to an application with its embedded bindings:
 loaded by `core dev` and `core serve --python`.
 
-`main` names a file. The folder above its outermost package is put on the path, and the file imported by its dotted
-name, so that `src/users/main.py` with `src/users/__init__.py` beside it is `users.main`.
+The application is found and imported as `core.program.entry` says.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final, Protocol, cast
 
 import attrs
@@ -26,24 +22,9 @@ from core.backends.embedded.queue import ConsumerSettings
 from core.backends.embedded.store import Store
 from core.config.model import Configuration
 from core.env import inject
-from core.errors import ConfigurationError, DeveloperError, EnvError
+from core.errors import EnvError
+from core.program.entry import entry_of, find_app, import_main
 from core.sql.migrations import Migration, read_migrations
-
-__all__ = [
-    "Loaded",
-    "Place",
-    "changed_locally",
-    "changed_note",
-    "consumers_of",
-    "find_app",
-    "import_main",
-    "late_note",
-    "load",
-    "migrations_of",
-    "module_of",
-    "open_bindings",
-    "read_configuration",
-]
 
 _TAKE_OVER: Final = 300
 """Tenths of a second that a process waits for the one before it to give up the Durable Objects."""
@@ -128,8 +109,9 @@ async def load(
     `open_bindings`. Raises DeveloperError, and whatever the application's own modules raise.
     """
     configuration = read_configuration(place)
-    module = import_main(configuration)
-    app = find_app(module, configuration)
+    entry = entry_of(configuration)
+    module = import_main(entry)
+    app = find_app(module, entry)
     app.check()
     given["classes"] = vars(module)
     if read_secrets is not None:
@@ -147,15 +129,17 @@ async def load(
 
 
 def _inject(app: App[Any], bindings: EmbeddedBindings) -> Any:
-    """Build the Env. An EnvError is given the line of the class."""
+    """Build the Env. An EnvError is given the line of the first field that it names, or that of the class."""
     import inspect
 
     try:
         return inject(app.env_class, bindings.values)
     except EnvError as error:
         with contextlib.suppress(OSError, TypeError):
-            lines = inspect.getsourcelines(cast("type", app.env_class))
-            error.location = inspect.getfile(cast("type", app.env_class)), lines[1]
+            lines, first = inspect.getsourcelines(cast("type", app.env_class))
+            field = error.problems[0].partition(":")[0].rpartition(".")[2]
+            offset = next((n for n, line in enumerate(lines) if line.split(":")[0].strip() == field), 0)
+            error.location = inspect.getfile(cast("type", app.env_class)), first + offset
         raise
 
 
@@ -270,68 +254,3 @@ def consumers_of(loaded: Loaded) -> dict[str, ConsumerSettings]:
     for name in loaded.app.queues:
         settings.setdefault(name, ConsumerSettings())
     return settings
-
-
-# -- importing
-
-
-def import_main(configuration: Configuration) -> ModuleType:
-    """Import the module that `main`, or `[core] app`, names. Raises ConfigurationError where there is none."""
-    worker = configuration.worker
-    directory = configuration.directory
-    named = worker.core.app.partition(":")[0] if worker.core.app is not None else None
-    if worker.main is None:
-        if named is None:
-            raise ConfigurationError(
-                [f'{configuration.path.name}: main is missing. Write the entry file, as in main = "src/main.py"']
-            )
-        _put_on_path(directory / "src" if (directory / "src").is_dir() else directory)
-        own_name = named
-    else:
-        file = (directory / worker.main).resolve()
-        if not file.is_file():
-            raise ConfigurationError(
-                [f'{configuration.path.name}: main = "{worker.main}" is not a file. Write the path of the entry file']
-            )
-        folder, own_name = module_of(file)
-        _put_on_path(folder)
-    importlib.invalidate_caches()
-    return importlib.import_module(named or own_name)
-
-
-def find_app(module: ModuleType, configuration: Configuration) -> App[Any]:
-    """The application of a module. Raises DeveloperError where it is missing or something else."""
-    attribute = (configuration.worker.core.app or "").partition(":")[2] or "app"
-    app = getattr(module, attribute, None)
-    name = module.__name__
-    path, root = Path(module.__file__ or name), configuration.directory.resolve()
-    file = path.relative_to(root) if path.is_relative_to(root) else path.name
-    if isinstance(app, App):
-        return cast("App[object]", app)
-    if app is None:
-        others = [key for key, value in vars(module).items() if isinstance(value, App)]
-        if others:
-            raise DeveloperError(
-                f"{file}: there is no `{attribute}`, but an App named {others[0]}. Write [core] app = "
-                f'"{name}:{others[0]}" in {configuration.path.name}'
-            )
-        raise DeveloperError(f"{file}: there is no `{attribute}`. Write `{attribute} = create_app(Env)`")
-    raise DeveloperError(
-        f"{file}: `{attribute}` is a {type(app).__name__}, not an App. Write `{attribute} = create_app(Env)`"
-    )
-
-
-def module_of(file: Path) -> tuple[Path, str]:
-    """The folder to put on the path, and the dotted name, of the module in `file`."""
-    parts = [file.stem] if file.stem != "__init__" else []
-    folder = file.parent
-    while (folder / "__init__.py").is_file():
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    return folder, ".".join(parts) or file.parent.name
-
-
-def _put_on_path(folder: Path) -> None:
-    text = str(folder)
-    if text not in sys.path:
-        sys.path.insert(0, text)

@@ -1,0 +1,33 @@
+"""The bindings of a worker, as a handler sees them: a Protocol for each kind, which every engine of it derives from.
+
+A Protocol carries the calls: a method marked `@binding_call` passes the hook of its binding, and runs the method of the
+engine that has its name after an underscore. So signatures, overloads and promises are written once. A worker loads
+this file while it starts; hooks are of `core.calls`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def binding_call(method: F, /) -> F:
+    """Let the calls of an `async` method pass the hook of its instance, and run the engine's method.
+
+    An engine is a `core.calls.Hookable`; its method has the name of this one after an underscore.
+    """
+    name = method.__name__
+    own = f"_{name}"
+
+    @wraps(method)
+    def call(self: Any, /, *args: Any, **options: Any) -> Any:
+        run = getattr(self, own)
+        hook = self._hook
+        if hook is None:
+            return run(*args, **options)
+        return hook(name, args, options, lambda: run(*args, **options), target=self._call_target(), function=method)
+
+    return cast("F", call)

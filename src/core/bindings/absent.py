@@ -9,8 +9,6 @@ from typing import NoReturn
 
 from core.errors import UnsupportedBindingError
 
-__all__ = ["AbsentBinding"]
-
 
 class AbsentBinding:
     """An object of any kind of binding. Whatever is called on it raises UnsupportedBindingError with the `reason`."""

@@ -1,8 +1,6 @@
 """Models that are run for a handler: the calls it may make, and the values it gets.
 
 Inputs and outputs are the model's own; for the tasks that most models serve there are types here to name them with.
-
-One file, since a kind of binding is one: the Protocols, and the values that their methods take and give.
 """
 
 from __future__ import annotations
@@ -22,8 +20,9 @@ from typing import (
 )
 
 import attrs
-from typing_extensions import TypedDict, TypeForm
+from typing_extensions import TypedDict, TypeForm, Unpack
 
+from core.bindings import binding_call
 from core.values import frozen
 
 if TYPE_CHECKING:
@@ -240,6 +239,7 @@ class AiGatewayLog:
 class AiGateway(Protocol):
     """An AI gateway: logs, feedback, and requests to other providers."""
 
+    @binding_call
     async def run(
         self,
         data: AiGatewayUniversalRequest | Sequence[AiGatewayUniversalRequest],
@@ -247,12 +247,14 @@ class AiGateway(Protocol):
         gateway: GatewayOptions | None = None,
     ) -> Response:
         """Send a request; of several, the next one is tried when one fails."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def get_log(self, log_id: str) -> AiGatewayLog:
         """Return the gateway's log of a request."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def patch_log(
         self,
         log_id: str,
@@ -262,11 +264,20 @@ class AiGateway(Protocol):
         metadata: Metadata | None = None,
     ) -> None:
         """Add a judgement to a log."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def get_url(self, provider: str | None = None) -> str:
         """The gateway's address, for a client library of a provider."""
-        ...
+        raise AssertionError
+
+
+if TYPE_CHECKING:
+
+    class _Run(TypedDict, total=False):
+        gateway: GatewayOptions | None
+        tags: Sequence[str] | None
+        extra_headers: Mapping[str, str] | None
 
 
 @runtime_checkable
@@ -289,63 +300,23 @@ class Ai(Protocol):
         stream: Literal[False] = False,
         return_raw_response: Literal[False] = False,
         queue_request: Literal[False] = False,
-        gateway: GatewayOptions | None = None,
-        tags: Sequence[str] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
+        **options: Unpack[_Run],
     ) -> Any: ...
-
+    @overload
+    async def run(self, model: str, inputs: Mapping[str, Any], type_: TypeForm[T], /, **options: Unpack[_Run]) -> T: ...
     @overload
     async def run(
-        self,
-        model: str,
-        inputs: Mapping[str, Any],
-        type_: TypeForm[T],
-        /,
-        *,
-        gateway: GatewayOptions | None = None,
-        tags: Sequence[str] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-    ) -> T: ...
-
-    @overload
-    async def run(
-        self,
-        model: str,
-        inputs: Mapping[str, Any],
-        /,
-        *,
-        stream: Literal[True],
-        gateway: GatewayOptions | None = None,
-        tags: Sequence[str] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
+        self, model: str, inputs: Mapping[str, Any], /, *, stream: Literal[True], **options: Unpack[_Run]
     ) -> AiStream: ...
-
     @overload
     async def run(
-        self,
-        model: str,
-        inputs: Mapping[str, Any],
-        /,
-        *,
-        return_raw_response: Literal[True],
-        gateway: GatewayOptions | None = None,
-        tags: Sequence[str] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
+        self, model: str, inputs: Mapping[str, Any], /, *, return_raw_response: Literal[True], **options: Unpack[_Run]
     ) -> Response: ...
-
     @overload
     async def run(
-        self,
-        model: str,
-        inputs: Mapping[str, Any],
-        /,
-        *,
-        queue_request: Literal[True],
-        gateway: GatewayOptions | None = None,
-        tags: Sequence[str] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
+        self, model: str, inputs: Mapping[str, Any], /, *, queue_request: Literal[True], **options: Unpack[_Run]
     ) -> AiAsyncBatchResponse: ...
-
+    @binding_call
     async def run(
         self,
         model: str,
@@ -367,8 +338,9 @@ class Ai(Protocol):
         `stream=True` gives an AiStream while the model is still writing. Raises AiError when the model
         refuses or cannot be reached, StructureError when the answer is not a `type_`.
         """
-        ...
+        raise AssertionError
 
+    @binding_call
     async def models(
         self,
         *,
@@ -381,11 +353,12 @@ class Ai(Protocol):
         task: str | None = None,
     ) -> list[AiModel]:
         """The models there are."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
         """Documents as Markdown, in the order given."""
-        ...
+        raise AssertionError
 
     def gateway(self, gateway_id: str) -> AiGateway:
         """An AI gateway by name."""
@@ -399,6 +372,6 @@ def answer_as(answer: Any, type_: Any, /) -> Any:
     """
     if type_ is None:
         return answer
-    from core.structure import structure
+    from core.validation.structure import structure
 
     return structure(answer, type_)

@@ -2,19 +2,22 @@
 
 Python's spelling of the platform's API. No implementation is here: the embedded one is
 `backends/embedded/d1/`, the runtime's `backends/workerd/d1.py`, and both keep
-`testing/contracts/d1.py`.
+`tests/contracts/d1.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
 from typing_extensions import TypeForm, TypeVar
 
-from core.values import Generic, frozen
+from core.bindings import binding_call
+from core.values import frozen
 
 if TYPE_CHECKING:
+    from core.unset import Unset
+
     T = TypeVar("T")
     R1 = TypeVar("R1")
     R2 = TypeVar("R2")
@@ -112,21 +115,26 @@ class D1PreparedStatement(Protocol[R]):
     Limits: 100 parameters, 100 columns, 100 000 bytes of SQL, 2 000 000 bytes a text or blob.
     """
 
-    def bind(self, *values: D1Value) -> D1PreparedStatement[R]:
+    def bind(self, *values: D1Value | Unset) -> D1PreparedStatement[R]:
         """Return a new statement with `values` for `?`, `?1`, `?2`, ... in place of any bound before.
+
+        Assignments of `UPDATE … SET` whose values are UNSET are left out; where all are, the row stays as it is, and
+        RETURNING answers.
 
         Every number is bound as SQLite's REAL, bool included, as on the platform: `7 / ?` with 2 is 3.5, and a TEXT
         column gets `"5.0"` of 5, while an INTEGER column stores 5. NaN and the infinities become NULL.
 
-        Raises `D1TypeError` (also a TypeError) at once for a value of another kind, and for an int beyond 2**53 - 1,
-        which no number of the platform can hold.
+        Raises `D1TypeError` (also a TypeError) at once for a value of another kind, for UNSET in any other place, and
+        for an int beyond 2**53 - 1, which no number of the platform can hold.
         """
         ...
 
     def as_(self, type_: TypeForm[T], /) -> D1PreparedStatement[T]:
         """Return a new statement whose rows become `T`: in `first()`, `one()`, `all()`, `run()`, and in a `batch`.
 
-        users, count = await db.batch((db.prepare("SELECT id, name FROM users").as_(User), counted.as_(Count)))
+        For two statements of a batch:
+
+            users, count = await db.batch((db.prepare("SELECT id, name FROM users").as_(User), counted.as_(Count)))
         """
         ...
 
@@ -136,13 +144,14 @@ class D1PreparedStatement(Protocol[R]):
     async def first(self, column: str, /) -> Any: ...
     @overload
     async def first(self, type_: TypeForm[T], /) -> T | None: ...
+    @binding_call
     async def first(self, column_or_type: Any = None, /) -> Any:
         """Return the first row, or its `column`, or the row as a `T`; None without rows. No LIMIT is added.
 
         Raises `D1Error` (`D1_COLUMN_NOTFOUND`) for a column that the row has not, and `StructureError` (every
         mistake, each with its path) for a row that is not a `T`.
         """
-        ...
+        raise AssertionError
 
     @overload
     async def one(self, /, *, error: Exception | None = None) -> R: ...
@@ -150,33 +159,41 @@ class D1PreparedStatement(Protocol[R]):
     async def one(self, column: str, /, *, error: Exception | None = None) -> Any: ...
     @overload
     async def one(self, type_: TypeForm[T], /, *, error: Exception | None = None) -> T: ...
+    @binding_call
     async def one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
         """Return the first row as `first` does, where there has to be one.
 
         Without rows it raises `error`, by default `CoreError(404, "Not Found")`, which answers the client.
         """
-        ...
+        raise AssertionError
 
     @overload
     async def all(self, /) -> D1Result[R]: ...
     @overload
     async def all(self, type_: TypeForm[T], /) -> D1Result[T]: ...
+    @binding_call
     async def all(self, type_: Any = None, /) -> Any:
         """Return every row, each a dict or a `T`. Of columns of one name, the last one is in the dict.
 
         In a `T`, 0 and 1 may fill a bool, whole numbers a float, text a datetime, and JSON text a list, a dict, a
-        class or a TypedDict, as `json()` and `json_group_array()` make it. Raises `StructureError` for a row that is
-        not a `T`, with `results[3].email` as the path.
+        class or a TypedDict, as `json()` and `json_group_array()` make it, with 0 and 1 for a bool. Raises
+        `StructureError` for a row that is not a `T`, with `results[3].email` as the path.
         """
-        ...
+        raise AssertionError
 
+    @binding_call
     async def run(self) -> D1Result[R]:
         """Run the statement. The same as `all()`: a statement with rows gives them here too."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def raw(self, column_names: bool = False) -> list[list[Any]]:
         """Return every row as a list of its values; with `column_names`, the names come first, also without rows."""
-        ...
+        raise AssertionError
+
+
+if TYPE_CHECKING:
+    _S: TypeAlias = D1PreparedStatement[R]
 
 
 class _Queries(Protocol):
@@ -191,37 +208,24 @@ class _Queries(Protocol):
         ...
 
     @overload
-    async def batch(self, statements: tuple[D1PreparedStatement[R1]], /) -> tuple[D1Result[R1]]: ...
+    async def batch(self, statements: tuple[_S[R1]], /) -> tuple[D1Result[R1]]: ...
+    @overload
+    async def batch(self, statements: tuple[_S[R1], _S[R2]], /) -> tuple[D1Result[R1], D1Result[R2]]: ...
     @overload
     async def batch(
-        self, statements: tuple[D1PreparedStatement[R1], D1PreparedStatement[R2]], /
-    ) -> tuple[D1Result[R1], D1Result[R2]]: ...
-    @overload
-    async def batch(
-        self, statements: tuple[D1PreparedStatement[R1], D1PreparedStatement[R2], D1PreparedStatement[R3]], /
+        self, statements: tuple[_S[R1], _S[R2], _S[R3]], /
     ) -> tuple[D1Result[R1], D1Result[R2], D1Result[R3]]: ...
     @overload
     async def batch(
-        self,
-        statements: tuple[
-            D1PreparedStatement[R1], D1PreparedStatement[R2], D1PreparedStatement[R3], D1PreparedStatement[R4]
-        ],
-        /,
+        self, statements: tuple[_S[R1], _S[R2], _S[R3], _S[R4]], /
     ) -> tuple[D1Result[R1], D1Result[R2], D1Result[R3], D1Result[R4]]: ...
     @overload
     async def batch(
-        self,
-        statements: tuple[
-            D1PreparedStatement[R1],
-            D1PreparedStatement[R2],
-            D1PreparedStatement[R3],
-            D1PreparedStatement[R4],
-            D1PreparedStatement[R5],
-        ],
-        /,
+        self, statements: tuple[_S[R1], _S[R2], _S[R3], _S[R4], _S[R5]], /
     ) -> tuple[D1Result[R1], D1Result[R2], D1Result[R3], D1Result[R4], D1Result[R5]]: ...
     @overload
-    async def batch(self, statements: list[D1PreparedStatement[R]], /) -> list[D1Result[R]]: ...
+    async def batch(self, statements: list[_S[R]], /) -> list[D1Result[R]]: ...
+    @binding_call
     async def batch(self, statements: Any, /) -> Any:
         """Run statements in one transaction and return their results, in order: a list for a list, a tuple for a tuple.
 
@@ -231,7 +235,7 @@ class _Queries(Protocol):
         A failure undoes all of them, and raises the failing statement's `D1Error`. A statement of another database
         runs on this one. Raises `D1Error` for an empty list.
         """
-        ...
+        raise AssertionError
 
 
 @runtime_checkable
@@ -251,12 +255,13 @@ class D1Database(_Queries, Protocol):
     SAVEPOINT: `batch` is the transaction.
     """
 
+    @binding_call
     async def exec(self, sql: str, /) -> D1ExecResult:
         """Run a string **line by line**, without parameters, in one transaction: for fixtures and small repairs.
 
         A statement must not go over two lines. The error always says line 1, as the platform's does.
         """
-        ...
+        raise AssertionError
 
     def with_session(self, constraint_or_bookmark: str | None = None, /) -> D1DatabaseSession:
         """Return a session, beginning anywhere, at the primary (`"first-primary"`), or at a bookmark."""

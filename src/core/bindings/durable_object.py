@@ -3,9 +3,6 @@
 A Durable Object is one instance per id in the whole world, with storage of its own, to which calls come one at a
 time. A namespace gives stubs that are typed as the object's own class, so that a remote call is checked as a local
 one would be. This file knows no engine.
-
-One file, since the members of an object (its state, its storage, the results of storage) are each other's types, and
-are read together with the class that has them.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, ca
 
 from typing_extensions import TypeVar
 
+from core.bindings import binding_call
 from core.bindings.numbers import MAX_SAFE_INTEGER, TOO_LARGE
 from core.errors import DurableObjectTypeError
 from core.values import frozen
@@ -38,6 +36,7 @@ __all__ = [
     "SqlStorage",
     "SqlStorageCursor",
     "SqlStorageValue",
+    "StorageOperations",
     "SyncKvStorage",
     "object_class",
     "sql_binding",
@@ -120,9 +119,10 @@ class DurableObjectStub(Protocol):
         """The object's name, when the stub was got by one."""
         ...
 
+    @binding_call
     async def fetch(self, request: Request, /) -> Response:
         """Hand a request to the object's `fetch`."""
-        ...
+        raise AssertionError
 
 
 T_co = TypeVar("T_co", covariant=True, default=DurableObjectStub)
@@ -179,7 +179,7 @@ class AlarmInvocationInfo:
     scheduled_time: int
 
 
-class _Operations(Protocol):
+class StorageOperations(Protocol):
     """Reads, writes and the alarm: the same inside a transaction and outside one."""
 
     @overload
@@ -312,7 +312,7 @@ class _Operations(Protocol):
         ...
 
 
-class DurableObjectTransaction(_Operations, Protocol):
+class DurableObjectTransaction(StorageOperations, Protocol):
     """The storage of an object inside `transaction`. All of it is kept, or none."""
 
     def rollback(self) -> None:
@@ -414,7 +414,7 @@ class SqlStorage(Protocol):
 
 
 @runtime_checkable
-class DurableObjectStorage(_Operations, Protocol):
+class DurableObjectStorage(StorageOperations, Protocol):
     """The storage of one object: keys and values in order, a SQL database, and one alarm.
 
     Writes that are made without an `await` between them are kept together or not at all. Writes are seen

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
+from core.bindings import binding_call
 from core.values import frozen
 
 if TYPE_CHECKING:
@@ -81,9 +82,10 @@ class EmailSendResult:
 class SendEmail(Protocol):
     """Sends email, to the addresses that the configuration allows."""
 
+    @binding_call
     async def send(self, message: EmailMessage | EmailBuilder, /) -> EmailSendResult:
         """Send one. Raises BindingError when the address is not allowed or the email is malformed."""
-        ...
+        raise AssertionError
 
 
 @runtime_checkable

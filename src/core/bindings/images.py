@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 
 from typing_extensions import TypedDict
 
+from core.bindings import binding_call
 from core.values import frozen
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ class ImageTransformer(Protocol):
         """Draw another image over it."""
         ...
 
+    @binding_call
     async def output(
         self,
         *,
@@ -110,16 +112,17 @@ class ImageTransformer(Protocol):
         anim: bool | None = None,
     ) -> ImageTransformationResult:
         """Make it. `quality` is 1 to 100. Raises BindingError for data that is not an image."""
-        ...
+        raise AssertionError
 
 
 @runtime_checkable
 class Images(Protocol):
     """Images, taken apart and made anew."""
 
+    @binding_call
     async def info(self, image: ImageSource, /) -> ImageInfo:
         """Return the facts about an image. Raises BindingError for data that is not an image."""
-        ...
+        raise AssertionError
 
     def input(self, image: ImageSource, /) -> ImageTransformer:
         """Begin with an image."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-__all__ = ["KINDS", "Kind", "PROTOCOLS", "bindings_of", "header"]
-
 
 def header(section: Sequence[str], *, environment: str | None = None, many: bool = False, json: bool = False) -> str:
     """A TOML header, for example `[vars]`, `[[queues.producers]]` or `[env.staging.vars]`; in JSON

@@ -2,18 +2,19 @@
 
 Python's spelling of the platform's API. No implementation is here: the embedded one is
 `backends/embedded/kv/`, the runtime's `backends/workerd/kv.py`, and both keep
-`testing/contracts/kv.py`.
+`tests/contracts/kv.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
 import attrs
-from typing_extensions import TypeForm
+from typing_extensions import TypeForm, TypeVar
 
-from core.values import Generic, TypeVar, frozen
+from core.bindings import binding_call
+from core.values import frozen
 
 if TYPE_CHECKING:
     T = TypeVar("T")
@@ -104,6 +105,7 @@ class KVNamespace(Protocol):
     async def get(
         self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
     ) -> dict[str, Any]: ...
+    @binding_call
     async def get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
         """Return the value under `key`, or None where it is missing or has expired.
 
@@ -117,15 +119,16 @@ class KVNamespace(Protocol):
 
         Raises `KVSyntaxError` (also a ValueError) for `"json"` over a value that is none.
         """
-        ...
+        raise AssertionError
 
+    @binding_call
     async def get_json(self, key: str, type_: TypeForm[T], /, *, cache_ttl: int | None = None) -> T | None:
         """Return the JSON value under `key` as a `T`: an attrs class, a TypedDict, `list[A | B]`, ...
 
         None where the key is missing or holds `null`. Raises `KVSyntaxError` where it is not JSON, and
         `StructureError` (every mistake, each with its path) where it is not a `T`.
         """
-        ...
+        raise AssertionError
 
     @overload
     async def get_with_metadata(  # type: ignore[overload-overlap]  # as in get
@@ -151,12 +154,14 @@ class KVNamespace(Protocol):
     async def get_with_metadata(
         self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
     ) -> dict[str, KVValue[Any] | None]: ...
+    @binding_call
     async def get_with_metadata(
         self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None
     ) -> Any:
         """As `get`, with the metadata. A missing key is `KVValue(None, None)`; of several keys, it is None."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def put(
         self,
         key: str,
@@ -175,8 +180,9 @@ class KVNamespace(Protocol):
         A put that is refused leaves the old value. Raises `KVTypeError` for other kinds of values (numbers, dicts,
         None: write JSON with `put_json`), `KVError` for a value that is too large, or expires too soon.
         """
-        ...
+        raise AssertionError
 
+    @binding_call
     async def put_json(
         self,
         key: str,
@@ -190,16 +196,18 @@ class KVNamespace(Protocol):
 
         Raises `KVTypeError` for a value that cannot be written as JSON, NaN and the infinities included.
         """
-        ...
+        raise AssertionError
 
+    @binding_call
     async def delete(self, key: str) -> None:
         """Remove `key`. A missing key is fine."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def list(self, *, prefix: str | None = None, limit: int = 1000, cursor: str | None = None) -> KVListResult:
         """Return one page of keys that begin with `prefix`, in the order of their UTF-8 bytes.
 
         `limit`: keys a page, at most 1000; 0 and below are the same as 1000. `cursor`: the last page's; it means
         "after that page's last key", whatever was put or deleted meanwhile.
         """
-        ...
+        raise AssertionError

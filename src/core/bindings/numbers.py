@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["MAX_SAFE_INTEGER", "TOO_LARGE", "refuse_large_numbers"]
-
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 """The largest whole number that every JavaScript number of its size can be told from."""
 

@@ -117,10 +117,12 @@ class WebSocketRequestResponsePair:
 def web_socket_pair() -> tuple[ClientEnd, DurableObjectWebSocket]:
     """Return the two ends of a new WebSocket: the client's, for the response, and the object's, to accept.
 
-    async def fetch(self, request: Request) -> Response:
-        client, server = web_socket_pair()
-        self.ctx.accept_web_socket(server, ["member"])
-        return Response.websocket(client)
+    In an object's `fetch`:
+
+        async def fetch(self, request: Request) -> Response:
+            client, server = web_socket_pair()
+            self.ctx.accept_web_socket(server, ["member"])
+            return Response.websocket(client)
     """
     client, server = ClientEnd(), DurableObjectWebSocket()
     server._client = client

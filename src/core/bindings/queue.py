@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, NotRequired, Protocol, Required, TypeA
 
 from typing_extensions import ReadOnly, TypedDict, TypeVar
 
+from core.bindings import binding_call
 from core.values import frozen
 
 __all__ = [
@@ -92,6 +93,7 @@ class Queue(Protocol[T_contra]):
     When a send returns, the message is stored.
     """
 
+    @binding_call
     async def send(
         self, body: T_contra, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
@@ -101,8 +103,9 @@ class Queue(Protocol[T_contra]):
         the body is not of the content type: `text` needs str, `bytes` needs bytes, `json` what JSON can say (attrs
         classes, dates, UUIDs, decimals and enums included, NaN not).
         """
-        ...
+        raise AssertionError
 
+    @binding_call
     async def send_batch(
         self,
         messages: Iterable[MessageSendRequest[T_contra] | MessageSendRequestDict[T_contra]],
@@ -113,11 +116,12 @@ class Queue(Protocol[T_contra]):
 
         Raises QueueTypeError for an empty batch (`sendBatch() requires at least one message`).
         """
-        ...
+        raise AssertionError
 
+    @binding_call
     async def metrics(self) -> QueueMetrics:
         """Return the number of messages that wait in the queue. Approximate in production."""
-        ...
+        raise AssertionError
 
 
 @runtime_checkable

@@ -12,8 +12,6 @@ from typing import Any, Final, cast
 
 from core.errors import QueueError
 
-__all__ = ["MAX_BATCH_BYTES", "MAX_MESSAGE", "check_batch", "check_message", "size_of_text", "size_of_v8"]
-
 MAX_MESSAGE: Final = 128_000
 MAX_BATCH_COUNT: Final = 100
 MAX_BATCH_BYTES: Final = 256_000

@@ -3,8 +3,6 @@
 Objects are bytes under a key, with HTTP metadata, custom metadata and checksums. This file knows
 no storage. Errors are `R2Error` with the platform's `code` (`put: … (10012)`); arguments that can
 never be right are R2TypeError and R2ValueError, as they are TypeError and RangeError there.
-
-One file, since a kind of binding is one: the Protocols, and the values that their methods take and give.
 """
 
 from __future__ import annotations
@@ -15,8 +13,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, overload, runtime_checkable
 
 import attrs
-from typing_extensions import TypeForm
+from typing_extensions import TypeForm, Unpack
 
+from core.bindings import binding_call
 from core.errors import R2SyntaxError, R2TypeError
 from core.values import frozen
 
@@ -288,10 +287,8 @@ class R2ObjectBody(R2Object):
 
     @overload
     async def json(self, /) -> Any: ...
-
     @overload
     async def json(self, type_: TypeForm[T], /) -> T: ...
-
     async def json(self, type_: Any = None, /) -> Any:
         """The body as JSON, structured as `type_` when one is given.
 
@@ -306,7 +303,7 @@ class R2ObjectBody(R2Object):
             raise R2SyntaxError(str(error)) from error
         if type_ is None:
             return value
-        from core.structure import structure
+        from core.validation.structure import structure
 
         return structure(value, type_)
 
@@ -354,6 +351,7 @@ class R2MultipartUpload(Protocol):
         """The name of the upload, for `resume_multipart_upload`."""
         ...
 
+    @binding_call
     async def upload_part(self, part_number: int, value: R2Value, *, ssec_key: R2Hash | None = None) -> R2UploadedPart:
         """Store one part, in place of an earlier one with this number. Keep its result for `complete`.
 
@@ -361,19 +359,42 @@ class R2MultipartUpload(Protocol):
         by `complete`. Raises R2TypeError for a number outside 1 to 10000, R2Error 10024 when the upload does
         not exist or has ended.
         """
-        ...
+        raise AssertionError
 
+    @binding_call
     async def complete(self, uploaded_parts: Sequence[R2UploadedPart | R2UploadedPartDict]) -> R2Object:
         """Make the object of these parts, in the order of their numbers. Parts that are not named are dropped.
 
         Raises R2Error: 10024 when the upload does not exist or has ended, 10025 for a part that is not there or
         has another etag, 10011 for a part under 5 MiB that is not the last, 10048 for parts of different sizes.
         """
-        ...
+        raise AssertionError
 
+    @binding_call
     async def abort(self) -> None:
         """Drop the upload and its parts. A second time, and after `complete`, nothing happens."""
-        ...
+        raise AssertionError
+
+
+if TYPE_CHECKING:
+    _Conditions: TypeAlias = R2Conditional | R2ConditionalDict | Headers
+    _Ranges: TypeAlias = R2Range | R2RangeDict | Headers
+    _HTTPMetadata: TypeAlias = R2HTTPMetadata | R2HTTPMetadataDict | Headers
+
+    class _Get(TypedDict, total=False):
+        range: _Ranges | None
+        ssec_key: R2Hash | None
+
+    class _Put(TypedDict, total=False):
+        http_metadata: _HTTPMetadata | None
+        custom_metadata: Mapping[str, str] | None
+        md5: R2Hash | None
+        sha1: R2Hash | None
+        sha256: R2Hash | None
+        sha384: R2Hash | None
+        sha512: R2Hash | None
+        storage_class: str | None
+        ssec_key: R2Hash | None
 
 
 @runtime_checkable
@@ -384,36 +405,24 @@ class R2Bucket(Protocol):
     do, the empty one included. Reads see every write that ended before them.
     """
 
+    @binding_call
     async def head(self, key: str) -> R2Object | None:
         """The object under `key` without its body, or None."""
-        ...
+        raise AssertionError
 
     @overload
-    async def get(
-        self,
-        key: str,
-        *,
-        only_if: None = None,
-        range: R2Range | R2RangeDict | Headers | None = None,
-        ssec_key: R2Hash | None = None,
-    ) -> R2ObjectBody | None: ...
-
+    async def get(self, key: str, *, only_if: None = None, **options: Unpack[_Get]) -> R2ObjectBody | None: ...
     @overload
     async def get(
-        self,
-        key: str,
-        *,
-        only_if: R2Conditional | R2ConditionalDict | Headers,
-        range: R2Range | R2RangeDict | Headers | None = None,
-        ssec_key: R2Hash | None = None,
+        self, key: str, *, only_if: _Conditions, **options: Unpack[_Get]
     ) -> R2ObjectBody | R2Object | None: ...
-
+    @binding_call
     async def get(
         self,
         key: str,
         *,
-        only_if: R2Conditional | R2ConditionalDict | Headers | None = None,
-        range: R2Range | R2RangeDict | Headers | None = None,
+        only_if: _Conditions | None = None,
+        range: _Ranges | None = None,
         ssec_key: R2Hash | None = None,
     ) -> R2ObjectBody | R2Object | None:
         """The object under `key`, or None. When `only_if` does not hold, the object without a body.
@@ -426,51 +435,22 @@ class R2Bucket(Protocol):
         Raises R2TypeError for an etag in quotes and for `suffix` beside `offset` or `length`,
         R2ValueError for negative and fractional ranges.
         """
-        ...
+        raise AssertionError
 
     @overload
-    async def put(
-        self,
-        key: str,
-        value: R2Value,
-        *,
-        only_if: None = None,
-        http_metadata: R2HTTPMetadata | R2HTTPMetadataDict | Headers | None = None,
-        custom_metadata: Mapping[str, str] | None = None,
-        md5: R2Hash | None = None,
-        sha1: R2Hash | None = None,
-        sha256: R2Hash | None = None,
-        sha384: R2Hash | None = None,
-        sha512: R2Hash | None = None,
-        storage_class: str | None = None,
-        ssec_key: R2Hash | None = None,
-    ) -> R2Object: ...
-
+    async def put(self, key: str, value: R2Value, *, only_if: None = None, **options: Unpack[_Put]) -> R2Object: ...
     @overload
     async def put(
-        self,
-        key: str,
-        value: R2Value,
-        *,
-        only_if: R2Conditional | R2ConditionalDict | Headers,
-        http_metadata: R2HTTPMetadata | R2HTTPMetadataDict | Headers | None = None,
-        custom_metadata: Mapping[str, str] | None = None,
-        md5: R2Hash | None = None,
-        sha1: R2Hash | None = None,
-        sha256: R2Hash | None = None,
-        sha384: R2Hash | None = None,
-        sha512: R2Hash | None = None,
-        storage_class: str | None = None,
-        ssec_key: R2Hash | None = None,
+        self, key: str, value: R2Value, *, only_if: _Conditions, **options: Unpack[_Put]
     ) -> R2Object | None: ...
-
+    @binding_call
     async def put(
         self,
         key: str,
         value: R2Value,
         *,
-        only_if: R2Conditional | R2ConditionalDict | Headers | None = None,
-        http_metadata: R2HTTPMetadata | R2HTTPMetadataDict | Headers | None = None,
+        only_if: _Conditions | None = None,
+        http_metadata: _HTTPMetadata | None = None,
         custom_metadata: Mapping[str, str] | None = None,
         md5: R2Hash | None = None,
         sha1: R2Hash | None = None,
@@ -491,12 +471,14 @@ class R2Bucket(Protocol):
         5 GiB less 5 MiB; R2TypeError for a malformed checksum, for two, for an etag in quotes, for a stream
         of unknown length and for values of any other type.
         """
-        ...
+        raise AssertionError
 
+    @binding_call
     async def delete(self, keys: str | Iterable[str]) -> None:
         """Delete one object or many; missing ones are fine. Production takes at most 1000 keys a call."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def list(
         self,
         *,
@@ -514,19 +496,20 @@ class R2Bucket(Protocol):
         and `cursor` the later one counts. Metadata comes only with `include`; such a page may be shorter than
         `limit`, so go by `truncated`. Raises R2ValueError for an unknown `include`.
         """
-        ...
+        raise AssertionError
 
+    @binding_call
     async def create_multipart_upload(
         self,
         key: str,
         *,
-        http_metadata: R2HTTPMetadata | R2HTTPMetadataDict | Headers | None = None,
+        http_metadata: _HTTPMetadata | None = None,
         custom_metadata: Mapping[str, str] | None = None,
         storage_class: str | None = None,
         ssec_key: R2Hash | None = None,
     ) -> R2MultipartUpload:
         """Begin to upload an object in parts."""
-        ...
+        raise AssertionError
 
     def resume_multipart_upload(self, key: str, upload_id: str) -> R2MultipartUpload:
         """An upload that was begun before, perhaps in another request. Nothing is checked until it is used."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from core.bindings import binding_call
 from core.values import frozen
 
 __all__ = ["RateLimit", "RateLimitOutcome"]
@@ -24,6 +25,7 @@ class RateLimit(Protocol):
     Object, where one count must hold for the whole world.
     """
 
+    @binding_call
     async def limit(self, *, key: str) -> RateLimitOutcome:
         """Count one for `key`, and say whether that was within the limit."""
-        ...
+        raise AssertionError

@@ -8,8 +8,6 @@ from __future__ import annotations
 import sys
 from typing import Any, NoReturn, final
 
-__all__ = ["Secret"]
-
 _WAY_OUT = "so that it cannot leak. Write secret.reveal() where the text itself is needed."
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from core.bindings import binding_call
+
 __all__ = ["SecretsStoreSecret"]
 
 
@@ -11,6 +13,7 @@ __all__ = ["SecretsStoreSecret"]
 class SecretsStoreSecret(Protocol):
     """A secret that is stored for several workers."""
 
+    @binding_call
     async def get(self) -> str:
         """Its text. Raises BindingError when it is not there any more."""
-        ...
+        raise AssertionError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from core.bindings import binding_call
 from core.values import frozen
 
 __all__ = [
@@ -85,10 +86,12 @@ class VectorizeIndexInfo:
 class Vectorize(Protocol):
     """An index of vectors. A change is seen some seconds after it was made."""
 
+    @binding_call
     async def describe(self) -> VectorizeIndexInfo:
         """Return a description of the index."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def query(
         self,
         vector: Sequence[float],
@@ -100,8 +103,9 @@ class Vectorize(Protocol):
         filter: VectorizeFilter | None = None,
     ) -> VectorizeMatches:
         """The `top_k` vectors most like `vector`: at most 100, or 20 with values or all metadata."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def query_by_id(
         self,
         vector_id: str,
@@ -113,20 +117,24 @@ class Vectorize(Protocol):
         filter: VectorizeFilter | None = None,
     ) -> VectorizeMatches:
         """The vectors most like one of the index."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def insert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
         """Add vectors, at most 1000. Those whose id is there already are left as they are."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def upsert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
         """Add vectors, at most 1000, in place of those of the same ids."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def delete_by_ids(self, ids: Sequence[str]) -> VectorizeAsyncMutation:
         """Delete vectors. Missing ones are fine."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def get_by_ids(self, ids: Sequence[str]) -> list[VectorizeVector]:
         """Vectors by id, at most 20, without the missing ones."""
-        ...
+        raise AssertionError

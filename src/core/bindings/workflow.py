@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, runtime_checkable
 
 from typing_extensions import TypeVar
 
+from core.bindings import binding_call
 from core.values import frozen
 
 __all__ = [
@@ -80,45 +81,54 @@ class WorkflowInstance(Protocol):
         """Its id."""
         ...
 
+    @binding_call
     async def pause(self) -> None:
         """Stop after the step that is running."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def resume(self) -> None:
         """Go on after a pause."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def terminate(self) -> None:
         """End it. Raises BindingError when it has ended already."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def restart(self) -> None:
         """Begin from the start; its work so far is forgotten."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def status(self) -> WorkflowStatus:
         """Return the state of the run."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def send_event(self, *, type: str, payload: Any) -> None:
         """Hand an event to a step that waits for its `type`, or will."""
-        ...
+        raise AssertionError
 
 
 @runtime_checkable
 class Workflow(Protocol[P_contra]):
     """A workflow whose runs get a `P`."""
 
+    @binding_call
     async def create(
         self, *, id: str | None = None, params: P_contra | None = None, retention: WorkflowRetention | None = None
     ) -> WorkflowInstance:
         """Start a run. Raises BindingError when there is one of that id."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def create_batch(self, batch: Sequence[WorkflowInstanceCreateOptions[P_contra]]) -> list[WorkflowInstance]:
         """Start at most 100 runs. Those whose id exists are passed over."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def get(self, id: str) -> WorkflowInstance:
         """A run by its id. Raises BindingError when there is none."""
-        ...
+        raise AssertionError

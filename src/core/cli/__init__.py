@@ -18,8 +18,6 @@ from typing import Any, Final, NoReturn
 
 from core.dev.terminal import core_version, write_lines_at_once
 
-__all__ = ["COMMANDS", "Command", "main", "parser_for"]
-
 
 class Command:
     """A command as the overview lists it."""
@@ -39,6 +37,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "migrate": Command("Develop", "core.cli.migrate", "list, make and apply the migrations of SQL databases"),
     "sql": Command("Develop", "core.cli.sql", "run SQL on a local database, from a prompt or a file"),
     "seed": Command("Develop", "core.cli.seed", "put the first rows into a local database, from seed.sql"),
+    "record": Command("Check", "core.cli.record", "write tests of requests that `core dev` has seen"),
     "check": Command("Check", "core.cli.check", "prove Env, names and SQL against the configuration file"),
     "types": Command("Check", "core.cli.types", "write the Env class that the configuration file asks for"),
     "openapi": Command("Check", "core.cli.openapi", "describe the API as OpenAPI, from its types"),
@@ -125,6 +124,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
+def ended(code: int) -> int:
+    """Return the exit code of a command, or end the process with it, where it spoke to a bucket.
+
+    obstore's threads still hand answers to Python then, and one that meets an interpreter on its way down aborts the
+    process: a restore that had done all of its work ended with 134 now and then (PyO3/pyo3-async-runtimes#40).
+    """
+    if "obstore" not in sys.modules:
+        return code
+    import atexit
+
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 def _run(arguments: list[str]) -> int:
     if arguments[:1] == ["help"] and len(arguments) > 1:
         arguments = [*arguments[1:], "--help"]
@@ -173,7 +188,7 @@ def _unknown(name: str) -> int:
 
 def _tell(message: str) -> None:
     """Write an error."""
-    from core.cli.style import Style
+    from core.dev.terminal import Style
 
     sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {message}\n")
 
@@ -184,7 +199,7 @@ def _drop_output() -> None:
 
 
 def _overview() -> str:
-    from core.cli.style import Style
+    from core.dev.terminal import Style
 
     paint = Style(sys.stdout)
     lines = [

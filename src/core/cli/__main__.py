@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from core.cli import main
+from core.cli import ended, main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main()))

@@ -6,8 +6,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-__all__ = ["add", "run"]
-
 _DESCRIPTION = """\
 Copy a state folder (of `core serve`, with or without --python, or of `core dev`) into a new folder or a .tar.gz, while it
 is in use: every database as SQLite's own backup copies it, with all that was acknowledged when its turn came, and the

@@ -9,8 +9,6 @@ from typing import Any
 
 from core.cli.project import find_configuration
 
-__all__ = ["add", "run"]
-
 _DESCRIPTION = """\
 Make a folder that workerd runs by itself: the application, its pure-Python dependencies, CPython, and a memory
 snapshot with all of it imported. The application is inspected in a real worker first: the errors it raises at import,
@@ -47,11 +45,10 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     import asyncio
 
-    from core.analysis.program import check_worker
-    from core.runtime.bundle import BundleError
+    from core.program.proof import check_worker
+    from core.runtime.bundle import BundleError, size_report, start_report, table_of, upload_problem
     from core.runtime.make import make_bundle
     from core.runtime.project import open_project
-    from core.runtime.report import size_report, start_report, table_of, upload_problem
     from core.runtime.toolchain import toolchain
 
     project = open_project(find_configuration(args.config), environment=args.environment)
@@ -73,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         "progress": _progress,
     }
     if args.hosted:
-        from core.runtime.hosted import fill_python_modules
+        from core.runtime.make import fill_python_modules
 
         packages = asyncio.run(fill_python_modules(project.main, **given))
         print(table_of(packages))

@@ -1,4 +1,4 @@
-"""`core check`: the program against its configuration file, without running it and without a type checker."""
+"""`core check`: the program against its configuration file, by its own start and without a type checker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,27 +19,29 @@ from core.errors import ConfigurationError, DeveloperError
 if TYPE_CHECKING:
     from watchfiles import Change
 
-    from core.analysis.findings import Finding
-    from core.analysis.memory import Memory
-    from core.analysis.program import Proof
-    from core.analysis.settings import Settings
     from core.config.model import Configuration
-
-__all__ = ["add", "run"]
+    from core.program.findings import Finding
+    from core.program.memory import Memory
+    from core.program.proof import Proof
+    from core.program.settings import Settings
 
 _DESCRIPTION = """\
 Prove the program against its configuration file: Env in both directions and in every environment, names of bindings,
-path parameters, queues, crons, the order of middleware, SQL against the migrations, and modules that a worker's Python lacks. Reads the files that `main` imports;
-nothing of the application runs. The findings are those of the mypy plugin, and so are the options: `env` and
+path parameters, queues, crons, the order of middleware, SQL against the migrations, and modules that a worker's Python lacks.
+Imports the module that `main` names, in a process of its own, and reads the texts of its functions. The findings are those of the mypy plugin, and so are the options: `env` and
 `environments` of [core-mypy] in mypy.ini or [tool.core-mypy] in pyproject.toml.
 
 [core.checks] in the configuration file makes a code "off", "warning" or "error", for both.
+
+At the end stands what was proven, and what was not read: handlers whose function is not found, statements whose text or database is
+not known, each with its place as a note. --strict makes them errors, as CI should have it.
 
 --watch checks again after every change of a file, and only the modules that the change affects.
 
 Exit codes: 0 no error was found, 1 one was, 2 the configuration cannot be read or the command was wrong."""
 
 
+_COLOURS: Final = {"error": "red", "warning": "yellow", "note": "blue"}
 _STEP: Final = 10
 _DEBOUNCE: Final = 100
 """Milliseconds without a further change after which a change counts, and after which it counts in any case."""
@@ -68,12 +70,16 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--config", metavar="FILE", type=Path, help="configuration file (default: the nearest above)")
     parser.add_argument("--watch", action="store_true", help="check again after every change, until Ctrl-C")
+    parser.add_argument(
+        "--strict", action="store_true", help="handlers and statements that were not read are errors (core-unread)"
+    )
     parser.add_argument("--env", metavar="NAME", dest="environment", help="check this environment only (default: all)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from core.analysis.memory import Memory
+    from core.program.cache import Cache
+    from core.program.memory import Memory
 
     missing = [path for path in args.paths if not path.exists()]
     try:
@@ -87,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
     collects = gc.isenabled()
     gc.disable()
     try:
-        return _watch(args, path) if args.watch else _look(args, path, Memory())
+        return _watch(args, path) if args.watch else _look(args, path, Memory(Cache(path.parent)))
     finally:
         if collects:
             gc.enable()
@@ -95,9 +101,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _look(args: argparse.Namespace, path: Path, memory: Memory) -> int:
     """Check the program once, and print the findings."""
-    from core.analysis.findings import configuration_findings
-    from core.analysis.program import Options, Proof, prove
-    from core.analysis.settings import find_settings
+    import attrs
+
+    from core.program.findings import configuration_findings
+    from core.program.proof import Options, Proof, prove
+    from core.program.settings import find_settings
 
     configurations: list[Configuration] = []
     proof = Proof((), 0, 0, 0)
@@ -112,6 +120,8 @@ def _look(args: argparse.Namespace, path: Path, memory: Memory) -> int:
     else:
         options = Options(args.env_class, args.paths) if args.env_class else Options.of(settings, args.paths)
         proof = prove(configurations, options, memory)
+        unread = list(proof.not_read(configurations, strict=args.strict))
+        proof = attrs.evolve(proof, findings=[*proof.findings, *unread])
     print(_FORMATS[args.format](proof, path, configurations))
     if args.format == "text":
         _say_changed_migrations(configurations)
@@ -127,7 +137,7 @@ def _watch(args: argparse.Namespace, path: Path) -> int:
     except ImportError:
         sys.stderr.write("error: core check --watch needs watchfiles. Install core-edge[dev]\n")
         return 2
-    from core.analysis.memory import Memory
+    from core.program.memory import Memory
 
     memory = Memory()
     folders = {path.parent.resolve(), *(given.resolve() for given in args.paths)}
@@ -170,41 +180,50 @@ def _read(path: Path, environment: str | None, settings: Settings | None) -> lis
 
 
 def _text(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> str:
-    from core.analysis.envs import declares_bindings
-    from core.analysis.extensions import unchecked_in
-    from core.cli.style import Style
+    from core.dev.terminal import Style
 
     paint = Style(sys.stdout)
     findings = proof.findings
     lines: list[str] = []
     for finding in findings:
         place = paint.bold(f"{shown_path(finding.file)}:{finding.line}:")
-        severity = paint.paint(f"{finding.severity}:", "bold", "red" if finding.severity == "error" else "yellow")
+        severity = paint.paint(f"{finding.severity}:", "bold", _COLOURS[finding.severity])
         lines.append(f"{place} {severity} {finding.message}  {paint.dim(f'[{finding.code}]')}")
     if not configurations:
         lines.append(f"{shown_path(path)} cannot be used. {_count(len(findings), 'mistake')}.")
-    elif findings:
-        files = len({finding.file for finding in findings})
-        warnings = sum(finding.severity == "warning" for finding in findings)
-        counted = [_count(len(findings) - warnings, "error")] if warnings < len(findings) else []
-        counted += [_count(warnings, "warning")] if warnings else []
-        lines.append(f"Found {' and '.join(counted)} in {_count(files, 'file')}.")
     else:
-        names = [c.environment or "the top level" for c in configurations]
-        lines += [f"{shown_path(path)}: {part.key}: {part.reason}" for part in unchecked_in(configurations)]
-        compared = [
-            _count(number, noun)
-            for number, noun in ((proof.names, "name"), (proof.routes, "route"), (proof.statements, "statement"))
-            if number
-        ]
-        where = f"{shown_path(path)} ({', '.join(names)})"
-        if compared:
-            lines.append(f"The program agrees with {where}: {', '.join(compared)} compared.")
-        else:
-            lines.append(f"Nothing of the program was compared with {where}: it has no name, no route, no statement.")
-        if not proof.names and declares_bindings(configurations) is not None:
-            lines.append("None of its bindings was compared: no Env of the program was understood.")
+        counts = {level: sum(one.severity == level for one in findings) for level in ("error", "warning")}
+        if any(counts.values()):
+            files = len({one.file for one in findings if one.severity != "note"})
+            counted = " and ".join(_count(number, level) for level, number in counts.items() if number)
+            lines.append(f"Found {counted} in {_count(files, 'file')}.")
+        lines += _proven(proof, path, configurations, agrees=not any(counts.values()))
     return "\n".join(lines)
+
+
+def _proven(proof: Proof, path: Path, configurations: Sequence[Configuration], *, agrees: bool) -> Iterator[str]:
+    """What was proven, and the number of what was not read."""
+    from core.program.envs import declares_bindings
+    from core.program.extensions import unchecked_in
+
+    parts = ((proof.handlers, "handler"), (proof.statements, "statement"), (proof.names, "name"))
+    proven = ", ".join(_count(number, noun) for number, noun in parts if number)
+    unread = {what: sum(one.what == what for one in dict.fromkeys(proof.unread)) for what in ("handler", "statement")}
+    lost = ", ".join(_count(number, noun) for noun, number in unread.items() if number)
+    counted = f"{proven or 'nothing'} proven{f'; not read: {lost}' if lost else ''}."
+    if not agrees:
+        if proven or lost:
+            yield f"{counted[0].upper()}{counted[1:]}"
+        return
+    names = [one.environment or "the top level" for one in configurations]
+    yield from (f"{shown_path(path)}: {part.key}: {part.reason}" for part in unchecked_in(configurations))
+    where = f"{shown_path(path)} ({', '.join(names)})"
+    if proven:
+        yield f"The program agrees with {where}: {counted}"
+    else:
+        yield f"Nothing of the program was compared with {where}: it has no name, no handler, no statement."
+    if not proof.names and declares_bindings(configurations) is not None:
+        yield "None of its bindings was compared: no Env of the program was understood."
 
 
 def _count(number: int, noun: str) -> str:
@@ -224,7 +243,8 @@ def _json(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> 
         }
         for finding in proof.findings
     ]
-    return json.dumps(rows, indent=2, ensure_ascii=False)
+    proven = {"handlers": proof.handlers, "statements": proof.statements, "names": proof.names}
+    return json.dumps({"findings": rows, "proven": proven}, indent=2, ensure_ascii=False)
 
 
 def _sarif(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> str:
@@ -248,10 +268,18 @@ def _sarif(proof: Proof, path: Path, configurations: Sequence[Configuration]) ->
             {"id": code, "name": _camel(code), "shortDescription": {"text": CHECKS[code].rule}} for code in CODES
         ],
     }
+    proven = {"handlers": proof.handlers, "statements": proof.statements, "names": proof.names}
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
+        "runs": [
+            {
+                "tool": {"driver": driver},
+                "columnKind": "unicodeCodePoints",
+                "results": results,
+                "properties": {"proven": proven},
+            }
+        ],
     }
     return json.dumps(log, indent=2, ensure_ascii=False)
 

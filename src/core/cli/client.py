@@ -10,13 +10,11 @@ from typing import Any
 
 from core.errors import UsageError
 
-__all__ = ["add", "run"]
-
 _DESCRIPTION = """\
 Write a typed client of an API from its OpenAPI document (3.0, 3.1 or 3.2; JSON, or YAML with the extra `openapi`).
-Every operation is a method, every answer that the document declares a class, and a method returns the union of its
-answers, which `match`, `isinstance` and `status` narrow. The file needs the standard library alone. The same document
-gives the same file.
+Every operation is a method of `Client` and of `AsyncClient`, in a namespace for each tag: it returns the body of the
+answer, and raises errors, each status as a class of its own. The file needs the standard library alone. The same
+document gives the same file.
 
 Exit codes: 0 the client was written, or is up to date; 1 --check found a difference, or the document cannot be used;
 2 the command was wrong."""

@@ -12,8 +12,6 @@ from typing import Any
 
 from core.errors import MissingExtraError
 
-__all__ = ["add", "run"]
-
 _DESCRIPTION = """\
 Print a completion script. Load it once, or from the shell's start-up file:
 

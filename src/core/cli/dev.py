@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from core.cli.project import add_project_options, find_configuration
-from core.cli.serving import add_log_format, port_of
+from core.cli.project import add_log_format, add_project_options, find_configuration, port_of
 
 if TYPE_CHECKING:
     from core.dev.options import Options
-
-__all__ = ["add", "options_of", "run"]
 
 _DESCRIPTION = """\
 Serve the application over HTTP with its bindings embedded: their state is kept in a folder beside the
@@ -62,14 +59,17 @@ def run(args: argparse.Namespace) -> int:
     import errno
 
     from core.dev.options import Start
-    from core.dev.reload import listen, supervise
+    from core.dev.reload import supervise
     from core.errors import DeveloperError
+    from core.runtime.listening import listen
 
     options = options_of(args)
     if options.log_format == "json":
         from core.hosts.output import log_as_json
 
-        log_as_json(stdout="core.dev", stderr="core.dev")
+        # Where another process serves, that one is told the same.
+        serves = args.runtime != "workerd" and not options.reload
+        log_as_json(stdout="core.dev", stderr="core.dev", past_python=serves)
     ports = [options.port] if args.port is not None else range(options.port, options.port + 20)
     listener = None
     for port in ports:

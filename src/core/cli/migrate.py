@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.cli.project import add_project_options, project_options
-from core.cli.style import Progress, Style
+from core.cli.style import Progress
+from core.dev.terminal import Style
 
 if TYPE_CHECKING:
     from core.config.model import Configuration
     from core.dev.options import Options
     from core.sql.migrations import Migration
-
-__all__ = ["add", "run"]
 
 _DESCRIPTION = """\
 Migrations are the .sql files of a database's migrations_dir, applied in order, each in one transaction and once.

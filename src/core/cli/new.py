@@ -22,17 +22,15 @@ from core.errors import DeveloperError, UsageError
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ["BINDINGS", "add", "render", "run"]
-
-BINDINGS: Final = ("kv", "queue", "r2")
-"""The bindings that a project may have beside its database."""
+BINDINGS: Final = ("kv", "mcp", "queue", "r2")
+"""What a project may have beside its database: bindings, and an MCP server."""
 
 _DESCRIPTION = """\
 Make a folder with a small API: an application, its Env, one router over a SQL database, a migration, tests over
 fakes, and the configuration of mypy, pytest and the editor. Its tests, `mypy` and `core check` pass as they are.
 
 Bindings: the SQL database is always there. --with adds kv (a rate limit), queue (events and their consumer),
-r2 (files of notes), or `all`."""
+r2 (files of notes), mcp (tools for models, at /mcp), or `all`."""
 
 
 def add(subparsers: Any) -> None:
@@ -40,7 +38,7 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser("new", help="make a project", description=_DESCRIPTION)
     parser.add_argument("name", help="the project's name and folder: lower-case letters, digits and hyphens")
     parser.add_argument(
-        "--with", dest="bindings", metavar="BINDINGS", default="", help="further bindings, as in kv,queue"
+        "--with", dest="bindings", metavar="BINDINGS", default="", help="further bindings, as in kv,queue, and mcp"
     )
     parser.add_argument(
         "--no-git",
@@ -53,7 +51,7 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from core.cli.style import Style
+    from core.dev.terminal import Style
 
     name: str = args.name
     wanted = _bindings(args.bindings)

@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
 import re
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.cli.project import add_project_options, find_configuration
-from core.cli.style import shown_path
-from core.errors import ConfigurationError, DeveloperError, MissingExtraError
+from core.cli.style import say_refused, shown_path
+from core.errors import DeveloperError, MissingExtraError, UsageError
 
 if TYPE_CHECKING:
-    from core.mypy_plugin.gather import GatheredFacts
+    from core.config.model import Configuration
     from core.openapi.changes import Change
-    from core.openapi.kept import Watch
-
-__all__ = ["add", "run"]
+    from core.openapi.gather import Gathered
+    from core.program.entry import Entry
+    from core.program.start import Start
 
 _DESCRIPTION = """\
 Write the OpenAPI document of the application. Routes come from the application itself, answers and errors from the
 types of its code: nothing is declared twice. A value whose type is not known is {} in the document and a finding
 (core-openapi) at its line; [core.checks] in the configuration file makes these errors, or turns them off.
 
+With --mcp: what its MCP servers list, tools, prompts and resources, and the changes for a model's client.
+
 Exit codes: 0 the document was written, or is up to date; 1 --check found a difference, or the application cannot be
 read; 2 the command or the configuration was wrong."""
 
 _FILE: Final = Path("openapi.json")
+_TOOLS: Final = Path("mcp.json")
 _CODE: Final = "core-openapi"
+_OF_A_SHELL: Final = frozenset(["_", "OLDPWD", "SHLVL", "COLUMNS", "LINES"])
+"""Variables that change from one command to the next."""
 _IGNORE: Final = re.compile(r"#\s*core:\s*ignore\[[^\]]*\bcore-openapi\b[^\]]*\]")
 
 
@@ -43,6 +51,11 @@ def add(subparsers: Any) -> None:
         action="store_true",
         help="write nothing; list the changes for clients since FILE was written (default: openapi.json)",
     )
+    parser.add_argument(
+        "--mcp",
+        action="store_true",
+        help="the tools, prompts and resources of the MCP servers instead (file: mcp.json)",
+    )
     parser.add_argument("--format", choices=("json", "yaml"), help="(default: by the file's name, else json)")
     parser.add_argument("--openapi", choices=("3.2", "3.1"), default="3.2", help="version (default: %(default)s)")
     parser.add_argument(
@@ -50,6 +63,14 @@ def add(subparsers: Any) -> None:
         metavar="FILE",
         type=Path,
         help="add examples from tests: the file of `pytest --core-examples FILE`",
+    )
+    parser.add_argument(
+        "--server", metavar="URL", action="append", default=[], help="a server of the API; may be given several times"
+    )
+    parser.add_argument(
+        "--rename",
+        action="store_true",
+        help="name operations and schemas anew, in the place of the names that the committed FILE has",
     )
     parser.add_argument("--html", metavar="FILE", type=Path, help="write one static page for people to FILE too")
     add_project_options(parser)
@@ -75,14 +96,10 @@ class _Outcome(NamedTuple):
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     path = find_configuration(args.config)
-    try:
-        outcome = _outcome(path, args)
-    except (ConfigurationError, DeveloperError):
-        raise
-    except (Exception, SystemExit) as error:  # the developer's own code may raise anything
-        from core.dev.report import report, to_text
-
-        sys.stderr.write(f"{to_text(report(error, root=path.parent))}\n")
+    if args.mcp and (args.html is not None or args.examples is not None):
+        raise UsageError("--html and --examples are for the description of the routes. Leave them out, or --mcp")
+    outcome = _listed(path, args) if args.mcp else _outcome(path, args)
+    if outcome is None:
         return 1
     if outcome.errors:
         sys.stderr.write(
@@ -91,7 +108,9 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.examples is not None:
         outcome = _with_examples(outcome, args.examples)
-    file: Path | None = args.output if args.output is not None or not args.check else path.parent / _FILE
+    file: Path | None = (
+        args.output if args.output is not None or not args.check else path.parent / (_TOOLS if args.mcp else _FILE)
+    )
     code = _written(args, file, outcome)
     if args.html is not None:
         from core.openapi.page import page
@@ -124,7 +143,7 @@ def _written(args: argparse.Namespace, file: Path | None, outcome: _Outcome) -> 
         text = as_yaml(outcome.document)
     if args.check:
         assert file is not None
-        return _check(file, text, outcome)
+        return _check(file, text, outcome, args.mcp)
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
@@ -144,47 +163,88 @@ def _is_meant(problem: tuple[str, int, str]) -> bool:
     return 0 < line <= len(lines) and _IGNORE.search(lines[line - 1]) is not None
 
 
-def _outcome(path: Path, args: argparse.Namespace) -> _Outcome:
-    """The application of a project described: from the last run, if all that decides it is as it was then."""
-    from core.openapi.kept import Kept
+def _outcome(path: Path, args: argparse.Namespace) -> _Outcome | None:
+    """The application of a project described: from the last run, if all that decides it is as it was then. None where
+    something is refused, which is said.
+    """
+    from core.program.cache import Cache, python_of_now
 
-    key = {"config": str(path), "environment": repr(args.environment), "openapi": args.openapi}
-    kept = Kept(path.parent, "openapi", key, [file for file in (args.output, args.html) if file is not None])
-    if (known := kept.take_up()) is not None:
-        return _Outcome(known["text"], known["problems"], known["places"], known["level"], known["errors"])
-    with kept.watching() as watch:
-        outcome, gathered = _described(path, args.environment, args.openapi, watch)
-    kept.keep(outcome._asdict(), watch, followed=gathered.followed, folders=gathered.folders, without=gathered.cache)
+    file: Path = args.output if args.output is not None else path.parent / _FILE
+    committed = "" if args.rename or not file.is_file() else file.read_text("utf-8")
+    environment = sorted(item for item in os.environ.items() if item[0] not in _OF_A_SHELL)
+    key = [str(path), args.environment, args.openapi, args.server, committed, environment, python_of_now()]
+    cache, since = Cache(path.parent), time.time_ns()
+    if (known := cache.read("openapi", key)) is not None:
+        return _Outcome(**known)
+    described = _described(path, args, committed)
+    if described is None:
+        return None
+    outcome, gathered = described
+    if files := gathered.files():
+        project = str(path.parent / "pyproject.toml")
+        cache.write("openapi", key, outcome._asdict(), files=[*files, project], since=since)
     return outcome
 
 
-def _described(path: Path, environment: str | None, version: str, watch: Watch) -> tuple[_Outcome, GatheredFacts]:
+def _started(path: Path, args: argparse.Namespace) -> tuple[Configuration, Entry, Start] | None:
+    """The configuration of a project, its entry and its start. None where something is refused, which is said."""
+    from core.config.load import load
+    from core.program.entry import entry_of
+    from core.program.start import Start
+
+    configuration = load(path, environment=args.environment)
+    entry = entry_of(configuration)
+    start = Start(entry, assume=False)
+    with contextlib.redirect_stdout(sys.stderr):  # a program may print
+        table = start.table()
+    return None if say_refused(table) else (configuration, entry, start)
+
+
+def _listed(path: Path, args: argparse.Namespace) -> _Outcome | None:
+    """What the MCP servers of a project list. None where something is refused, which is said."""
+    from core.openapi.tools import listed
+    from core.openapi.written import as_json
+
+    started = _started(path, args)
+    if started is None:
+        return None
+    lists = listed(started[2].app)
+    if not lists["mcp"]:
+        raise DeveloperError("core openapi --mcp: the application has no MCP server. Make one: MCP(app, …)")
+    return _Outcome(as_json(lists), [], [], "off", 0)
+
+
+def _described(path: Path, args: argparse.Namespace, committed: str) -> tuple[_Outcome, Gathered] | None:
     """The application of a project described anew, with the facts it was described from."""
-    from core.analysis.findings import level_of
-    from core.assembly.project import find_app, import_main, module_of, read_configuration
-    from core.dev.options import Options
     from core.openapi.document import describe
     from core.openapi.routes import application_facts
     from core.openapi.written import as_json
+    from core.program.entry import module_of
+    from core.program.findings import level_of
 
     try:
-        from core.mypy_plugin.gather import gather
+        from core.openapi.gather import gather
     except ImportError:
         raise MissingExtraError("core openapi reads types with mypy: pip install 'core-edge[mypy]'") from None
-    configuration = read_configuration(Options(config=path, environment=environment))
-    with watch.importing():
-        module = import_main(configuration)
-    app = find_app(module, configuration)
+    started = _started(path, args)
+    if started is None:
+        return None
+    configuration, entry, start = started
+    module = sys.modules[entry.module]
     source, main = module_of(Path(str(module.__file__)))
     facts = application_facts(
-        app,
+        start.app,
         title=configuration.worker.name or main,
         version=_version(path.parent),
         description=module.__doc__,
         module=main,
+        servers=args.server,
     )
-    gathered = gather(main, source=source, root=path.parent)
-    described = describe(facts, gathered.modules, version=version)
+    gathered = gather(main, source=source, root=path.parent, classes=facts.classes)
+    names: Mapping[str, Any] = {}
+    with contextlib.suppress(DeveloperError):  # `--check` tells of a file that cannot be read
+        names = _parsed(committed, "", "", "openapi") if committed else {}
+    described = describe(facts, gathered.program, version=args.openapi, kept=names)
     problems = [(problem.path, problem.line, problem.message) for problem in described.problems]
     level = level_of(_CODE, [configuration])
     text = as_json(described.document)
@@ -205,33 +265,42 @@ def _version(root: Path) -> str:
 # The lock -----------------------------------------------------------------------------------------------------------
 
 
-def _check(file: Path, text: str, outcome: _Outcome) -> int:
+def _check(file: Path, text: str, outcome: _Outcome, mcp: bool) -> int:
     """Compare with the committed document, and list the changes for a client."""
     name = shown_path(file)
-    command = "core openapi -o " + name
+    command = f"core openapi {'--mcp ' if mcp else ''}-o {name}"
     try:
         before = file.read_text("utf-8")
     except FileNotFoundError:
         raise DeveloperError(f"{name} does not exist. Write it, and commit it: {command}") from None
-    if before == text:
+    from core.openapi.written import meaning
+
+    if before == text or meaning(parsed := _parsed(before, name, command, "mcp" if mcp else "openapi")) == meaning(
+        outcome.document
+    ):
         print(f"{name} is up to date.")
         return 0
     from core.openapi.changes import compare
 
-    changes = compare(_parsed(before, name, command), outcome.document)
+    documents = [parsed, outcome.document]
+    if mcp:
+        from core.openapi.tools import as_document
+
+        documents = [*map(as_document, documents)]
+    changes = compare(*documents)
     places = {(operation, status): (source, line) for (operation, status), (source, line) in outcome.places}
-    breaking = [change for change in changes if change.breaking]
+    breaking = [change for change in changes if change.level == "breaking"]
     for change in changes:
-        print(f"{'breaking' if change.breaking else 'change'}: {change}{_place(change, places)}")
+        print(f"{change.level}: {change}{_place(change, places)}{f'. {change.advice}' if change.advice else ''}")
     if not changes:
-        print("Nothing changed for a client: other words, or another order.")
+        print("Nothing changed for a client: other words.")
     told = f"{len(breaking)} of {len(changes)} changes break a client. " if breaking else ""
     print(f"{name} is not up to date. {told}Write it anew: {command}")
     return 1
 
 
-def _parsed(text: str, name: str, command: str) -> Mapping[str, Any]:
-    from core.openapi.facts import is_object
+def _parsed(text: str, name: str, command: str, kind: str) -> Mapping[str, Any]:
+    from core.validation.schema import is_object
 
     try:
         document = json.loads(text)
@@ -247,8 +316,9 @@ def _parsed(text: str, name: str, command: str) -> Mapping[str, Any]:
             document = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise DeveloperError(f"{name} cannot be read: {error}. Write it anew: {command}") from None
-    if not is_object(document) or "openapi" not in document:
-        raise DeveloperError(f"{name} is not an OpenAPI document. Write it anew: {command}")
+    if not is_object(document) or kind not in document:
+        what = "an OpenAPI document" if kind == "openapi" else "a list of tools"
+        raise DeveloperError(f"{name} is not {what}. Write it anew: {command}")
     return document
 
 

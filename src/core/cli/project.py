@@ -1,17 +1,15 @@
-"""The configuration file of a command: the one named, or the nearest one above the current folder."""
+"""The options that several commands have in common: the project, whose configuration is named or near, and serving."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.errors import ConfigurationError, UsageError
 
 if TYPE_CHECKING:
     from core.dev.options import Options
-
-__all__ = ["add_project_options", "find_configuration", "project_options"]
 
 
 def add_project_options(parser: argparse.ArgumentParser) -> None:
@@ -45,3 +43,27 @@ def find_configuration(given: Path | None) -> Path:
         return discover(given if given is not None else Path.cwd()).resolve()
     except ConfigurationError as error:
         raise UsageError(f"{error}. `core new NAME` makes a whole project") from None
+
+
+def add_log_format(group: Any) -> None:
+    """Add the option that says how log records are written."""
+    group.add_argument(
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="json writes every log record as one line of JSON (default: %(default)s)",
+    )
+
+
+def add_cluster(group: Any) -> None:
+    """Add the options that name a cluster's bucket."""
+    group.add_argument("--cluster", metavar="URL", help="s3://bucket/prefix or gs://bucket/prefix")
+    group.add_argument("--cluster-endpoint", metavar="URL", help="the address of an S3-compatible service")
+    group.add_argument("--cluster-region", metavar="NAME", help="the bucket's region")
+
+
+def port_of(text: str) -> int:
+    """The port that an option names."""
+    if text.isascii() and text.isdigit() and 0 <= int(text) <= 65535:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is not a port: a number from 0 to 65535")

@@ -6,10 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from core.cli.serving import add_cluster
+from core.cli.project import add_cluster
 from core.errors import UsageError
-
-__all__ = ["add", "run"]
 
 _DESCRIPTION = """\
 Make a state folder from a backup. Every file is compared with its hash, and every database is checked by SQLite, before

@@ -5,16 +5,21 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from core.cli.project import add_project_options, find_configuration
-from core.cli.style import Style, table
+from core.cli.style import say_refused
+from core.dev.terminal import Style
+from core.dev.terminal import table as columns
 
-__all__ = ["add", "run"]
+if TYPE_CHECKING:
+    from core.program.table import Table
 
 _DESCRIPTION = """\
 List the routes in the order in which they are tried, each with the middleware that runs before its handler.
-`*` marks routes behind an authenticator, `?` those that look for a user and let everyone in."""
+`*` marks routes behind an authenticator, `?` those that look for a user and let everyone in. TOOLS are those of MCP
+that call a route, and all of a server at the server's own."""
 
 
 def add(subparsers: Any) -> None:
@@ -26,54 +31,53 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from core.assembly.project import find_app, import_main, read_configuration
-    from core.dev.options import Options
-    from core.dev.report import report, to_text
-    from core.errors import ConfigurationError
+    from core.config.load import load
+    from core.program.ask import ask
+    from core.program.entry import entry_of
 
-    options = Options(config=find_configuration(args.config), environment=args.environment)
-    configuration = read_configuration(options)
-    try:
-        module = import_main(configuration)
-    except ConfigurationError:
-        raise
-    except (Exception, SystemExit) as error:  # the developer's own code may raise anything
-        sys.stderr.write(f"{to_text(report(error, root=options.root))}\n")
-        return 1
-    routes = find_app(module, configuration).routes
+    table = ask(entry_of(load(find_configuration(args.config), environment=args.environment)))
+    rows = [*_rows(table)]
     if args.format == "json":
-        rows = [
-            {
-                "method": route.method,
-                "path": route.path,
-                "handler": route.handler,
-                "middleware": list(route.middleware),
-                "authenticated": route.authenticated,
-                "optional": route.optional,
-                "public": route.public,
-            }
-            for route in routes
-        ]
         print(json.dumps(rows, indent=2))
-        return 0
-    if not routes:
+    elif rows:
+        _print(rows)
+    elif not table.refusals:
         print('No routes yet. @app.get("/") over an async function makes one.')
-        return 0
+    return say_refused(table)
+
+
+def _rows(table: Table) -> Iterator[dict[str, Any]]:
+    for route in table.app.routes if table.app is not None else ():
+        names = [table.steps[step].name for step in route.steps]
+        yield {
+            "method": route.method,
+            "path": route.path,
+            "handler": table.steps[route.handler].name if route.handler is not None else names.pop(),
+            "middleware": names,
+            "authenticated": route.authenticated,
+            "optional": route.optional,
+            "public": route.public,
+            "tools": list(route.tools),
+        }
+
+
+def _print(rows: Sequence[Mapping[str, Any]]) -> None:
     paint = Style(sys.stdout)
-    lines = table(
-        [("METHOD", "PATH", "HANDLER", "", "MIDDLEWARE")]
+    width = 6 if any(row["tools"] for row in rows) else 5
+    lines = columns(
+        [("METHOD", "PATH", "HANDLER", "", "MIDDLEWARE", "TOOLS")[:width]]
         + [
             (
-                route.method,
-                route.path,
-                route.handler,
-                "*" if route.authenticated else "?" if route.optional else "",
-                " > ".join(route.middleware) or "-",
-            )
-            for route in routes
+                row["method"],
+                row["path"],
+                row["handler"],
+                "*" if row["authenticated"] else "?" if row["optional"] else "",
+                " > ".join(row["middleware"]) or "-",
+                ", ".join(row["tools"]),
+            )[:width]
+            for row in rows
         ],
         indent="",
     )
     print(paint.bold(lines[0]))
     print("\n".join(lines[1:]))
-    return 0

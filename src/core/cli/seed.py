@@ -9,8 +9,6 @@ from typing import Any
 from core.cli.project import find_configuration
 from core.cli.sql import add_sql_options, opened, read_file, run_text
 
-__all__ = ["add", "run"]
-
 _DESCRIPTION = """\
 Run seed.sql, beside the configuration file, on a local database, as one transaction. Write statements that may run again:
 INSERT OR IGNORE, or ON CONFLICT DO NOTHING. `core migrate reset` and then `core seed` is a fresh start.

@@ -7,11 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from core.cli.serving import add_cluster, add_log_format, port_of
+from core.cli.project import add_cluster, add_log_format, port_of
 from core.errors import UsageError
 from core.hosts.limits import Limits
-
-__all__ = ["add", "run"]
 
 _DESCRIPTION = """\
 Run a bundle that `core build` made: one workerd, several that share a port, or a node of a cluster whose state lives
@@ -39,7 +37,6 @@ Exit codes: 0 stopped with Ctrl-C or SIGTERM, requests in flight finished; 1 it 
 2 the command was wrong."""
 
 
-# One function: a list of options, each with its help.
 def add(subparsers: Any) -> None:
     """Add the command's options."""
     parser = subparsers.add_parser(
@@ -193,7 +190,7 @@ def _run_python(args: argparse.Namespace) -> int:
     import os
 
     from core.cli.project import find_configuration
-    from core.runtime.cpython.options import Front, PythonOptions
+    from core.runtime.cpython.options import PythonOptions
     from core.runtime.cpython.supervisor import serve_python
 
     config = find_configuration(args.config)
@@ -209,7 +206,6 @@ def _run_python(args: argparse.Namespace) -> int:
         state=(args.state or config.parent / ".core" / "python").resolve(),
         workers=args.workers or os.cpu_count() or 1,
         limits=Limits(**{name: value for name, value in given.items() if value is not None}),
-        front=Front(args.client_address_header, args.forwarded_proto_header, args.public_url),
         **_common(args),
     )
     return asyncio.run(serve_python(options))
@@ -240,9 +236,6 @@ def _run_bundle(args: argparse.Namespace) -> int:
     options = ServeOptions(
         state=(args.state or Path(".core/serve")).resolve(),
         processes=args.processes or 1,
-        ip_header=args.client_address_header,
-        proto_header=args.forwarded_proto_header,
-        origin=args.public_url,
         private_network=args.private_network,
         cluster=cluster,
         **_common(args),
@@ -252,6 +245,8 @@ def _run_bundle(args: argparse.Namespace) -> int:
 
 def _common(args: argparse.Namespace) -> dict[str, Any]:
     """The options that both ways of serving have."""
+    from core.runtime.options import Front
+
     return {
         "host": args.host,
         "port": args.port,
@@ -260,6 +255,7 @@ def _common(args: argparse.Namespace) -> dict[str, Any]:
         "hang_seconds": args.hang_timeout,
         "memory": args.memory,
         "migrate": args.migrate,
+        "front": Front(args.client_address_header, args.forwarded_proto_header, args.public_url),
         "metrics": args.metrics,
         "log_format": args.log_format,
         "secrets": args.secrets_dir,

@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from core.cli.project import add_project_options, project_options
-from core.cli.style import Style, table
+from core.dev.terminal import Style, table
 
 if TYPE_CHECKING:
     from core.config.model import Configuration
     from core.dev.options import Options
-
-__all__ = ["add", "run"]
 
 _DESCRIPTION = """\
 Run SQL on a local database. Without FILE and --command: a prompt, where a statement ends with a semicolon and `.exit`
@@ -105,7 +103,7 @@ def read_file(file: str) -> tuple[str, str]:
 def run_text(text: str, where: str, execute: Execute) -> int:
     """Run the statements of a string as one transaction, and print their rows. Returns the exit code."""
     from core.errors import D1Error
-    from core.sql.tokens import statements_of
+    from core.statements.tokens import statements_of
 
     statements = [each for each in statements_of(text) if each.tokens]
     try:
@@ -177,7 +175,7 @@ def _open_workerd(configuration: Configuration, name: str) -> sqlite3.Connection
     """The file in which workerd keeps a database: that of a Durable Object with the database's name."""
     from core.backends.embedded.durable_object.ids import id_from_name
     from core.errors import UsageError
-    from core.runtime.plan import plan_of
+    from core.runtime.project import plan_of
 
     plan = plan_of(configuration.worker, folder=configuration.directory)
     object_id = id_from_name("D1Database", None, plan.d1[name])
@@ -203,7 +201,7 @@ def _until_interrupted(connection: sqlite3.Connection, work: Callable[[], list[_
 
 
 def _execute(connection: sqlite3.Connection, statements: list[str]) -> list[_Rows]:
-    from core.sql.tokens import statements_of
+    from core.statements.tokens import statements_of
 
     found: list[_Rows] = []
     reads = all(piece.verb in ("SELECT", "VALUES") for text in statements for piece in statements_of(text))

@@ -7,11 +7,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
-from typing import Final, Self, TextIO
+from typing import TYPE_CHECKING, Final, Self, TextIO
 
-from core.dev.terminal import Style, table
-
-__all__ = ["Progress", "Style", "shown_path", "table"]
+if TYPE_CHECKING:
+    from core.program.table import Table
 
 _WIDTH: Final = 28
 
@@ -46,6 +45,15 @@ class Progress:
             left = f", {seconds:.0f} s left" if seconds < 120 else f", {seconds / 60:.0f} min left"
         self._stream.write(f"\r\x1b[K[{'#' * filled}{' ' * (_WIDTH - filled)}] {done}/{count}{left} {label}")
         self._stream.flush()
+
+
+def say_refused(table: Table) -> int:
+    """Say on standard error what a program's start refuses, as `core check` does. Returns the exit code."""
+    from core.program.registered import refused
+
+    for finding in map(refused, table.refusals):
+        sys.stderr.write(f"{shown_path(finding.file)}:{finding.line}: error: {finding.message}  [{finding.code}]\n")
+    return 1 if table.refusals else 0
 
 
 def shown_path(file: str | Path) -> str:

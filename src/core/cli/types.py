@@ -19,8 +19,6 @@ from core.errors import ConfigurationError, DeveloperError, UsageError
 if TYPE_CHECKING:
     from core.config.model import Configuration
 
-__all__ = ["add", "run"]
-
 _DESCRIPTION = """\
 Write the Env class that the configuration file asks for. Where the program has one already, it is brought up to date:
 a missing attribute is added, one of the wrong kind is corrected, one whose binding is gone is removed. Payloads of queues,
@@ -65,8 +63,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _rows(args: argparse.Namespace) -> int:
     """Bring the classes of rows up to date."""
-    from core.analysis.program import find_rows
-    from core.analysis.row_text import with_rows
+    from core.program.proof import find_rows
+    from core.program.row_text import with_rows
 
     if args.output is not None or args.class_name != "Env":
         raise UsageError("--output and --class are about Env. Leave them out, or leave --rows out")
@@ -94,8 +92,8 @@ def _rows(args: argparse.Namespace) -> int:
 
 def _env(args: argparse.Namespace) -> int:
     """Bring Env up to date."""
-    from core.analysis.generate import new_env, update_env
-    from core.analysis.program import find_env
+    from core.program.generate import new_env, update_env
+    from core.program.proof import find_env
 
     configurations = _configurations(args)
     shapes = find_env(configurations, args.class_name, args.output)

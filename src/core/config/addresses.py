@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlsplit
 
-__all__ = ["PORTS", "connection_problem"]
-
 PORTS: Final = {"postgres": 5432, "postgresql": 5432, "mysql": 3306}
 """The ports of databases by the scheme of their addresses."""
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from core.bindings.kinds import KINDS, Kind
 from core.config.document import Document, Table, as_list, as_table
 from core.config.keys import INHERITED_KEYS, TOP_LEVEL_KEYS
-from core.config.model import KINDS, Binding, Kind, Worker
+from core.config.model import Binding, Worker
 from core.config.secrets import LocalSecrets
 from core.config.toml_text import KeyPath
-
-__all__ = ["bindings_of", "named_bindings"]
 
 
 def bindings_of(

@@ -1,7 +1,7 @@
 """The codes of findings, by which `[core.checks]`, the mypy plugin, `core check` and its SARIF rules name them.
 
 A new code is written here and nowhere else in the program. It needs a page, docs/reference/checks/CODE.md, with a
-wrong and a right example; tests/analysis/test_pages.py names a missing one. Imports nothing of the configuration: the
+wrong and a right example; tests/program/test_pages.py names a missing one. Imports nothing of the configuration: the
 mypy plugin loads this file in every run, also where there is nothing to check.
 """
 
@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-__all__ = ["CHECKS", "CODES", "Check", "Code", "LEVELS", "Severity"]
-
 Code: TypeAlias = Literal[
     "core-env",
+    "core-import",
     "core-binding",
     "core-params",
     "core-order",
@@ -26,8 +25,9 @@ Code: TypeAlias = Literal[
     "core-await",
     "core-worker",
     "core-openapi",
+    "core-unread",
 ]
-Severity: TypeAlias = Literal["error", "warning"]
+Severity: TypeAlias = Literal["error", "warning", "note"]
 LEVELS: Final = ("off", "warning", "error")
 """The levels that a project may give a code in `[core.checks]`."""
 
@@ -43,6 +43,10 @@ class Check(NamedTuple):
 
 CHECKS: Final[Mapping[Code, Check]] = {
     "core-env": Check("Env and the configuration file differ", "Check Env against the configuration file"),
+    "core-import": Check(
+        "The program cannot be imported, or has no application where main says",
+        "Check that the program can be imported",
+    ),
     "core-binding": Check(
         "A binding named by a string is not on Env, or is of another kind", "Check names of bindings given as strings"
     ),
@@ -69,5 +73,6 @@ CHECKS: Final[Mapping[Code, Check]] = {
     "core-await": Check("A call is not awaited", "Check calls that are not awaited"),
     "core-worker": Check("The program uses a module or function that a worker's Python lacks", None),
     "core-openapi": Check("The document of the API has a value whose type is not known", None, "warning"),
+    "core-unread": Check("A handler or a statement could not be read, so that nothing is said of it", None, "off"),
 }
 CODES: Final[tuple[Code, ...]] = tuple(sorted(CHECKS))

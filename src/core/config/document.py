@@ -15,8 +15,6 @@ from core.config.toml_text import KeyPath, toml_lines
 from core.config.words import type_name
 from core.errors import ConfigurationError
 
-__all__ = ["Document", "Problems", "Table", "as_list", "as_table", "read_document"]
-
 Table: TypeAlias = Mapping[str, Any]
 
 

@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from core.config.toml_text import KeyPath, LineIndex
 
-__all__ = ["DEEPEST", "JsoncError", "parse_jsonc"]
-
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*+"')
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<fraction>\.[0-9]+)?(?P<exponent>[eE][+-]?[0-9]+)?")

@@ -12,10 +12,10 @@ from typing import Any, Final, cast, get_args, get_origin
 import attrs
 from cattrs.errors import ClassValidationError
 
+from core.bindings.kinds import KINDS
 from core.config import model
 from core.config.document import Document, Problems, Table, as_list, as_table
 from core.config.model import (
-    KINDS,
     Assets,
     D1Table,
     DurableObjectMigration,
@@ -30,16 +30,6 @@ from core.config.model import (
 from core.config.structure import UNIONS, converter, mistakes
 from core.config.toml_text import KeyPath
 from core.config.words import and_list, dotted, header_of
-
-__all__ = [
-    "INHERITED_KEYS",
-    "TOP_LEVEL_KEYS",
-    "UNCHECKED_IN",
-    "UNCHECKED_KEYS",
-    "inherit",
-    "unchecked_of",
-    "worker_of_level",
-]
 
 
 def _words(text: str) -> frozenset[str]:

@@ -15,8 +15,6 @@ from core.config.secrets import LocalSecrets, read_local_secrets
 from core.config.words import dotted, or_list
 from core.errors import ConfigurationError
 
-__all__ = ["load", "load_all"]
-
 
 def load(path: Path, *, environment: str | None = None) -> Configuration:
     """Read one environment of a configuration file; None is the top level.

@@ -10,59 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from core.bindings.kinds import KINDS, Kind
+from core.bindings.kinds import KINDS
 from core.values import field, frozen
-
-__all__ = [
-    "AiServer",
-    "AiTable",
-    "AnalyticsEngineTable",
-    "Assets",
-    "Binding",
-    "Build",
-    "Configuration",
-    "CoreSettings",
-    "D1Table",
-    "Dev",
-    "DispatchNamespaceTable",
-    "DurableObjectMigration",
-    "DurableObjectTable",
-    "DurableObjects",
-    "HyperdriveTable",
-    "Json",
-    "KINDS",
-    "KVTable",
-    "Kind",
-    "Limits",
-    "MtlsCertificateTable",
-    "NamedTable",
-    "Observability",
-    "ObservabilityPart",
-    "Outbound",
-    "Placement",
-    "QueueConsumer",
-    "QueueProducer",
-    "Queues",
-    "R2Table",
-    "RateLimitTable",
-    "RenamedClass",
-    "Route",
-    "SecretName",
-    "Secrets",
-    "SecretsStoreTable",
-    "SendEmailTable",
-    "ServiceTable",
-    "SimpleLimit",
-    "TailConsumer",
-    "Triggers",
-    "Unchecked",
-    "Unsafe",
-    "UnsafeBinding",
-    "VectorizeTable",
-    "Worker",
-    "WorkflowLimits",
-    "WorkflowTable",
-]
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 

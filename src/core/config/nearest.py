@@ -10,8 +10,6 @@ from typing import Final
 
 from core.errors import ConfigurationError
 
-__all__ = ["FILE_NAMES", "discover"]
-
 FILE_NAMES: Final = ("wrangler.json", "wrangler.jsonc", "wrangler.toml")
 """The names of a configuration file, in the order in which the platform's tools look for them."""
 

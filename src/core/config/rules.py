@@ -17,8 +17,6 @@ from core.config.document import Document, Problems, Table, as_list, as_table
 from core.config.toml_text import KeyPath
 from core.config.words import and_list, as_attribute, dotted, section_of, type_name
 
-__all__ = ["check_level"]
-
 _WORKER_NAME: Final = re.compile(r"[a-z0-9_][a-z0-9_-]*")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _RANGES: Final[Mapping[tuple[str, ...], tuple[float, float, str]]] = {
@@ -37,7 +35,6 @@ _RANGES: Final[Mapping[tuple[str, ...], tuple[float, float, str]]] = {
 }
 
 
-# One function: a list of rules, each a few lines that share the level and its data.
 def check_level(document: Document, environment: str | None, problems: Problems) -> None:
     """Check, on the raw data, the rules that types cannot express, so that one mistake does not hide another."""
     level, data = document.level(environment)

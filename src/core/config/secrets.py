@@ -16,8 +16,6 @@ from core.config.model import SecretName
 from core.errors import ConfigurationError
 from core.values import frozen
 
-__all__ = ["LocalSecrets", "SecretLine", "parse_dotenv", "read_local_secrets"]
-
 _LINE: Final = re.compile(
     r"""
     (?:export[ \t]+)?

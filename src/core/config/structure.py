@@ -15,13 +15,12 @@ from cattrs import BaseConverter, Converter
 from cattrs.errors import ClassValidationError, IterableValidationError
 from cattrs.gen import make_dict_structure_fn, override
 
+from core.bindings.kinds import KINDS, Kind
 from core.config import model
 from core.config.document import as_table
-from core.config.model import KINDS, Kind, Worker
+from core.config.model import Worker
 from core.config.toml_text import KeyPath
 from core.config.words import and_list, dotted, or_list, section_of, type_name
-
-__all__ = ["UNIONS", "converter", "mistakes"]
 
 
 class _Mismatch(ValueError):

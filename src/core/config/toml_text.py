@@ -12,8 +12,6 @@ import tomllib
 from bisect import bisect_right
 from typing import Final, TypeAlias
 
-__all__ = ["KeyPath", "LineIndex", "toml_lines"]
-
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 _BLANK: Final = re.compile(r"(?:[ \t\n]|#[^\n]*)*")

@@ -9,8 +9,6 @@ from keyword import iskeyword
 
 from core.config.toml_text import KeyPath
 
-__all__ = ["and_list", "as_attribute", "dotted", "header_of", "or_list", "section_of", "type_name"]
-
 
 def section_of(path: KeyPath) -> tuple[str, ...]:
     """A key path without environment and without indexes: the section it is in."""

@@ -18,7 +18,7 @@ import attrs
 
 from core.app import App
 from core.dev.record import Exchange, Recorder, current
-from core.dev.report import Report, facts_of, report, to_html, to_json, to_text
+from core.dev.report import Report, report, to_html, to_json, to_text
 from core.dev.steps import time_steps
 from core.dev.terminal import Style
 from core.dev.unawaited import Unawaited
@@ -26,8 +26,6 @@ from core.errors import CoreError
 from core.hosts.asgi import AsgiApplication, BackgroundContext, Receive, Scope, Send, asgi
 from core.request import AnyRequest
 from core.response import Response
-
-__all__ = ["DevApplication", "ExchangeLogs", "Failed", "LineHandler", "note_errors", "printable", "request_line"]
 
 EXPLORER: Final = "/_core"
 
@@ -106,7 +104,7 @@ class DevApplication:
 
         try:
             if self.failed is not None:
-                await answer.explain(self._report(self.failed.error, scope))
+                await answer.explain(report(self.failed.error, root=self._root, exchange=exchange))
             elif self._inner is not None:
                 await self._inner(scope, noted, answer.send)
         finally:
@@ -148,10 +146,6 @@ class DevApplication:
             current.reset(token)
             self.recorder.end(exchange)
 
-    def _report(self, error: BaseException, scope: Scope) -> Report:
-        facts = facts_of(scope["method"], _target(scope), _headers(scope["headers"]))
-        return report(error, root=self._root, facts=facts)
-
     def _tells(self, scope: Scope) -> bool:
         host = _header(scope, b"host") or ""
         return self._explain and self._may_read_errors(host, _header(scope, b"origin"))
@@ -176,7 +170,9 @@ class _Answer:
             exchange.status = message["status"]
             error = exchange.error
             if error is not None and message["status"] >= 500 and self._outer._tells(self._scope):
-                page = self._outer._report(error, self._scope)
+                page = report(error, root=self._outer._root, exchange=exchange)
+                if self._outer._explorer is not None:
+                    page = attrs.evolve(page, key=exchange.key)
                 if _is_browser(self._scope) or "default answer" in exchange.notes:
                     self._replaced = True
                     await self.explain(page, headers=message["headers"])
@@ -258,7 +254,7 @@ class _Answer:
 
 def note_errors(app: App[Any]) -> None:
     """Let every error that the application answers be noted in its exchange, whatever its own handlers make of it."""
-    answer = app.dispatcher.default_answer
+    answer = app.dispatcher.failures.default_answer
 
     def note(err: Exception) -> None:
         exchange = current.get()
@@ -271,8 +267,8 @@ def note_errors(app: App[Any]) -> None:
             exchange.notes.append("default answer")
         answer(error, req, res)
 
-    app.dispatcher.on_failure = note
-    app.dispatcher.default_answer = noted_answer
+    app.dispatcher.failures.on_failure = note
+    app.dispatcher.failures.default_answer = noted_answer
 
 
 def _is_unexpected(error: Exception) -> bool:

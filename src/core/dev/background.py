@@ -19,8 +19,6 @@ from core.dev.report import report, to_text
 from core.dev.terminal import Style
 from core.hosts.asgi import BackgroundContext
 
-__all__ = ["Background"]
-
 
 class Background(assembly.Background):
     """Drives the consumers and triggers of one loaded application, each as an exchange of its own in the log."""

@@ -12,8 +12,6 @@ import ipaddress
 import secrets
 from typing import Final
 
-__all__ = ["Guard", "is_loopback", "new_token"]
-
 _LOCAL_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::", ""})
 

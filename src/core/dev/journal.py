@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["Journal"]
+from core.dev.states import States
 
 KEPT: Final = 5000
 MOST_BYTES: Final = 256 * 1024 * 1024
@@ -46,6 +46,8 @@ class Journal:
             self._connection = _open(None)
         self._names: set[tuple[str, str]] = set()
         self._writes = 0
+        self.states: States = States(self._connection)
+        """The data of the bindings when each exchange began."""
         if fresh:
             self.clear()
 
@@ -106,6 +108,7 @@ class Journal:
     def clear(self) -> None:
         """Forget the exchanges."""
         self._connection.execute("DELETE FROM exchanges")
+        self.states.clear()
 
     def close(self) -> None:
         """Close the file. Later records are lost."""

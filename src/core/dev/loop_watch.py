@@ -17,8 +17,7 @@ from types import FrameType
 from typing import Final
 
 from core.context import Clock, system_clock
-
-__all__ = ["LoopWatch", "waited_for_processor"]
+from core.dev.report import is_own
 
 _BEAT: Final = 0.05
 _LONG: Final = 0.5
@@ -84,10 +83,10 @@ class LoopWatch:
 
     def _line(self, frame: FrameType | None) -> str | None:
         while frame is not None:
-            path = Path(frame.f_code.co_filename)
-            if path.is_relative_to(self._root) and "site-packages" not in path.parts:
-                text = linecache.getline(str(path), frame.f_lineno).strip()
-                return f"{path.relative_to(self._root)}:{frame.f_lineno} ({frame.f_code.co_qualname}): {text}"
+            file = frame.f_code.co_filename
+            if is_own(file, self._root):
+                text = linecache.getline(file, frame.f_lineno).strip()
+                return f"{Path(file).relative_to(self._root)}:{frame.f_lineno} ({frame.f_code.co_qualname}): {text}"
             frame = frame.f_back
         return None
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 if TYPE_CHECKING:
-    from core.logs import LogFormat
-
-__all__ = ["Options", "Start"]
+    from core.telemetry.logs import LogFormat
 
 
 @attrs.frozen

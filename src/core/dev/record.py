@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Generator, Mapping, Sequence
@@ -18,11 +19,10 @@ from typing import Any, Final, Literal, cast
 import attrs
 
 from core.backends.embedded.d1.reads import Counted, counted
+from core.backends.embedded.store import Database
 from core.calls import BindingCall, Hookable, Proceed
 from core.context import Clock, system_clock
 from core.dev.journal import Journal
-
-__all__ = ["Exchange", "Message", "RecordedCall", "RecordedStep", "Recorder", "current"]
 
 LONGEST_DETAIL: Final = 400
 LONGEST_STATEMENT: Final = 20_000
@@ -113,6 +113,8 @@ class Exchange:
     received: float
     """The time it began, on the monotonic clock."""
     key: str = ""
+    state: int | None = None
+    """The data of the bindings when it began, by its number in the journal."""
     status: int | None = None
     duration: float | None = None
     """Milliseconds until the response was sent, or the batch or trigger was done."""
@@ -139,6 +141,18 @@ class Exchange:
         most = self.repeats.most_common(1)
         return {"what": most[0][0], "times": most[0][1]} if most and most[0][1] >= REPEATED else None
 
+    @property
+    def called(self) -> str:
+        """The method of an MCP request, and what it names: `tools/call note`."""
+        if self.method != "POST" or b'"jsonrpc"' not in self.request.body:
+            return ""
+        try:
+            message: Any = json.loads(self.request.body)
+            params: Any = message.get("params") or {}
+            return f"{message['method']} {params.get('name') or params.get('uri') or ''}".strip()
+        except (ValueError, AttributeError, KeyError):  # no message, or its beginning alone
+            return ""
+
     def summary(self) -> dict[str, Any]:
         """One line of the explorer's list."""
         return {
@@ -146,6 +160,7 @@ class Exchange:
             "kind": self.kind,
             "method": self.method,
             "path": self.path,
+            "called": self.called,
             "time": self.time,
             "status": self.status,
             "duration": self.duration,
@@ -160,6 +175,7 @@ class Exchange:
         return {
             **self.summary(),
             "route": self.route,
+            "state": self.state,
             "request": self.request.as_json(),
             "response": self.response.as_json(),
             "steps": [attrs.asdict(step) for step in self.steps],
@@ -185,12 +201,16 @@ class Recorder:
         self._running: dict[str, Exchange] = {}
         self._listeners: set[asyncio.Queue[Exchange | None]] = set()
         self.closed: bool = False
+        self.databases: Mapping[str, Database] = {}
+        """The databases of the bindings, whose data is kept with each request."""
 
     def begin(self, kind: Literal["request", "queue", "cron", "alarm"], method: str, path: str) -> Exchange:
         """Open an exchange."""
         self.count += 1
         key = self.key(self.count)
         exchange = Exchange(self.count, kind, method, path, self.clock.time(), self.clock.monotonic(), key)
+        if kind == "request" and self.databases and self.journal is not None:
+            exchange.state = self.journal.states.note(self.databases)
         self._running[key] = exchange
         self.changed(exchange)
         return exchange

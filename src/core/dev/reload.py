@@ -13,6 +13,7 @@ import os
 import signal
 import socket
 import sys
+import sysconfig
 import threading
 import time
 from pathlib import Path
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
 
-__all__ = ["PATIENCE", "listen", "supervise", "wanted"]
-
 PATIENCE: Final = 30.0
 """Seconds that a process that was replaced may take to finish its background work."""
 
@@ -36,24 +35,6 @@ _IGNORED: Final = frozenset(
     | {".pytest_cache", ".wrangler", ".idea", ".vscode", "dist", "build", "htmlcov"}
 )
 _SUFFIXES: Final = frozenset({".py", ".toml", ".json", ".jsonc", ".sql", ".env", ".html", ".jinja", ".txt", ".yaml"})
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Open the listening socket. Raises OSError where the address is taken."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With its protocol: on a socket that does not name it the event loop sets no TCP_NODELAY, and every answer of two
-    # packets waits for the client's delayed acknowledgement, 40 ms.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        if os.name == "posix":
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(2048)
-        listener.set_inheritable(True)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
 
 
 def wanted(root: Path, path: Path) -> bool:
@@ -66,6 +47,26 @@ def wanted(root: Path, path: Path) -> bool:
         return False
     name = parts[-1]
     return path.suffix in _SUFFIXES or name.startswith((".dev.vars", ".env"))
+
+
+class _Packages:
+    """The packages that are installed: the application may have failed for want of one."""
+
+    def __init__(self) -> None:
+        self._folder = Path(sysconfig.get_path("purelib"))
+        self._read()
+
+    def _read(self) -> None:
+        self._changed = self._folder.stat().st_mtime_ns
+        self._names = {path.name for path in self._folder.glob("*.dist-info")}
+
+    def new(self) -> tuple[str, ...]:
+        """The packages that were installed since the last call, as `PyJWT 2.10.1`."""
+        if self._folder.stat().st_mtime_ns == self._changed:
+            return ()
+        before = self._names
+        self._read()
+        return tuple(sorted(name.removesuffix(".dist-info").replace("-", " ") for name in self._names - before))
 
 
 def supervise(options: Options, listener: socket.socket) -> int:
@@ -99,15 +100,16 @@ def supervise(options: Options, listener: socket.socket) -> int:
             ignore_permission_denied=True,
         )
         reported = False
+        packages = _Packages()
         for found in changes:
             if stop.is_set():
                 break
             retired = [old for old in retired if not old.gone()]
-            if found:
-                names = sorted({str(Path(path).relative_to(options.root)) for _, path in found})
+            names = (*sorted({str(Path(path).relative_to(options.root)) for _, path in found}), *packages.new())
+            if names:
                 child.ask("stop")
                 retired.append(child)
-                child = _Child(options, listener, Start(False, tuple(names), time.time()))
+                child = _Child(options, listener, Start(False, names, time.time()))
                 reported = False
             elif child.gone() and not reported:
                 reported = True

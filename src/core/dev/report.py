@@ -18,11 +18,10 @@ from typing import Any, Final, cast
 import attrs
 
 import core
+from core.dev.record import Exchange
 from core.dev.terminal import Style
-from core.diagnosis import NOTE, explain, words_of
 from core.errors import ConfigurationError, DeveloperError, EnvError, MissingExtraError, NothingSentError
-
-__all__ = ["Frame", "Report", "facts_of", "report", "to_html", "to_json", "to_text"]
+from core.explain.diagnosis import NOTE, explain, words_of
 
 _CORE: Final = Path(core.__file__).parent
 _AROUND: Final = 5
@@ -51,10 +50,12 @@ class Report:
     fix: str | None = None
     causes: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
+    key: str = ""
+    """The key of the request in the explorer, where it is kept there."""
 
 
-def report(error: BaseException, *, root: Path, facts: Iterable[tuple[str, str]] = ()) -> Report:
-    """Describe `error`. `root` is the folder of the application."""
+def report(error: BaseException, *, root: Path, exchange: Exchange | None = None) -> Report:
+    """Describe `error`, which came up in `exchange`. `root` is the folder of the application."""
     shown = traceback.TracebackException.from_exception(error, capture_locals=False)
     lines = "".join(shown.format_exception_only()).rstrip().splitlines()
     message = words_of(error) if isinstance(error, DeveloperError) else _message(lines, error)
@@ -72,7 +73,7 @@ def report(error: BaseException, *, root: Path, facts: Iterable[tuple[str, str]]
         problems=problems,
         fix=_fix(error),
         causes=tuple(_causes(error)),
-        facts=tuple(facts),
+        facts=() if exchange is None else tuple(_facts(exchange)),
     )
 
 
@@ -115,10 +116,15 @@ def _frames(error: BaseException, root: Path) -> Iterable[Frame]:
     yield from reversed(steps)
 
 
+def is_own(file: str, root: Path) -> bool:
+    """Return True for a file of the application in the folder `root`, and not of a library."""
+    path = Path(file)
+    return path.is_relative_to(root) and not {".venv", "venv", "site-packages"}.intersection(path.parts)
+
+
 def _frame(file: str, line: int, function: str, root: Path) -> Frame:
     lines = [(number, linecache.getline(file, number)) for number in range(max(1, line - _AROUND), line + _AROUND + 1)]
-    path = Path(file)
-    own = path.is_relative_to(root) and not any(part in (".venv", "venv", "site-packages") for part in path.parts)
+    path, own = Path(file), is_own(file, root)
     if own:
         shown = str(path.relative_to(root))
     elif path.is_relative_to(_CORE):
@@ -206,6 +212,8 @@ def to_html(found: Report) -> str:
     if found.facts:
         rows = "".join(f"<tr><th scope=row>{escape(name)}<td>{escape(value)}" for name, value in found.facts)
         parts.append(f"<section><h2>The request</h2><table>{rows}</table></section>")
+    if found.key:
+        parts.append(f'<p><a class=button href="/_core#requests/{escape(found.key)}">Write a test of it</a></p>')
     body = "\n".join(parts)
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(found.kind)}</title>"
@@ -226,11 +234,11 @@ def _frame_html(frame: Frame, *, is_open: bool) -> str:
     )
 
 
-def facts_of(method: str, url: str, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the facts about the request for an error page. Secrets are left out."""
-    facts = [("method", method), ("url", url)]
-    facts += [(name, "(left out)" if name.lower() in _HIDDEN_HEADERS else value) for name, value in headers]
-    return facts
+def _facts(exchange: Exchange) -> Iterable[tuple[str, str]]:
+    """The facts about the request for an error page. Secrets are left out."""
+    yield from (("method", exchange.method), ("url", exchange.path))
+    for name, value in exchange.request.headers:
+        yield name, "(left out)" if name.lower() in _HIDDEN_HEADERS else value
 
 
 _STYLE: Final = """
@@ -249,5 +257,6 @@ pre b{display:inline-block;width:3.5em;color:var(--dim);font-weight:400}
 .at{display:block;background:light-dark(#ffe3e3,#4a1f25)}.by{display:block}
 table{border-collapse:collapse;width:100%}th{text-align:left;font-weight:500;vertical-align:top;padding-right:1.5rem}
 td{overflow-wrap:anywhere}th,td{border-bottom:1px solid var(--line);padding:.25rem .5rem .25rem 0}
+.button{display:inline-block;padding:.3rem .9rem;border:1px solid;border-radius:6px;color:inherit;text-decoration:none}
 footer{margin-top:2rem;color:var(--dim);font-size:.9rem}code{font-family:ui-monospace,monospace}
 """

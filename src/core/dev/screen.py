@@ -1,16 +1,17 @@
-"""The start-up screen: the address, the bindings and where they live, the routes, and the warnings."""
+"""The start-up screen: the address, the bindings and where they live, the routes, and the findings of `core check`."""
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from core.assembly.project import Loaded
 from core.dev.options import Options
 from core.dev.terminal import Style, core_version, table
-
-__all__ = ["address_of", "finding_lines", "start_screen"]
+from core.errors import ConfigurationError, DeveloperError
 
 _MOST_ROUTES = 40
 
@@ -112,3 +113,27 @@ def finding_lines(found: Sequence[str], style: Style) -> list[str]:
     if len(found) > 10:
         lines.append(style.dim(f"    and {len(found) - 10} more: core check"))
     return lines
+
+
+def findings_of(config: Path) -> list[str]:
+    """The findings in a program and its configuration file, as `file:line: error: message  [code]`."""
+    from core.config.load import load_all
+    from core.program.findings import configuration_findings, sort_findings
+    from core.program.proof import Options, check_program
+    from core.program.settings import find_settings
+
+    try:
+        settings = find_settings(config.parent)
+        configurations = load_all(config)
+    except ConfigurationError as error:
+        found = configuration_findings(error, config)
+    except DeveloperError as error:
+        return [f"error: {error}"]
+    else:
+        chosen = configurations if settings is None else settings.chosen(configurations)
+        found = sort_findings(check_program(chosen, Options.of(settings)))
+    return [_relative(finding.text, config.parent) for finding in found]
+
+
+def _relative(text: str, root: Path) -> str:
+    return text.removeprefix(f"{root}{os.sep}")

@@ -19,25 +19,23 @@ import threading
 import time
 from typing import Any, Final
 
+from core.assembly.embedded import databases_of
 from core.assembly.project import Loaded, load
 from core.dev.application import DevApplication, ExchangeLogs, Failed, LineHandler
 from core.dev.background import Background
 from core.dev.explorer.app import Explorer
-from core.dev.findings import findings_of
 from core.dev.guard import Guard, is_loopback
 from core.dev.journal import Journal
 from core.dev.loop_watch import LoopWatch
 from core.dev.options import Options, Start
 from core.dev.record import Recorder
 from core.dev.report import report, to_text
-from core.dev.screen import finding_lines, start_screen
+from core.dev.screen import finding_lines, findings_of, start_screen
 from core.dev.terminal import Style
 from core.dev.unawaited import Unawaited
 from core.errors import ConfigurationError, MissingExtraError
 from core.hosts.asgi import BackgroundContext
 from core.hosts.limits import Limits
-
-__all__ = ["serve"]
 
 _GRACE: Final = 5
 """Seconds that open requests may still take when the server stops."""
@@ -52,7 +50,7 @@ def serve(options: Options, listener: socket.socket, start: Start, pipe: Any = N
         from core.hosts.output import JsonStream, log_as_json
 
         if not isinstance(sys.stdout, JsonStream):  # a process that was started for every change
-            log_as_json(stdout="core.dev", stderr="core.dev")
+            log_as_json(stdout="core.dev", stderr="core.dev", past_python=True)
     return asyncio.run(_Serving(options, listener, start, pipe).run())
 
 
@@ -71,7 +69,6 @@ class _Serving:
         self._stop = asyncio.Event()
         self._force = asyncio.Event()
 
-    # One function: all parts started are stopped again in the opposite order, whatever happens in between.
     async def run(self) -> int:
         try:
             from core.hosts.server import Server
@@ -138,6 +135,7 @@ class _Serving:
         loaded: Loaded | None = None
         try:
             loaded = await load(self._options, hook=self._recorder.hook, count_rows=True)
+            self._recorder.databases = databases_of(loaded.configuration, loaded.store)
             await loaded.start()
         except Exception as error:  # the developer's own code may raise anything
             return loaded, error

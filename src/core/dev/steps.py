@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from core.app import App
 from core.dev.record import RecordedStep, Recorder, current
-from core.handlers import Middleware, MiddlewareInfo, Next, attach_info, info_of, name_of
-from core.instruments import Run, Wrapping, in_place_of, wrap
+from core.handlers import MiddlewareInfo, attach_info, info_of, name_of
 from core.request import AnyRequest
 from core.response import Response
+from core.telemetry.instruments import Run, Wrapping, in_place_of, wrap
+from core.types import Middleware, Next
 
 if TYPE_CHECKING:
     from core.app import EventInstrument
-    from core.finding import Entry, Instrument
-
-__all__ = ["time_steps"]
+    from core.dispatch.finder import Instrument
+    from core.routing.table import Route
 
 _MOST = 100
 _depth: ContextVar[int] = ContextVar("core_dev_depth", default=0)
@@ -79,15 +79,15 @@ class _Steps(Wrapping):
         attach_info(same, own)
         return same
 
-    def request(self, run: Run, entry: Entry | None, /) -> Run:
+    def request(self, run: Run, route: Route | None, /) -> Run:
         """The same chain, which notes its route."""
-        chain = super().request(run, entry)
-        route = None if entry is None else entry.pattern.text
+        chain = super().request(run, route)
+        path = None if route is None else route.pattern.text
 
         def noted(req: AnyRequest, res: Response) -> Awaitable[object]:
             exchange = current.get()
             if exchange is not None and exchange.route is None:
-                exchange.route = route
+                exchange.route = path
             return chain(req, res)
 
         return noted

@@ -11,8 +11,6 @@ import sys
 from collections.abc import Sequence
 from typing import Final, TextIO
 
-__all__ = ["Style", "core_version", "table", "write_lines_at_once"]
-
 _CODES: Final = {
     "bold": "1",
     "dim": "2",

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from core.dev.record import Exchange, current
-from core.diagnosis import misses_await
+from core.dev.report import is_own
 from core.errors import NothingSentError
-
-__all__ = ["Unawaited"]
+from core.explain.diagnosis import misses_await
 
 _MARK: Final = "coroutine .* was never awaited"
 _ORIGIN: Final = re.compile(r'File "(.+)", line (\d+), in (.+)')
@@ -80,7 +79,7 @@ class Unawaited:
                 self._before(message, category, filename, lineno, file, line)
             return
         steps = [(name, int(number), function) for name, number, function in _ORIGIN.findall(str(message))]
-        own = [step for step in steps if self._is_own(step[0])]
+        own = [step for step in steps if is_own(step[0], self._root)]
         call = (own or steps or [(filename, lineno, "")])[-1]
         exchange = current.get()
         if exchange is not None and exchange.kind == "request" and exchange.duration is None:
@@ -88,14 +87,10 @@ class Unawaited:
         else:
             self._tell(*call)
 
-    def _is_own(self, file: str) -> bool:
-        path = Path(file)
-        return path.is_relative_to(self._root) and "site-packages" not in path.parts
-
     def _tell(self, file: str, line: int, function: str) -> None:
         if (file, function) in self._told:
             return
-        shown = Path(file).relative_to(self._root) if self._is_own(file) else file
+        shown = Path(file).relative_to(self._root) if is_own(file, self._root) else file
         text = linecache.getline(file, line).strip()
         self._write(
             f"{shown}:{line}{f' ({function})' if function else ''}: a call was not awaited, so it did nothing: {text}. "

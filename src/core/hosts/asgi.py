@@ -6,9 +6,6 @@ The request is read from the scope when a handler asks, never copied beforehand.
 address is the connection's: `Edge-Connecting-IP` is answered by this host, whatever a client sent
 under that name. Behind a proxy that one trusts, let the server put the proxy's word into the scope
 (uvicorn's `--forwarded-allow-ips`).
-
-One file, since the cost of a response here is most of the cost of a request, and the bodies that are written out for
-that (`header_pairs`, `serve`) have to agree with each other.
 """
 
 from __future__ import annotations
@@ -21,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from core import http
 from core.app import App
-from core.errors import CLIENT_GONE, CoreError
-from core.header_block import HeaderBlock
+from core.errors import CLIENT_GONE, NULL_BODY_STATUSES
 from core.hosts.process import (
+    TOLD,
     BackgroundContext,
     join_headers,
     quote_path,
@@ -31,6 +28,8 @@ from core.hosts.process import (
     trace_where_asked,
 )
 from core.http.framing import has_no_length
+from core.http.header_block import HeaderBlock
+from core.http.headers import check_name
 from core.http.streams import USV, close
 from core.request import NO_PARAMS, OpenRequest
 from core.response import Response
@@ -57,6 +56,7 @@ class AsgiRequest(OpenRequest):
     _scope: Scope
     _receive: Receive
     _index: dict[bytes, bytes] | None
+    _headers: _ScopeHeaders | None
 
     @classmethod
     def bound(cls, env: object, ctx: ExecutionContext, app: App[Any] | None = None) -> Callable[[], AsgiRequest]:
@@ -86,11 +86,11 @@ class AsgiRequest(OpenRequest):
     @property
     def headers(self) -> http.HeadersView:
         """The headers of the request."""
-        cached: http.HeadersView | None = self.__dict__.get("_headers")
-        if cached is None:
-            pairs = [(key.decode("latin-1").lower(), value.decode("latin-1")) for key, value in self._scope["headers"]]
-            cached = self.__dict__["_headers"] = join_headers(pairs, self.ip)
-        return cached
+        view = self._headers
+        if view is None:
+            view = self._headers = _ScopeHeaders()
+            view.req = self
+        return view
 
     def header(self, name: str, /) -> str | None:
         """The value of a header, or None."""
@@ -148,17 +148,22 @@ class AsgiRequest(OpenRequest):
             if not message.get("more_body", False):
                 return b"".join(chunks)
             message = await self._receive()
-        raise CoreError(CLIENT_GONE)
+        raise self._body_ended()
 
     async def _chunks(self) -> AsyncIterator[builtins.bytes]:
         more = True
         while more:
             message = await self._receive()
             if message["type"] != "http.request":
-                raise CoreError(CLIENT_GONE)
+                raise self._body_ended()
             if chunk := message.get("body", b""):
                 yield chunk
             more = message.get("more_body", False)
+
+    def _body_ended(self) -> Exception:
+        from core.errors.body import BodyEndedError
+
+        return BodyEndedError(self._scope.get(TOLD, CLIENT_GONE))
 
     async def is_disconnected(self) -> bool:
         """Return True if the client has gone away, so that nobody waits for the answer. It never waits."""
@@ -172,6 +177,30 @@ class AsgiRequest(OpenRequest):
     def _opens_websocket(self) -> bool:
         opens: bool = self._scope["type"] == "websocket"
         return opens
+
+
+class _ScopeHeaders(http.HeadersView):
+    """The headers of a scope: one is found among the bytes, all are decoded when more is asked for than one."""
+
+    __slots__ = ("req",)
+    __init__ = object.__init__
+    req: AsgiRequest
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """The value of `name`, joined if there are several, or `default`."""
+        value = self.req.header(name)
+        return default if value is None else value
+
+    def __getattr__(self, name: str) -> Any:
+        # Asked for what is not set: the members of a view, before the headers are decoded.
+        if name not in http.HeadersView.__slots__:
+            raise AttributeError(name)
+        pairs = self.req._scope["headers"]
+        whole = join_headers(
+            [(key.decode("latin-1").lower(), text.decode("latin-1")) for key, text in pairs], self.req.ip
+        )
+        self._values, self._cookies, self._parts = whole._values, whole._cookies, whole._parts
+        return getattr(self, name)
 
 
 class _ReadAhead:
@@ -246,14 +275,18 @@ def _address(server: tuple[str, int | None] | None) -> str | None:
 # -- headers as bytes
 
 
-class _Lengths(dict[int, tuple[bytes, bytes]]):
-    """`Content-Length` by the length; the smaller ones are kept."""
+# Plain dicts, and a `get` that is bound once: a dict of a class of its own is asked more slowly.
+_LENGTHS: dict[int, tuple[bytes, bytes]] = {}
+_LENGTHS_MOST = 4096
+_known_length = _LENGTHS.get
 
-    def __missing__(self, length: int) -> tuple[bytes, bytes]:
-        pair = (b"content-length", b"%d" % length)
-        if length < 4096:
-            self[length] = pair
-        return pair
+
+def _length_pair(length: int) -> tuple[bytes, bytes]:
+    """`Content-Length`; the smaller ones are kept."""
+    pair = (b"content-length", b"%d" % length)
+    if length < _LENGTHS_MOST:
+        _LENGTHS[length] = pair
+    return pair
 
 
 # Most values are the same on every response. Those that differ (ids, locations) must fill neither the memory nor the
@@ -263,35 +296,34 @@ _KEPT_MOST = 16
 _FULL: dict[str, bytes] = {}  # the names that have their few
 
 
-class _Pairs(dict[tuple[str, str], tuple[bytes, bytes]]):
-    """Headers by name and value; a few values of each name are kept."""
-
-    def __missing__(self, item: tuple[str, str]) -> tuple[bytes, bytes]:
-        name, value = item
-        pair = (name.encode("latin-1"), value.encode("latin-1"))
-        if name not in _FULL and len(_KEPT) < 256 and len(value) < 1024:
-            kept = _KEPT[name] = _KEPT.get(name, 0) + 1
-            self[item] = pair
-            if kept == _KEPT_MOST:
-                _FULL[name] = pair[0]
-        return pair
+_PAIRS: dict[tuple[str, str], tuple[bytes, bytes]] = {}
+_known_pair = _PAIRS.get
 
 
-class _Types(dict[str, tuple[bytes, bytes]]):
-    """`Content-Type` by the value, which is asked for more often than any other header."""
+def _pair(item: tuple[str, str]) -> tuple[bytes, bytes]:
+    """A header by name and value, as bytes; a few values of each name are kept."""
+    name, value = item
+    if name in _FULL:
+        return _FULL[name], value.encode("latin-1")
+    pair = (name.encode("latin-1"), value.encode("latin-1"))
+    if len(_KEPT) < 256 and len(value) < 1024:
+        kept = _KEPT[name] = _KEPT.get(name, 0) + 1
+        _PAIRS[item] = pair
+        if kept == _KEPT_MOST:
+            _FULL[name] = pair[0]
+    return pair
 
-    def __missing__(self, content_type: str) -> tuple[bytes, bytes]:
-        return _PAIRS["content-type", content_type]
+
+_TYPES: dict[str, tuple[bytes, bytes]] = {
+    text: (b"content-type", text.encode())
+    for text in ("application/json", "text/plain;charset=UTF-8", "text/html;charset=UTF-8")
+}
 
 
-_LENGTHS = _Lengths()
-_PAIRS = _Pairs()
-_TYPES = _Types(
-    {
-        text: (b"content-type", text.encode())
-        for text in ("application/json", "text/plain;charset=UTF-8", "text/html;charset=UTF-8")
-    }
-)
+def _type_pair(content_type: str) -> tuple[bytes, bytes]:
+    item = ("content-type", content_type)
+    return _TYPES.get(content_type) or _known_pair(item) or _pair(item)
+
 
 # Names of headers as bytes, by the spelling that was asked for. The client's address is none of them: it has no header.
 _NAMES: dict[str, bytes] = {}
@@ -299,7 +331,7 @@ _NAMES_MOST = 1024
 
 
 def _name(name: str) -> bytes:
-    key = name.lower().encode("latin-1", "replace")
+    key = check_name(name, "get").encode("latin-1")
     if len(_NAMES) < _NAMES_MOST and key != b"edge-connecting-ip":
         _NAMES[name] = key
     return key
@@ -311,24 +343,22 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
     staged = res.staged
     block = res.block
     if staged is None:
-        pairs = [] if content_type is None else [_TYPES[content_type]]
+        pairs = [] if content_type is None else [_type_pair(content_type)]
         if length is not None:
-            pairs.append(_LENGTHS[length])
+            pairs.append(_known_length(length) or _length_pair(length))
     elif block is not None and length is not None and block.header_names.isdisjoint(staged):
         pairs = (block.written.get(content_type) or _written(block, content_type)).copy()
-        for item in staged.items():
-            name = item[0]
-            # An id differs on every response, and would be missed in the table.
-            pairs.append((_FULL[name], item[1].encode("latin-1")) if name in _FULL else _PAIRS[item])
-        pairs.append(_LENGTHS[length])
+        for item in staged.items():  # few, beside a block: a loop takes less than a list of their own
+            pairs.append(_known_pair(item) or _pair(item))
+        pairs.append(_known_length(length) or _length_pair(length))
     else:
         if block is not None:
             staged = res.unblocked()
-        pairs = [_PAIRS[item] for item in staged.items()]
+        pairs = [_known_pair(item) or _pair(item) for item in staged.items()]
         if content_type is not None and "content-type" not in staged:
-            pairs.append(_TYPES[content_type])
+            pairs.append(_type_pair(content_type))
         if length is not None and "content-length" not in staged:
-            pairs.append(_LENGTHS[length])
+            pairs.append(_known_length(length) or _length_pair(length))
     if res.set_cookies is not None:
         pairs += [(b"set-cookie", value.encode("latin-1")) for value in res.set_cookies]
     return pairs
@@ -336,9 +366,9 @@ def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]
 
 def _written(block: HeaderBlock, content_type: str | None) -> list[tuple[bytes, bytes]]:
     """The headers of a block as bytes, and the content type."""
-    pairs = [_PAIRS[item] for item in block.values.items()]
+    pairs = [_known_pair(item) or _pair(item) for item in block.values.items()]
     if content_type is not None:
-        pairs.append(_TYPES[content_type])
+        pairs.append(_type_pair(content_type))
     if len(block.written) < _KEPT_MOST:
         block.written[content_type] = pairs
     return pairs
@@ -362,7 +392,7 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
     """
     ctx = context if context is not None else BackgroundContext()
     trace_where_asked(app, env)
-    respond = app.dispatcher.respond
+    dispatcher, finder = app.dispatcher, app.dispatcher.finder
     bound = AsgiRequest.bound(env, ctx, app)
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -372,10 +402,10 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         req = bound()
         req.params = NO_PARAMS
         req.id = ""
-        req._query = req._index = None
+        req._query = req._index = req._headers = None
         req._scope = scope
         req._receive = receive
-        req.method = scope["method"]
+        req.method = method = scope["method"]
         path = scope["path"]
         try:
             # `path` was decoded by the server. Where that changed nothing it is as it was sent; the lengths tell.
@@ -386,19 +416,39 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         req.path = path  # made canonical by the dispatcher
         req.received = perf_counter()
         res = Response()
-        await respond(req, res)
+        try:  # as `Dispatcher.respond` has it, without a coroutine of its own
+            chain = finder.tables[method].chains.get(path)
+            if chain is None:
+                chain, req.params, req.path = finder.find(method, path)
+            returned = await chain(req, res)
+            if not res.sent:
+                raise dispatcher.nothing_sent(req, returned)
+        except BaseException as error:
+            await dispatcher.fail(error, req, res)
+        if method == "HEAD" or res.status_code in NULL_BODY_STATUSES:
+            dispatcher.finish(req, res)
+        elif res.hooks is None:  # as `Dispatcher.finish` has it
+            res.finalized = True
+        else:
+            dispatcher.run_hooks(req, res, res.hooks)
         body: Any = res.body
-        if type(body) is str:
-            body = body.encode("utf-8", USV)
+        if body.__class__ is str:
+            try:
+                body = body.encode()
+            except UnicodeEncodeError:
+                body = body.encode("utf-8", USV)
         elif body is None:
             body = b""
-        elif type(body) is not bytes:
+        elif body.__class__ is not bytes:
             await _stream(res, body, req, send)
             return
         length = len(body)
         content_type = res.content_type
         if length and res.staged is None and content_type is not None:
-            headers = [_TYPES[content_type], _LENGTHS[length]]  # as `header_pairs` has it, without the call
+            try:  # as `header_pairs` has it, without the call
+                headers = [_TYPES[content_type], _LENGTHS[length]]
+            except KeyError:
+                headers = [_type_pair(content_type), _length_pair(length)]
         else:
             headers = header_pairs(res, length or (None if has_no_length(res.status_code, scope["method"]) else 0))
         await send({"type": "http.response.start", "status": res.status_code, "headers": headers})
@@ -456,7 +506,9 @@ async def _serve_other(
                     app.check()
                     await app.startup(env)
                 except Exception as error:
-                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    from core.explain.diagnosis import words_of
+
+                    await send({"type": "lifespan.startup.failed", "message": words_of(error)})
                     return
                 await send({"type": "lifespan.startup.complete"})
             else:
@@ -464,7 +516,9 @@ async def _serve_other(
                 try:
                     await app.shutdown(env)
                 except Exception as error:
-                    await send({"type": "lifespan.shutdown.failed", "message": str(error)})
+                    from core.explain.diagnosis import words_of
+
+                    await send({"type": "lifespan.shutdown.failed", "message": words_of(error)})
                     return
                 await send({"type": "lifespan.shutdown.complete"})
                 return
@@ -475,7 +529,7 @@ async def _serve_other(
         req = bound()
         req.params = NO_PARAMS
         req.id = ""
-        req._query = req._index = None
+        req._query = req._index = req._headers = None
         req._scope = scope
         req._receive = receive
         req.method = "GET"

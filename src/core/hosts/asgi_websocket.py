@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from core.dispatch import Dispatcher
+from core.dispatch.dispatcher import Dispatcher
 from core.http.streams import well_formed
 from core.http.websocket import Messages, WebSocketClosed, check_close
 from core.request import AnyRequest
 from core.response import Response
-
-__all__ = ["AsgiWebSocket", "serve_websocket"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -98,7 +96,11 @@ async def serve_websocket(
         return
     # Set-Cookie comes once for each cookie, as in every other answer.
     own = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in res.own_headers()]
-    await send({"type": "websocket.accept", "subprotocol": upgrade.protocol, "headers": own})
+    try:
+        await send({"type": "websocket.accept", "subprotocol": upgrade.protocol, "headers": own})
+    except BaseException:
+        upgrade.cancel()
+        raise
     await upgrade.run(AsgiWebSocket(receive, send, upgrade.protocol))
 
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 import re
 import urllib.parse
+from collections.abc import MutableMapping
 from typing import Any, Final, Literal, cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from core.errors import CLIENT_GONE
 from core.hosts.limits import Limits
-from core.hosts.process import UNAVAILABLE
-
-__all__ = ["Connection", "State"]
+from core.hosts.process import TOLD, UNAVAILABLE
 
 # uri-host [ ":" port ] of RFC 9110, section 7.2; an address in brackets is looked at by who uses it.
 _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?")
@@ -64,8 +64,10 @@ class _Cycle(RequestResponseCycle):
             )
         )
 
-    def cut(self) -> None:
-        """Tell the application that its client is gone."""
+    def cut(self, told: int = CLIENT_GONE) -> None:
+        """Tell the application that its client is gone, or was `told` a status by this server."""
+        scope: MutableMapping[str, object] = cast("Any", self.scope)
+        scope.setdefault(TOLD, told)
         self.disconnected = True
         self.message_event.set()
 
@@ -103,7 +105,6 @@ class Connection(HttpToolsProtocol):
             self.since = self.loop.time()
         super().on_message_begin()
 
-    # One function: uvicorn's own, with the checks of a head where they cost least.
     def on_headers_complete(self) -> None:
         parser = self.parser
         version = parser.get_http_version()
@@ -178,7 +179,7 @@ class Connection(HttpToolsProtocol):
                 self.pipeline.popleft()
             return
         if active is not None:
-            active.cut()
+            active.cut(400)
         if active is not None and active.response_started:
             self.transport.abort()
         elif not self.transport.is_closing():
@@ -228,7 +229,7 @@ class Connection(HttpToolsProtocol):
                 self.since = now  # the application does not read
             elif _over(waited, limits.body_seconds):
                 if active is not None:
-                    active.cut()
+                    active.cut(408)
                     if not active.response_started:
                         self.transport.write(_TIMEOUT)
                 self.transport.close()
@@ -275,13 +276,13 @@ class _TurnedAway(asyncio.Protocol):
         self._transport = transport
         self._all = state.turned_away
         self._answered = False
+        transport.set_protocol(self)
+        self._timer = loop.call_later(_TURNED_AWAY_SECONDS, transport.abort)
         if len(self._all) >= _TURNED_AWAY_MOST:
             transport.write(UNAVAILABLE)
             transport.close()
-            return
-        self._all.add(self)
-        transport.set_protocol(self)
-        self._timer = loop.call_later(_TURNED_AWAY_SECONDS, transport.abort)
+        else:
+            self._all.add(self)
 
     def data_received(self, data: bytes) -> None:
         if not self._answered:

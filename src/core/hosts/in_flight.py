@@ -14,10 +14,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any, Final
 
-from core.dispatch import Dispatcher
-from core.http.paths import split_path
-
-__all__ = ["calls_of", "frames_of", "requests_in_flight"]
+from core.dispatch.dispatcher import Dispatcher
 
 _RESPOND: Final = Dispatcher.respond.__code__
 
@@ -41,18 +38,28 @@ def calls_of(frames: Sequence[FrameType]) -> str:
 
 def _told(frames: Sequence[FrameType], how: str) -> str | None:
     """The title and calls of the request that frames belong to; None where they belong to none."""
-    at = [index for index, frame in enumerate(frames) if frame.f_code is _RESPOND]
+    at = [index for index, frame in enumerate(frames) if _answers(frame)]
     if not at:
         return None
     # The innermost dispatcher knows the route; the outermost request has the id and began first.
     inner, outer = frames[at[-1]].f_locals, frames[at[0]].f_locals["req"]
     req: Any = inner["req"]
-    leaf = inner["self"]._tables[req.method].find(["", *split_path(req.path)])
-    route = None if leaf is None else leaf.value.entry.label
+    finder = inner["finder"] if "finder" in inner else inner["self"].finder
+    route, _ = finder.route_of(req.method, req.path)
     name = f", request {outer.id}" if outer.id else ""
     age = time.time() - outer.start_time
-    title = f"{req.method} {outer.path} ({route or 'no route'}){name} {how} since {age:.1f} s"
+    title = (
+        f"{req.method} {outer.path} ({route.label if route is not None else 'no route'}){name} {how} since {age:.1f} s"
+    )
     return f"{title}\n{calls_of(frames[at[-1] + 1 :])}".rstrip("\n")
+
+
+def _answers(frame: FrameType) -> bool:
+    """Return True for a frame that has a request on its way: the dispatcher's, or of the ASGI host in its place."""
+    code = frame.f_code
+    if code.co_qualname == "asgi.<locals>.serve" and frame.f_globals.get("__name__") == "core.hosts.asgi":
+        return "req" in frame.f_locals  # a WebSocket is the dispatcher's
+    return code is _RESPOND
 
 
 def _waiting(work: Any) -> Iterator[FrameType]:

@@ -7,8 +7,6 @@ import sys
 
 import attrs
 
-__all__ = ["Limits", "raise_descriptors"]
-
 # Files, sockets and databases of a process that are no client's connection.
 _OWN_DESCRIPTORS = 512
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from core.app import App
 from core.errors import MissingExtraError
 from core.spans import AttributeValue, Span, SpanKind, Tracer
-from core.tracing import trace, trace_bindings
+from core.telemetry.tracing import trace, trace_bindings
 
 try:
     from opentelemetry import trace as otel

@@ -1,14 +1,17 @@
 """All output of a process as lines of JSON, whatever wrote it: `logging`, `print`, a traceback, another process.
 
-The content of a line is decided in `core.logs`; here, which pieces of output belong together. Records come on a way of
-their own, from `logging` alone: what was printed is text, whatever it looks like, since a client may have written it.
+The content of a line is decided in `core.telemetry.logs`; here, which pieces of output belong together. Records come on
+a way of their own, from `logging` alone: what was printed is text, whatever it looks like, since a client may have
+written it.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import logging
+import os
 import re
 import sys
 import threading
@@ -16,9 +19,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Final, TextIO, cast
 
-from core.logs import JsonFormatter, json_line
-
-__all__ = ["JsonStream", "LineReader", "log_as_json"]
+from core.telemetry.logs import JsonFormatter, json_line
 
 _START: Final = "Traceback (most recent call last):"
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -111,14 +112,48 @@ class JsonStream:
         return self._stream.fileno()
 
 
-def log_as_json(*, stdout: str = "stdout", stderr: str = "stderr", records: TextIO | None = None) -> None:
+def _past_python(stream: TextIO, logger: str) -> TextIO:
+    """The stream to write to from now on. What is written to the descriptor of `stream` becomes records on it."""
+    number = stream.fileno()
+    own = open(os.dup(number), "w", buffering=1, encoding="utf-8", errors="backslashreplace")  # noqa: SIM115  # kept
+    read_end, write_end = os.pipe()
+    os.dup2(write_end, number)
+    os.close(write_end)
+
+    def put(line: str) -> None:
+        with contextlib.suppress(OSError):
+            own.write(line + "\n")
+
+    def read() -> None:
+        reader = LineReader(put, logger)
+        with open(read_end, encoding="utf-8", errors="replace") as text:
+            while line := text.readline(2**20):
+                reader.line(line)
+
+    thread = threading.Thread(target=read, name="core output", daemon=True)
+    thread.start()
+
+    def end() -> None:
+        os.dup2(own.fileno(), number)
+        thread.join(1.0)  # a process that this one has started may go on writing
+
+    atexit.register(end)
+    return own
+
+
+def log_as_json(
+    *, stdout: str = "stdout", stderr: str = "stderr", records: TextIO | None = None, past_python: bool = False
+) -> None:
     """From now on everything that this process writes is lines of JSON, on the streams where it was, or on `records`.
 
-    Text written to a stream without `logging` has its name here as its logger.
+    Text written to a stream without `logging` has its name here as its logger. With `past_python` so has text that
+    does not go through the stream, but to its descriptor: of a library in C, or of a process that this one starts.
 
     Records of `logging` go to `records`, else to standard error. An error that nobody can catch ends as a record too:
     one that ends the process or a thread, or one in a finalizer.
     """
+    if past_python:
+        sys.stdout, sys.stderr = _past_python(sys.stdout, stdout), _past_python(sys.stderr, stderr)
     handler = logging.StreamHandler(records or sys.stderr)
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()

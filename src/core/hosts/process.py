@@ -14,25 +14,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core import http
 from core.context import Spans, require_awaitable
-from core.errors import CLIENT_GONE, CoreError
+from core.errors import CoreError
 from core.http.streams import close
 
 if TYPE_CHECKING:
     from core.app import App
     from core.spans import Tracer
 
-__all__ = [
-    "BackgroundContext",
-    "CLIENT_IP",
-    "UNAVAILABLE",
-    "join_headers",
-    "quote_path",
-    "stream_until_gone",
-]
-
 log: logging.Logger = logging.getLogger("core")
 
 CLIENT_IP = "edge-connecting-ip"
+
+TOLD: Final = "core.told"
+"""The key of a scope that has the status which the server itself answered a body with that breaks off."""
 
 _BODY: Final = b'{"error": "Service Unavailable"}'
 UNAVAILABLE: Final = (
@@ -61,7 +55,7 @@ class BackgroundContext(Spans):
     def _done(self, task: asyncio.Future[Any]) -> None:
         self.tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            from core.diagnosis import with_note
+            from core.explain.diagnosis import with_note
 
             with_note(error)
             log.error("background work given to wait_until failed", exc_info=error)
@@ -129,7 +123,9 @@ async def stream_until_gone(
             return True
         return False
     except CoreError as error:
-        if error.status != CLIENT_GONE:
+        from core.errors.body import BodyEndedError
+
+        if not isinstance(error, BodyEndedError):
             raise
         return False
     finally:

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from core.bindings.secret import Secret
 from core.env import fields_of
 
-__all__ = ["secrets_asked"]
-
 
 def secrets_asked(env_class: type, /) -> Mapping[str, bool]:
     """The names under which an Env takes a secret, if the configuration has nothing else there, and True where it

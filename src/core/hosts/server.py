@@ -18,8 +18,6 @@ import uvicorn
 from core.hosts.connection import Connection, State
 from core.hosts.limits import Limits
 
-__all__ = ["Server"]
-
 
 class Server(uvicorn.Server):
     """uvicorn for one ASGI application. Signals are somebody else's; set `should_exit` to end it.

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["normalise_ipv4", "normalise_ipv6"]
-
 
 def normalise_ipv4(host: str) -> str:
     """A host that ends in a number as four decimal ones. Raises ValueError for one that is not an address."""

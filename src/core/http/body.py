@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from core.http.forms import Form, FormLimits
     from core.http.headers import Headers
 
-__all__ = ["Body", "BodyInit", "BodyStream", "body_of", "encoded"]
-
 
 class EncodedBody(Protocol):
     """An object that encodes itself as a body: a form, or the names and values of a query."""

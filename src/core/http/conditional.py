@@ -13,8 +13,6 @@ import attrs
 
 from core.http.dates import http_date, read_date
 
-__all__ = ["ByteRange", "Representation", "match", "modified_since", "none_match", "parse_range", "unchanged"]
-
 _MOST_CHARACTERS = 4096
 _is_etag = re.compile(r'(?:W/)?"[!#-~\x80-\xff]*"').match
 _is_range = re.compile(r"bytes=\s*(\d{0,18})-(\d{0,18})\s*", re.ASCII | re.IGNORECASE).fullmatch

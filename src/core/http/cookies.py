@@ -49,7 +49,6 @@ def parse_cookies(header: str) -> dict[str, str]:
     return cookies
 
 
-# One function: each attribute of the cookie is checked and written, in the order of the standard.
 def set_cookie(
     name: str,
     value: str,

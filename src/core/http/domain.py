@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["to_ascii"]
-
 # Punycode takes quadratic time, and DNS knows no name longer than 253.
 _LONGEST = 1024
 

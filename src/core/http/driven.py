@@ -9,12 +9,11 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable
 from contextvars import copy_context
-from typing import Any, cast
+from typing import Any, Generic, cast
+
+from typing_extensions import TypeVar
 
 from core.http.streams import close, encode
-from core.values import Generic, TypeVar
-
-__all__ = ["Driven", "Encoded", "Owned", "chunks_of"]
 
 T = TypeVar("T")
 

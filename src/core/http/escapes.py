@@ -10,8 +10,6 @@ from collections.abc import Iterable
 
 from core.http.streams import encode
 
-__all__ = ["decode_leniently", "encode_query", "hex_table", "parse_query", "percent_encode"]
-
 _IN_FORM = r"[^*\-._0-9A-Za-z]+"
 
 

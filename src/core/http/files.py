@@ -15,8 +15,6 @@ import attrs
 from core.http.conditional import Representation
 from core.http.streams import encode
 
-__all__ = ["File", "content_disposition", "content_type", "narrow", "read"]
-
 _WHOLE: Final = 256 * 1024
 _PIECE: Final = 64 * 1024
 

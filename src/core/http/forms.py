@@ -3,8 +3,6 @@
 Decided here: how much of everything is taken (`FormLimits`), and which parts are fields or files. Splitting
 multipart is python-multipart's (`core-edge[forms]`). Nothing is kept beyond its limit: a body is
 refused while it comes in, and files wait in a spooled file, on disk from a size on. RFC 7578.
-
-One file, since every limit is counted over the whole of a body, whichever of the two formats it has.
 """
 
 from __future__ import annotations
@@ -166,7 +164,7 @@ class Form(Mapping[str, "str | UploadedFile"]):
 
         Raises ValidationError, which is answered with 422, with every mistake.
         """
-        from core.structure import structure_texts
+        from core.validation.structure import structure_texts
 
         return structure_texts([(name, text) for name, text in self.items_in_order if isinstance(text, str)], type_)
 

@@ -9,8 +9,6 @@ from typing import Final
 
 from core.http.headers import HeadersView
 
-__all__ = ["end_to_end"]
-
 _HOP_BY_HOP: Final = frozenset(
     [
         "connection",

@@ -14,8 +14,6 @@ from typing import Any
 
 from core.http.streams import close, encode
 
-__all__ = ["Exactly", "frame", "frame_when_final", "has_no_length"]
-
 log: logging.Logger = logging.getLogger("core")
 
 

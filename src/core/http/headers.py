@@ -2,8 +2,6 @@
 
 Decided here: which names and values are allowed, how repeated ones are joined, and that `Set-Cookie`
 never is. https://fetch.spec.whatwg.org/#headers-class
-
-One file, since the view, the changeable headers and their checks are one class of the standard.
 """
 
 from __future__ import annotations
@@ -189,7 +187,7 @@ class HeadersView(Mapping[str, str]):
         Raises ValidationError, which is answered with 422, with every mistake and the header's name as its path.
         """
         from core.errors import ValidationError
-        from core.structure import StructureError, list_fields, structure
+        from core.validation.structure import StructureError, list_fields, structure
 
         lists = list_fields(type_)
         value: dict[str, object] = {}

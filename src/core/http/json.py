@@ -3,28 +3,28 @@
 Values that JSON has not are written so: attrs classes and dataclasses as objects, sets as lists, enums as their value,
 dates and times in ISO 8601 (UTC as `Z`, as JavaScript and RFC 3339 write it), UUID and Decimal as text, since a number
 would lose the digits of a Decimal in most readers. Bytes are refused: JSON has no such thing. An attribute of an attrs
-class is written under its alias.
+class is written under its alias, and left out where it is UNSET.
 
 Nothing is read or written that is nested deeper than `MAX_DEPTH`, on any host: the standard library's accelerator
 recurses in C, and inside a worker that ends the interpreter, for good, some thousand levels further down.
-
-One file, since reading and writing keep the same limits, and refuse the same values in the same words.
 """
 
 from __future__ import annotations
 
-import builtins
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from enum import Enum
+from functools import cache
 from operator import attrgetter
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 if TYPE_CHECKING:
     from json import JSONDecodeError
+
+    from core.http.json_faults import Faults
 
 __all__ = ["JSONDecodeError", "MAX_DEPTH", "check_depth", "check_nesting", "dumps", "loads", "parse_float"]
 
@@ -60,30 +60,15 @@ def dumps(value: object) -> str:
     than `MAX_DEPTH`. Either names the place, as in `items[0].price`.
     """
     try:
+        chunks = _encode(value, 0)
         # One text, nearly always, and then there is nothing to join.
-        text, *more = _encode(value, 0)
+        text = chunks[0] if len(chunks) == 1 else "".join(chunks)
     except (TypeError, ValueError, RecursionError) as error:
-        text, more = _dumps_slowly(value, error), []
-    if more or (text[_LONG] and text.count("[") + text.count("{") > MAX_DEPTH) or not text.isascii():
-        return _looked_through("".join([text, *more]), value)
-    return text
-
-
-def _looked_through(text: str, value: object) -> str:
-    """A written text that may be nested too deeply, or have characters that UTF-8 has not."""
-    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(text, MAX_DEPTH):
-        _find_fault(value)
-    if re.search(_SURROGATE, text):
-        # They can only stand inside a string of the document, so an escape is right wherever they are.
-        return re.sub(_SURROGATE, _escape, text)
-    return text
-
-
-_SURROGATE = "[\ud800-\udfff]"
-
-
-def _escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+        text = _faults().write(value, error)
+    if text[_LONG] and _is_deep(text, MAX_DEPTH):
+        _faults().find(value)
+    # Characters that UTF-8 has not can only stand inside a string, so an escape is right wherever they are.
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _convert(value: object) -> object:
@@ -114,13 +99,14 @@ def _converter(kind: type) -> Callable[[Any], object] | None:
 def _find_converter(kind: type[Any]) -> Callable[[Any], object] | None:
     fields = getattr(kind, "__attrs_attrs__", None)
     if fields is not None:
-        return _object_of({field.alias: field.name for field in fields})
+        return _object_of({field.alias: field.name for field in fields}, fields)
     fields = getattr(kind, "__dataclass_fields__", None)
     if fields is not None:
         # Pseudo-fields (ClassVar, InitVar) are in the table too.
-        return _object_of({name: name for name, field in fields.items() if field._field_type.name == "_FIELD"})
+        names = {name: name for name, field in fields.items() if field._field_type.name == "_FIELD"}
+        return _object_of(names, fields.values())
     if issubclass(kind, Enum):
-        return attrgetter("value")
+        return None if _is_subclass(kind, "core.unset", "Unset") else attrgetter("value")
     # A value of these types can only be met where their module was loaded already.
     if _is_subclass(kind, "datetime", "datetime") or _is_subclass(kind, "datetime", "time"):
         return _iso_moment
@@ -142,17 +128,19 @@ def _is_subclass(kind: type, module: str, name: str) -> bool:
     return isinstance(found, type) and issubclass(kind, found)
 
 
-def _object_of(names: dict[str, str]) -> Callable[[Any], dict[str, Any]]:
+def _object_of(names: dict[str, str], fields: Iterable[Any]) -> Callable[[Any], dict[str, Any]]:
     # Written out, as attrs writes a class's __init__: a loop over the names takes five times as long.
     source = "".join(["lambda value: {", *[f"{key!r}: value.{name}, " for key, name in names.items()], "}"])
+
+    def write(value: Any) -> dict[str, Any]:
+        return {key: getattr(value, name) for key, name in names.items()}
+
     if all(map(str.isidentifier, names.values())):
-        try:
-            written: Callable[[Any], dict[str, Any]] = eval(source)
-        except SyntaxError:  # an attribute named as a word of Python's own
-            pass
-        else:
-            return written
-    return lambda value: {key: getattr(value, name) for key, name in names.items()}
+        with suppress(SyntaxError):  # an attribute named as a word of Python's own
+            write = eval(source)
+    # A value is UNSET only where something has loaded its module.
+    unset = sys.modules.get("core.unset")
+    return write if unset is None else unset.leaving_out(write, fields)
 
 
 def _iso_moment(value: Any) -> str:
@@ -171,7 +159,7 @@ def _decimal(value: Any) -> str:
     return str(value)
 
 
-def _kept_encoder() -> Callable[[object, int], Iterable[str]]:
+def _kept_encoder() -> Callable[[object, int], Sequence[str]]:
     # The standard library builds this object anew for every document, which costs more than the document.
     try:
         from _json import encode_basestring, make_encoder
@@ -179,7 +167,7 @@ def _kept_encoder() -> Callable[[object, int], Iterable[str]]:
         if "json.encoder" in sys.modules:
             # Where the package is loaded, it says whether there is an accelerator: None where it is switched off.
             make_encoder = sys.modules["json.encoder"].c_make_encoder  # type: ignore[misc]  # a function there, a class to stubs
-        kept: Callable[[object, int], Iterable[str]]
+        kept: Callable[[object, int], Sequence[str]]
         kept = make_encoder(None, _convert, encode_basestring, None, ":", ",", False, False, False)
         kept([{"probe": 1.5}], 0)
     except (ImportError, TypeError):  # no accelerator, or another signature in some later Python
@@ -188,16 +176,16 @@ def _kept_encoder() -> Callable[[object, int], Iterable[str]]:
         plain = json.JSONEncoder(
             ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"), default=_convert
         )
-        return lambda value, _indent: plain.iterencode(value)
+        return lambda value, _indent: [*plain.iterencode(value)]
     return kept
 
 
-def _checked_encoder() -> Callable[[object, int], Iterable[str]]:
+def _checked_encoder() -> Callable[[object, int], Sequence[str]]:
     # Elsewhere the accelerator notices by itself how deep it is, long before it is too late.
     encode = _kept_encoder()
     if sys.platform == "emscripten":
 
-        def checked(value: object, indent: int) -> Iterable[str]:
+        def checked(value: object, indent: int) -> Sequence[str]:
             check_nesting(value)
             return encode(value, indent)
 
@@ -205,186 +193,21 @@ def _checked_encoder() -> Callable[[object, int], Iterable[str]]:
     return encode
 
 
-_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
-
-
 def check_nesting(value: object) -> None:
     """Raise ValueError for a value nested deeper than `MAX_DEPTH`, before something recurses over it in C.
 
     Looks at dicts, lists, tuples, and the values that `dumps` makes of other objects. A cycle is nested without end.
     """
-    level = [value]
-    for _ in range(MAX_DEPTH + 1):
-        # By id, so that an object in many places of a level is looked at once.
-        below: dict[int, object] = {}
-        for outer in level:
-            for inner in _inside(outer):
-                if inner.__class__ not in _SCALARS:
-                    below[builtins.id(inner)] = inner
-        if not below:
-            return
-        level = list(below.values())
-    raise ValueError(f"the value {_DEEP}")
+    _faults().check_nesting(value)
 
 
-def _inside(value: object) -> Iterable[object]:
-    """The values that are one level further down. Values that JSON cannot have are refused by the encoder."""
-    if isinstance(value, dict):
-        return cast("dict[object, object]", value).values()
-    if isinstance(value, (list, tuple)):
-        return cast("list[object]", value)
-    if isinstance(value, (str, int, float)):
-        return ()
-    convert = _CONVERTERS.get(type(value)) or _converter(type(value))
-    try:
-        return () if convert is None else _inside(convert(value))
-    except ValueError:  # a Decimal that is not a number
-        return ()
+def _faults() -> Faults:
+    from core.http.json_faults import Faults
+
+    return Faults(MAX_DEPTH, _encode, _converter, _is_subclass)
 
 
 _encode = _checked_encoder()
-
-
-# --------------------------------------------------------------------- writing values that the encoder refused
-
-_DEEP: Final = f"is nested too deeply for JSON, {MAX_DEPTH} levels at most: send less of it at once, or a flat list"
-
-# The place of a value: that of its container, and its own key or number. Made into text only for an error, since
-# texts would take quadratic room in a deep document.
-_Place = tuple["_Place | None", str]
-
-
-def _dumps_slowly(value: object, error: Exception) -> str:
-    """Write a document with keys that only we allow, or raise an error that names the fault and its place."""
-    _find_fault(value)
-    try:
-        return "".join(_encode(_with_text_keys(value), 0))
-    except RecursionError:
-        raise ValueError(f"the value {_DEEP}") from None
-    except (TypeError, ValueError):
-        # Nothing of ours: the value's own code raised.
-        raise error from None
-
-
-def _find_fault(top: object) -> None:
-    # A list instead of recursion, since the fault may be the depth itself.
-    above: set[int] = set()
-    # Converted objects stay alive, so that no id is met twice.
-    kept: list[object] = []
-    todo: list[tuple[_Place | None, object, bool]] = [(None, top, False)]
-    depth = 0
-    while todo:
-        place, value, leave = todo.pop()
-        if leave:
-            above.discard(builtins.id(value))
-            depth -= isinstance(value, (dict, list, tuple))
-        elif value is None or isinstance(value, (str, bool)):
-            pass
-        elif isinstance(value, int):
-            _check_int(place, value)
-        elif isinstance(value, float):
-            if value - value != 0.0:
-                _refuse(ValueError, place, f"is {value}, which JSON cannot have: send None or a string instead")
-        elif builtins.id(value) in above:
-            _refuse(ValueError, place, "is inside itself: JSON can have no cycles")
-        else:
-            above.add(builtins.id(value))
-            kept.append(value)
-            todo.append((None, value, True))
-            depth += isinstance(value, (dict, list, tuple))
-            if depth > MAX_DEPTH:
-                _refuse(ValueError, place, _DEEP)
-            if isinstance(value, dict):
-                for key, inner in reversed(cast("dict[object, object]", value).items()):
-                    name = _text_key(key)
-                    if name is None:
-                        _refuse(
-                            TypeError,
-                            place,
-                            f"has a key of type {type(key).__name__}, which JSON cannot have: use a str",
-                        )
-                    todo.append(((place, f".{name}"), inner, False))
-            elif isinstance(value, (list, tuple)):
-                items = cast("list[object]", value)
-                for number in range(len(items) - 1, -1, -1):
-                    todo.append(((place, f"[{number}]"), items[number], False))
-            else:
-                todo.append((place, _convert_at(place, value), False))
-
-
-def _check_int(place: _Place | None, value: int) -> None:
-    try:
-        int.__repr__(value)
-    except ValueError:
-        _refuse(ValueError, place, "is an int with too many digits to be written: send it as a string of your own")
-
-
-def _convert_at(place: _Place | None, value: object) -> object:
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        _refuse(TypeError, place, "is bytes, which JSON cannot have: decode it, or send base64 text")
-    if hasattr(type(value), "__await__"):
-        if isinstance(value, CoroutineType):
-            value.close()  # or Python warns of it a second time, in words of its own
-        _refuse(TypeError, place, "is a call that was not awaited. Write `await` before it")
-    if _is_subclass(type(value), "core.bindings.secret", "Secret"):
-        _refuse(TypeError, place, "is a Secret, which belongs in no answer. Remove it from there")
-    if _CONVERTERS.get(type(value)) is None and _converter(type(value)) is None:
-        _refuse(
-            TypeError,
-            place,
-            f"is of type {type(value).__name__}, which JSON cannot have: make a dict, a list or a str of it",
-        )
-    if _is_subclass(type(value), "decimal", "Decimal"):
-        try:
-            return _convert(value)
-        except ValueError:
-            _refuse(ValueError, place, f"is {value}, which JSON cannot have: send None or a string instead")
-    return _convert(value)
-
-
-def _refuse(kind: type[Exception], place: _Place | None, problem: str) -> NoReturn:
-    parts: list[str] = []
-    while place is not None:
-        place, part = place
-        parts.append(part)
-    path = "".join(reversed(parts)).removeprefix(".")
-    if len(path) > 200:
-        path = f"{path[:100]}…{path[-100:]}"
-    raise kind(f"{path or 'the value'} {problem}") from None
-
-
-def _text_key(key: object) -> str | None:
-    """A key as JSON writes it, or None for a value that cannot be one."""
-    if isinstance(key, str):
-        return key
-    if key is None:
-        return "null"
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    if isinstance(key, int):
-        return int.__repr__(key)
-    if isinstance(key, float):
-        return float.__repr__(key) if key - key == 0.0 else None
-    convert = _CONVERTERS.get(type(key)) or _converter(type(key))
-    if convert is None:
-        return None
-    try:
-        converted = convert(key)
-    except ValueError:
-        return None
-    # A set, a mapping or an object is not a key; an enum's value is whatever it is.
-    return None if isinstance(converted, (dict, list)) else _text_key(converted)
-
-
-def _with_text_keys(value: object) -> object:
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    if isinstance(value, dict):
-        entries = cast("dict[object, object]", value)
-        return {_text_key(key): _with_text_keys(inner) for key, inner in entries.items()}
-    if isinstance(value, (list, tuple)):
-        return [_with_text_keys(inner) for inner in cast("list[object]", value)]
-    return _with_text_keys(_convert(value))
 
 
 # --------------------------------------------------------------------- reading
@@ -419,31 +242,54 @@ class _Reading:
     strict = True
     object_hook = None
     object_pairs_hook = None
-    parse_float = staticmethod(parse_float)
+    parse_float: Callable[[str], float]
     parse_int = int
     parse_constant = staticmethod(_refuse_constant)
 
 
-def _kept_scanner() -> Callable[[str, int], tuple[Any, int]]:
+def _kept_scanner(parse_float: Callable[[str], float]) -> Callable[[str, int], tuple[Any, int]]:
     kept: Callable[[str, int], tuple[Any, int]]
     reading: Any = _Reading()  # which has the attributes of a JSONDecoder that are read
+    reading.parse_float = parse_float
     try:
         from _json import make_scanner
 
         kept = make_scanner(reading)
         kept("[1.5]", 0)
     except (ImportError, AttributeError, TypeError):  # no accelerator, or one that asks for more in some later Python
-        kept = _decoder().scan_once
+        kept = _decoder(parse_float).scan_once
     return kept
 
 
-def _decoder() -> Any:
+def _decoder(parse_float: Callable[[str], float]) -> Any:
     import json
 
     return json.JSONDecoder(parse_constant=_refuse_constant, parse_float=parse_float)
 
 
-_scan = _kept_scanner()
+_scan = _kept_scanner(parse_float)
+_scan_finite = _kept_scanner(float)  # makes an infinity of what is too large, and is quicker, since it calls nothing
+
+
+# The slice is true for documents that take msgspec, where it is installed, a fraction of the time.
+_WORTH: Final = slice(1000, 1001)
+
+
+@cache
+def _plain_reader() -> Callable[[str], Any] | None:
+    """The reader of `core-edge[fast]`: it gives what is read here of all that it takes. None without it.
+
+    A worker never has one, so that it answers as one without the package, and does not wait for it to load.
+    """
+    from importlib import import_module
+
+    if sys.platform == "emscripten":
+        return None
+    try:
+        read: Callable[[str], Any] = import_module("msgspec.json").Decoder().decode
+    except ImportError:
+        return None
+    return read
 
 
 def loads(data: bytes | bytearray | memoryview | str) -> Any:
@@ -461,10 +307,19 @@ def loads(data: bytes | bytearray | memoryview | str) -> Any:
         except UnicodeDecodeError as error:
             before = str(bytes(data)[: error.start], "utf-8")
             raise _error("Invalid UTF-8", before, len(before)) from None
+    scan = _scan
     try:
         if text[_LONG]:
             check_depth(text)
-        value, end = _scan(text, 0)
+            if text[_WORTH] and (read := _plain_reader()) is not None:
+                try:
+                    return read(text)
+                except Exception:
+                    pass  # whatever it refuses is read, or refused, below
+            # Where many fractions are in it, to look for one that is too large is quicker than a call for each.
+            if len(text) > 20_000 and len(re.findall(r"\.[0-9]", text[:2048])) > 16 and not _may_overflow(text):
+                scan = _scan_finite
+        value, end = scan(text, 0)
         if end == len(text) or not text[end:].strip(" \t\r\n"):
             return value
     except (StopIteration, SystemError):
@@ -476,36 +331,42 @@ def loads(data: bytes | bytearray | memoryview | str) -> Any:
     if text[:1] == "\ufeff" and not isinstance(data, str):
         text = text[1:]
     try:
-        return _decoder().decode(text)
+        return _decoder(parse_float).decode(text)
     except (ValueError, RecursionError) as error:
         _explain(text, error)
 
 
-def check_depth(text: str) -> None:
-    """Raise json.JSONDecodeError for a string that a reader would have to follow deeper than `MAX_DEPTH`.
+def check_depth(text: str, most: int = MAX_DEPTH) -> None:
+    """Raise json.JSONDecodeError for a string that a reader would have to follow deeper than `most` levels.
 
     For code that parses JSON with another parser; `loads` does it. A document with few brackets, as most documents,
     takes two counts of its characters.
     """
-    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(text, MAX_DEPTH):
-        raise _error(f"Nested deeper than {MAX_DEPTH} levels", text, 0)
+    if _is_deep(text, most):
+        raise _error(f"Nested deeper than {most} levels", text, 0)
 
 
 def _is_deep(text: str, most: int) -> bool:
     """Return True if a reader comes deeper than `most`. Exact for JSON; of another text, exact up to its first mistake.
 
-    The contents of strings are taken out, then all but the brackets, and those are counted in blocks: within a block
-    the depth is at most the one at its start and the openings in it. All of it runs in C but the blocks that could be
-    deep.
+    The contents of strings are taken out, then all but the brackets. Those are counted in blocks: within a block the
+    depth is at most the one at its start and the openings in it. All of it runs in C but the blocks that could be deep.
     """
+    # A long document mostly has that many brackets at its start: then the others are not counted.
+    start = text[_START]
+    few = start.count("[") + start.count("{") <= most
+    if few and (start is text or text.count("[") + text.count("{") <= most):
+        return False
     if "\\" in text:
         text = text.replace("\\\\", "").replace('\\"', "")
-    if '"' in text:
-        text = "".join(text.split('"')[::2])
-    brackets = text.encode("utf-8", "replace").translate(_FOLD, _NO_BRACKETS)
-    depth, size = 0, max(1, most // 2)
-    for start in range(0, len(brackets), size):
-        block = brackets[start : start + size]
+    kept = _reduced(text, _FOLD, _NEITHER)
+    brackets = kept.translate(None, b'"')
+    # A string without a bracket in it is two quotes side by side.
+    if kept.count(b'""') * 2 < len(kept) - len(brackets):
+        brackets = b"".join(kept.replace(b'""', b"").split(b'"')[::2])
+    depth, size = 0, most + most // 2
+    for at in range(0, len(brackets), size):
+        block = brackets[at : at + size]
         opened = block.count(b"[")
         if depth + opened > most:
             here = depth
@@ -517,8 +378,30 @@ def _is_deep(text: str, most: int) -> bool:
     return False
 
 
+def _reduced(text: str, table: bytes, without: bytes) -> bytes:
+    """The characters of a text through a table, without some. In pieces, which stay in the processor's cache."""
+    reduced = bytearray()
+    for at in range(0, len(text), 32768):
+        reduced += text[at : at + 32768].encode("utf-8", "replace").translate(table, without)
+    return bytes(reduced)
+
+
+_START: Final = slice(32768)
 _FOLD: Final = bytes.maketrans(b"{}", b"[]")
-_NO_BRACKETS: Final = bytes(range(256)).translate(None, b"[]{}")
+_NEITHER: Final = bytes(range(256)).translate(None, b'[]{}"')
+
+
+def _may_overflow(text: str) -> bool:
+    """Return True if a number may be beyond the range of a float: one with an exponent, unless that is negative, or
+    with more than 308 digits.
+    """
+    digits = _reduced(text, _DIGITS, _NO_NUMBER)
+    return b"0e0" in digits or b"0" * 309 in digits
+
+
+_DIGITS: Final = bytes.maketrans(b"123456789+E", b"0000000000e")
+# Quotes and commas are left, so that numbers stay apart from each other and from texts.
+_NO_NUMBER: Final = bytes(range(256)).translate(None, b'0123456789+-eE",')
 
 _TEXTS_AND_NUMBERS = r'(?s)"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.eE+-]*)'
 _TEXTS_AND_NAMES = r'(?s)"(?:[^"\\]|\\.)*+"|(NaN|-?Infinity)'

@@ -9,8 +9,6 @@ from typing import Final
 
 from core.http.streams import well_formed
 
-__all__ = ["CANONICAL", "MalformedPathError", "canonical_path", "is_canonical", "join_segments", "split_path"]
-
 # The percent-encode set of the standard, as a pattern of the encoded characters.
 _IN_PATH = r"[^!$-;=@-\]_a-z|~]+"
 

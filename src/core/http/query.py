@@ -14,8 +14,6 @@ from core.http.streams import well_formed
 if TYPE_CHECKING:
     from collections.abc import ItemsView, KeysView, ValuesView
 
-__all__ = ["URLSearchParams"]
-
 
 class URLSearchParams(MutableMapping[str, str]):
     """The names and values of a query string, in order: the URL standard's class of this name, as a mapping.

@@ -15,8 +15,6 @@ from core.http.headers import Headers, HeadersInit, is_token, plain_values
 from core.http.json import dumps
 from core.http.url import URL, split_url
 
-__all__ = ["Request"]
-
 _METHODS: Final = {
     spelled: method
     for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")

@@ -19,8 +19,6 @@ from core.http.url import URL
 if TYPE_CHECKING:
     from core.http.websocket import ClientEnd, WebSocket
 
-__all__ = ["Response"]
-
 
 class Response(Body):
     """A response.

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import codecs
 
-__all__ = ["USV", "close", "decode", "encode", "well_formed"]
-
 
 def _scalar_values(error: UnicodeError) -> tuple[bytes, int]:
     if not isinstance(error, UnicodeEncodeError):

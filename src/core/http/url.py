@@ -1,8 +1,7 @@
 """URLs of the web, as the WHATWG URL standard parses and writes them. Their paths are in `core.http.paths`.
 
 Only http, https, ws and wss: a request can be sent to no other. A URL with nothing to normalise, as nearly all are, is
-recognised by one regular expression and passed on as it is. One file, since parsing a URL and setting one of its
-parts are the same steps of the standard. https://url.spec.whatwg.org/
+recognised by one regular expression and passed on as it is. https://url.spec.whatwg.org/
 """
 
 from __future__ import annotations
@@ -11,22 +10,12 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
-from core.http.escapes import decode_leniently, encode_query, parse_query, percent_encode
+from core.http.escapes import decode_leniently, parse_query, percent_encode
 from core.http.paths import CANONICAL, canonical_path, join_segments
 from core.http.streams import well_formed
 
 if TYPE_CHECKING:
     from core.http.query import URLSearchParams
-
-__all__ = [
-    "URL",
-    "decode_leniently",
-    "encode_query",
-    "is_same_origin",
-    "origin_of",
-    "parse_query",
-    "split_url",
-]
 
 # Scheme, username, password, host, port, path, query with its sign, fragment with its sign.
 _Parts = tuple[str, str, str, str, str, str, str | None, str | None]

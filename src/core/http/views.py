@@ -15,9 +15,6 @@ if TYPE_CHECKING:
         def _entries(self) -> list[tuple[str, str]]: ...
 
 
-__all__ = ["Items", "Keys", "Values"]
-
-
 class Keys(KeysView[str]):
     """The names of the entries."""
 

@@ -61,8 +61,10 @@ class WebSocketClosed(Exception):
 class WebSocket(Protocol):
     """An open WebSocket.
 
-    async for message in socket:      # ends when the client closes
-        await socket.send(message)
+    Read it in a loop:
+
+        async for message in socket:      # ends when the client closes
+            await socket.send(message)
     """
 
     @property
@@ -132,7 +134,7 @@ class Messages:
             raise CoreError(400, "Invalid JSON") from None
         if type_ is Any:
             return value
-        from core.structure import StructureError, structure
+        from core.validation.structure import StructureError, structure
 
         try:
             return structure(value, type_, client=True)
@@ -153,7 +155,7 @@ class Upgrade:
     A host that finds one on a response of status 101 opens the connection with `protocol` and calls `run`.
     """
 
-    __slots__ = ("_session", "headers", "peer", "protocol")
+    __slots__ = ("_on_cancel", "_session", "headers", "peer", "protocol")
 
     def __init__(
         self,
@@ -161,8 +163,10 @@ class Upgrade:
         protocol: str | None,
         headers: tuple[tuple[str, str], ...] = (),
         peer: WebSocket | None = None,
+        on_cancel: Callable[[], None] | None = None,
     ) -> None:
         self._session = session
+        self._on_cancel = on_cancel
         self.protocol: str | None = protocol
         """The subprotocol that was agreed on, if any."""
         self.headers: tuple[tuple[str, str], ...] = headers
@@ -171,11 +175,9 @@ class Upgrade:
         """The open WebSocket that the connection is handed over to, which a host may connect by itself."""
 
     def cancel(self) -> None:
-        """Close the WebSocket that the connection was to be handed over to: it was refused after all."""
-        if self.peer is not None:
-            closing = asyncio.ensure_future(close_as(self.peer, WebSocketClosed(1006)))
-            _closing.add(closing)
-            closing.add_done_callback(_closing.discard)
+        """Tell what the connection was to be handed over to that it was refused after all, instead of `run`."""
+        if self._on_cancel is not None:
+            self._on_cancel()
 
     async def run(self, socket: WebSocket, /) -> None:
         """Run the session to its end and close the connection: with 1011 where the handler fails, which is logged, and
@@ -299,7 +301,12 @@ def hand_over(peer: WebSocket, protocol: str | None, headers: tuple[tuple[str, s
             # The server stops, or a frame broke: the peer has not heard of it.
             await close_as(peer, WebSocketClosed(1006))
 
-    return Upgrade(session, protocol, headers, peer)
+    def close() -> None:
+        closing = asyncio.ensure_future(close_as(peer, WebSocketClosed(1006)))
+        _closing.add(closing)
+        closing.add_done_callback(_closing.discard)
+
+    return Upgrade(session, protocol, headers, peer, close)
 
 
 async def _carry(source: WebSocket, target: WebSocket) -> None:

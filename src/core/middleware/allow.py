@@ -8,10 +8,11 @@ from typing import Any, overload
 from typing_extensions import TypeIs, TypeVar
 
 from core.errors import CoreError
-from core.handlers import Authenticator, MiddlewareInfo
+from core.handlers import MiddlewareInfo
 from core.middleware import options
 from core.middleware.authentication import Authentication
 from core.request import AnyRequest
+from core.types import Authenticator
 
 __all__ = ["allow"]
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Generic, cast, overload
 from typing_extensions import TypeVar
 
 from core.errors import AuthenticationError, DeveloperError
-from core.handlers import Authenticator, Middleware, MiddlewareInfo, Next
+from core.handlers import MiddlewareInfo
 from core.request import AnyRequest, Request
 from core.response import Response
 from core.signing import Secrets, keys_of
+from core.types import Authenticator, Middleware, Next
 
 if TYPE_CHECKING:
     from core.middleware.token_source import TokenSource
@@ -40,8 +41,10 @@ replaced.
 class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co, object], Generic[E_contra, A_co]):
     """An authenticator that may stand as middleware too.
 
-    admin = app.authenticated(jwt_auth(secret=…))     # handlers see req.user, typed
-    app.use("/admin", jwt_auth(secret=…))             # the same, untyped
+    In either place:
+
+        admin = app.authenticated(jwt_auth(secret=…))     # handlers see req.user, typed
+        app.use("/admin", jwt_auth(secret=…))             # the same, untyped
     """
 
     def __init__(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from core.errors import CoreError
-from core.handlers import Middleware, Next, declare
+from core.handlers import declare
 from core.middleware import options
 from core.request import AnyRequest
 from core.response import Response
+from core.types import Middleware, Next
 
 __all__ = ["body_limit"]
 

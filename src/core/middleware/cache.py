@@ -21,13 +21,14 @@ from typing_extensions import TypeForm, TypeVar
 
 from core.bindings.kv import KVNamespace
 from core.errors import DeveloperError, OptionError
-from core.handlers import Middleware, Next, declare
+from core.handlers import declare
 from core.http import json
 from core.http.dates import read_date
 from core.http.streams import encode
 from core.middleware import options
 from core.request import AnyRequest, Request
 from core.response import Response
+from core.types import Middleware, Next
 
 __all__ = [
     "CacheStore",
@@ -147,7 +148,6 @@ def _kv_key(key: str) -> str:
     return f"cache|{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-# One function: looking up, keeping and serving share the options and the key of one request.
 def cache(
     env: TypeForm[E] = options.UNNAMED,
     /,

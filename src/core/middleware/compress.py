@@ -10,12 +10,13 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator
 
 from core.errors import NULL_BODY_STATUSES
-from core.handlers import Middleware, Next, declare
+from core.handlers import declare
 from core.http.driven import Owned
 from core.http.streams import close, encode
 from core.middleware import options
 from core.request import AnyRequest
 from core.response import Response
+from core.types import Middleware, Next
 
 __all__ = ["accepts_coding", "compress"]
 

@@ -15,13 +15,13 @@ from typing_extensions import TypeForm, TypeVar
 
 from core.errors import OptionError
 from core.handlers import arguments_of, before, declare
-from core.header_block import HeaderBlock
+from core.http.header_block import HeaderBlock
 from core.middleware import options
 from core.request import AnyRequest, Request
 from core.response import Response
 
 if TYPE_CHECKING:
-    from core.shapes import Middleware, Next
+    from core.types import Middleware, Next
 
     E = TypeVar("E", default=Any)
 
@@ -45,7 +45,6 @@ _ALLOWED = "access-control-allow-origin"
 _GRANTS = (_ALLOWED, "access-control-allow-credentials", "access-control-expose-headers")
 
 
-# One function: the options are turned once, when it is built, into the headers that its closures only copy.
 def cors(
     env: TypeForm[E] = options.UNNAMED,
     /,

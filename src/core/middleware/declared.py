@@ -8,8 +8,6 @@ from typing import Final
 
 from core.extensions import DeclaredMiddleware, Extension
 
-__all__ = ["EXTENSION"]
-
 _KV: Final = {"kv_binding": "KVNamespace"}
 _STORES: Final = "core.middleware.rate_limit_stores"
 

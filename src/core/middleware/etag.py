@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from core.handlers import Middleware, Next, declare
+from core.handlers import declare
 from core.http.conditional import none_match
 from core.http.streams import encode
 from core.request import AnyRequest
 from core.response import Response
+from core.types import Middleware, Next
 
 __all__ = ["etag"]
 

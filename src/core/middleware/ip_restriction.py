@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from core.errors import CoreError, OptionError
-from core.handlers import Middleware, Next, declare
+from core.handlers import declare
 from core.middleware import options
 from core.request import AnyRequest
 from core.response import Response
+from core.types import Middleware, Next
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network

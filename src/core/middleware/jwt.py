@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 import attrs
-from typing_extensions import TypeForm, TypeVar
+from typing_extensions import TypedDict, TypeForm, TypeVar, Unpack
 
 from core.errors import DeveloperError, OptionError
 from core.middleware import options
@@ -43,14 +43,30 @@ class JWTUser:
     claims: Mapping[str, Any]
 
 
+if TYPE_CHECKING:
+
+    class _Checks(TypedDict, total=False):
+        """What the forms of `jwt_auth` have in common."""
+
+        algorithms: Iterable[str]
+        issuer: str | Iterable[str] | None
+        audience: str | Iterable[str] | None
+        required: Iterable[str]
+        leeway: float
+        scheme: str | None
+        header: str
+        cookie: str | None
+        max_length: int
+
+
 class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
     """The value of `jwt_auth(secret=…)`: an authenticator and a middleware, and the issuer of the tokens that it
     accepts.
 
-    auth = jwt_auth(Env, secret=lambda req: req.env.JWT_SECRET, claims=User)
-    signed_in = app.authenticated(auth)
+        auth = jwt_auth(Env, secret=lambda req: req.env.JWT_SECRET, claims=User)
+        signed_in = app.authenticated(auth)
 
-    token = await auth.issue(req, User(sub="7"), expires_in=3600)
+        token = await auth.issue(req, User(sub="7"), expires_in=3600)
     """
 
     def __init__(
@@ -68,7 +84,8 @@ class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
         """The keys that prove them."""
         self._algorithm = algorithm
         self._known = known
-        self._claims = claims
+        self.demands: Claims = claims
+        """What the claims of a token must be."""
 
     async def issue(
         self, req: Request[E_contra, Any, Any], claims: A | Mapping[str, Any], /, *, expires_in: float
@@ -91,10 +108,10 @@ class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
         key = await keys.signing_key(self._algorithm, req)
         now = int(req.clock.time())
         own: dict[str, Any] = {"iat": now, "exp": now + math.ceil(expires_in)}
-        if self._claims.issuers is not None:
-            own["iss"] = self._claims.issuers[0]
-        if self._claims.audiences is not None:
-            own["aud"] = self._claims.audiences[0]
+        if self.demands.issuers is not None:
+            own["iss"] = self.demands.issuers[0]
+        if self.demands.audiences is not None:
+            own["aud"] = self.demands.audiences[0]
         header = write_part({"alg": self._algorithm, "typ": "JWT"})
         signed = header + b"." + write_part({**own, **_object_of(claims)})
         signature = self._known[self._algorithm].sign(signed, key)
@@ -116,98 +133,24 @@ def _object_of(claims: object) -> dict[str, Any]:
 
 @overload
 def jwt_auth(
-    env: TypeForm[E] = options.UNNAMED,
-    /,
-    *,
-    secret: SecretGiver[E],
-    algorithms: Iterable[str] = ("HS256",),
-    issuer: str | Iterable[str] | None = None,
-    audience: str | Iterable[str] | None = None,
-    required: Iterable[str] = ("exp",),
-    leeway: float = 0,
-    scheme: str | None = "Bearer",
-    header: str = "Authorization",
-    cookie: str | None = None,
-    max_length: int = 8192,
+    env: TypeForm[E] = options.UNNAMED, /, *, secret: SecretGiver[E], claims: None = None, **checks: Unpack[_Checks]
 ) -> JWTAuthentication[E, JWTUser]: ...
 @overload
 def jwt_auth(
-    env: TypeForm[E] = options.UNNAMED,
-    /,
-    *,
-    secret: SecretGiver[E],
-    claims: TypeForm[T],
-    algorithms: Iterable[str] = ("HS256",),
-    issuer: str | Iterable[str] | None = None,
-    audience: str | Iterable[str] | None = None,
-    required: Iterable[str] = ("exp",),
-    leeway: float = 0,
-    scheme: str | None = "Bearer",
-    header: str = "Authorization",
-    cookie: str | None = None,
-    max_length: int = 8192,
+    env: TypeForm[E] = options.UNNAMED, /, *, secret: SecretGiver[E], claims: TypeForm[T], **checks: Unpack[_Checks]
 ) -> JWTAuthentication[E, T]: ...
 @overload
 def jwt_auth(
-    *,
-    jwks: str,
-    algorithms: Iterable[str] = ("RS256",),
-    fetch: JWKSFetch | None = None,
-    issuer: str | Iterable[str] | None = None,
-    audience: str | Iterable[str] | None = None,
-    required: Iterable[str] = ("exp",),
-    leeway: float = 0,
-    scheme: str | None = "Bearer",
-    header: str = "Authorization",
-    cookie: str | None = None,
-    max_length: int = 8192,
+    *, jwks: str, fetch: JWKSFetch | None = None, claims: None = None, **checks: Unpack[_Checks]
 ) -> Authentication[object, JWTUser]: ...
 @overload
 def jwt_auth(
-    *,
-    jwks: str,
-    claims: TypeForm[T],
-    algorithms: Iterable[str] = ("RS256",),
-    fetch: JWKSFetch | None = None,
-    issuer: str | Iterable[str] | None = None,
-    audience: str | Iterable[str] | None = None,
-    required: Iterable[str] = ("exp",),
-    leeway: float = 0,
-    scheme: str | None = "Bearer",
-    header: str = "Authorization",
-    cookie: str | None = None,
-    max_length: int = 8192,
+    *, jwks: str, claims: TypeForm[T], fetch: JWKSFetch | None = None, **checks: Unpack[_Checks]
 ) -> Authentication[object, T]: ...
 @overload
-def jwt_auth(
-    *,
-    keys: JWKS,
-    algorithms: Iterable[str] = ("RS256",),
-    issuer: str | Iterable[str] | None = None,
-    audience: str | Iterable[str] | None = None,
-    required: Iterable[str] = ("exp",),
-    leeway: float = 0,
-    scheme: str | None = "Bearer",
-    header: str = "Authorization",
-    cookie: str | None = None,
-    max_length: int = 8192,
-) -> Authentication[object, JWTUser]: ...
+def jwt_auth(*, keys: JWKS, claims: None = None, **checks: Unpack[_Checks]) -> Authentication[object, JWTUser]: ...
 @overload
-def jwt_auth(
-    *,
-    keys: JWKS,
-    claims: TypeForm[T],
-    algorithms: Iterable[str] = ("RS256",),
-    issuer: str | Iterable[str] | None = None,
-    audience: str | Iterable[str] | None = None,
-    required: Iterable[str] = ("exp",),
-    leeway: float = 0,
-    scheme: str | None = "Bearer",
-    header: str = "Authorization",
-    cookie: str | None = None,
-    max_length: int = 8192,
-) -> Authentication[object, T]: ...
-# One function: half of it is its options; the rest is the closure that checks a token by them.
+def jwt_auth(*, keys: JWKS, claims: TypeForm[T], **checks: Unpack[_Checks]) -> Authentication[object, T]: ...
 def jwt_auth(
     env: object = options.UNNAMED,
     /,
@@ -303,7 +246,7 @@ async def _proves(algorithm: Any, signed: bytes, key: Any, signature: bytes, key
 def _user_of(claims: dict[str, Any], type_: Any) -> Any:
     if type_ is None:
         return JWTUser(claims.get("sub"), claims)
-    from core.structure import StructureError, structure
+    from core.validation.structure import StructureError, structure
 
     try:
         return structure(claims, type_)

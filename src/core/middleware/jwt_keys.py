@@ -17,8 +17,6 @@ from core.middleware.authentication import SecretGiver, binding_of, secrets_of
 from core.middleware.key_strength import WeakKeyError, require_bits, rsa_bits
 from core.request import AnyRequest
 
-__all__ = ["ASYMMETRIC", "SecretKeys", "allow_list", "known_algorithms"]
-
 _LEAST_BYTES: Final[Mapping[str, int]] = {"HS256": 32, "HS384": 48, "HS512": 64}
 _HMAC = tuple(_LEAST_BYTES)
 ASYMMETRIC: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")

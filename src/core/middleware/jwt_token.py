@@ -17,8 +17,6 @@ from core.http.json import check_depth, dumps, parse_float
 from core.middleware import options
 from core.middleware.token_source import Refusal
 
-__all__ = ["Claims", "CompactToken", "parse_token", "write_part"]
-
 _MOST_LEEWAY: Final = 60
 
 _is_token = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)").fullmatch

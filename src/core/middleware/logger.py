@@ -16,7 +16,7 @@ from core.request import AnyRequest
 from core.response import Response
 
 if TYPE_CHECKING:
-    from core.shapes import Middleware
+    from core.types import Middleware
 
 __all__ = ["LogFormat", "LogFunction", "logger"]
 
@@ -63,7 +63,10 @@ def logger(
 
     def register(req: AnyRequest, res: Response) -> None:
         # An error of the format or the sink is logged by the dispatcher; the response is final by then.
-        res.on_finalize(write_line)
+        if res.hooks is None:
+            res.hooks = [write_line]
+        else:
+            res.hooks.append(write_line)
 
     return before(register, name="logger", reads=("req.id",))
 

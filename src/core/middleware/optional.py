@@ -7,9 +7,10 @@ from typing import Any, overload
 from typing_extensions import TypeVar
 
 from core.errors import AuthenticationError, CoreError, HandlerError
-from core.handlers import Authenticator, MiddlewareInfo, arguments_of, info_of, name_of, require_async
+from core.handlers import MiddlewareInfo, arguments_of, info_of, name_of, require_async
 from core.middleware.authentication import Authentication
 from core.request import AnyRequest
+from core.types import Authenticator
 
 __all__ = ["optional"]
 

@@ -15,26 +15,6 @@ from typing_extensions import TypeIs
 from core.errors import OptionError, plain_status
 from core.http import headers
 
-__all__ = [
-    "UNNAMED",
-    "awaited",
-    "header_name",
-    "header_value",
-    "integer",
-    "is_awaitable",
-    "is_dict",
-    "is_list",
-    "named_env",
-    "number",
-    "one_of",
-    "refuse",
-    "resolve",
-    "status",
-    "text",
-    "word",
-]
-
-
 UNNAMED: Any = None
 """The default of a factory's first argument, where no Env is named. It is Any: a None would be taken for the type of
 `req.env`.

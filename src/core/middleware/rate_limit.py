@@ -23,7 +23,7 @@ from core.response import Response
 
 if TYPE_CHECKING:
     from core.middleware.rate_limit_stores import RateLimitStore
-    from core.shapes import Middleware, Next
+    from core.types import Middleware, Next
 
     E = TypeVar("E", default=Any)
 
@@ -36,7 +36,6 @@ _MOST_KEY_BYTES = 64
 _SECRET = r"(?i:bearer|basic|token|digest)\b|[A-Za-z0-9_\-+/=.~]{20}"
 
 
-# One function: the options are checked and the store is chosen once, for closures that run on every request.
 def rate_limit(
     env: TypeForm[E] = options.UNNAMED,
     /,

@@ -9,11 +9,12 @@ process alone. The over-use that each lets through is measured in `benchmarks/ra
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
+
+from typing_extensions import TypeVar
 
 from core.bindings.kv import KVNamespace
 from core.middleware import options
-from core.values import Generic, TypeVar
 
 if TYPE_CHECKING:
     from core.middleware.rate_limit_object import RateLimiterObject

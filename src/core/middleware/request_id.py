@@ -21,7 +21,7 @@ from core.request import AnyRequest, Request
 from core.response import Response
 
 if TYPE_CHECKING:
-    from core.shapes import Middleware
+    from core.types import Middleware
 
     E = TypeVar("E", default=Any)
 
@@ -38,8 +38,10 @@ _HARMLESS = frozenset("._:+=/-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 class RequestIdFilter(logging.Filter):
     """Puts the id of the current request on log records, as `request_id`; `-` outside of requests.
 
-    handler.addFilter(RequestIdFilter())
-    handler.setFormatter(logging.Formatter("%(request_id)s %(message)s"))
+    Give it to a handler of `logging`:
+
+        handler.addFilter(RequestIdFilter())
+        handler.setFormatter(logging.Formatter("%(request_id)s %(message)s"))
     """
 
     def filter(self, record: logging.LogRecord) -> bool:

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from core.handlers import before
-from core.header_block import HeaderBlock
+from core.http.header_block import HeaderBlock
 from core.middleware import options
 from core.request import AnyRequest
 from core.response import Response
 
 if TYPE_CHECKING:
-    from core.shapes import Middleware
+    from core.types import Middleware
 
     Value: TypeAlias = str | Literal[False]
 
@@ -38,7 +38,6 @@ Directives: TypeAlias = Mapping[str, str | Iterable[str] | bool]
 """
 
 
-# One function: one step for each option, from its argument to its header, and the closure that sets them.
 def secure_hdrs(
     *,
     content_security_policy: Value | Directives = "default-src 'self'",

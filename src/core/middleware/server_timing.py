@@ -8,10 +8,11 @@ from typing import Any
 
 from typing_extensions import TypeForm, TypeVar
 
-from core.handlers import Middleware, Next, declare
+from core.handlers import declare
 from core.middleware import options
 from core.request import AnyRequest, Request
 from core.response import Response
+from core.types import Middleware, Next
 
 __all__ = ["server_timing", "timing"]
 

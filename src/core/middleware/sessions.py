@@ -19,13 +19,14 @@ from typing_extensions import TypeForm, TypeVar
 
 from core.bindings.kv import KVNamespace
 from core.errors import DeveloperError
-from core.handlers import Middleware, Next, declare
+from core.handlers import declare
 from core.http import json
 from core.middleware import options
 from core.middleware.authentication import SecretGiver, secrets_of
 from core.request import AnyRequest, Request
 from core.response import Response
 from core.signing import sign, unsign
+from core.types import Middleware, Next
 
 __all__ = ["Session", "session_of", "sessions"]
 
@@ -129,7 +130,6 @@ async def session_of(req: AnyRequest) -> Session:
     return await opened()
 
 
-# One function: its closures share the options and the keys, which are checked when it is built.
 def sessions(
     env: TypeForm[E] = options.UNNAMED,
     /,
@@ -153,8 +153,9 @@ def sessions(
 
     A session is kept before the response leaves, so that the visitor's next request finds it; in another datacenter KV
     may show an older one for up to a minute. Call `session.regenerate()` when someone logs in and `session.destroy()`
-    when someone logs out. Of two requests at the same time each keeps the keys that it changed; a session that one of
-    them destroyed keeps nothing of the other. Raises OptionError.
+    when someone logs out. Of two requests at the same time each keeps the keys that it changed, unless they run in two
+    isolates and write within the same moment; a session that one of them destroyed keeps nothing of the other. Raises
+    OptionError.
     """
     options.named_env("sessions", env)
     if not callable(kv_binding):
@@ -170,6 +171,8 @@ def sessions(
         set_cookie(cookie, "", path=path, secure=secure, http_only=True, same_site=same_site)
     except (TypeError, ValueError) as error:
         raise options.refuse("sessions", "cookie", cookie, f"cannot be set: {error}") from None
+
+    all_closing: dict[str | None, _Closing] = {}
 
     async def remember(req: AnyRequest, res: Response, next: Next, /) -> None:
         found: Session | None = None
@@ -199,12 +202,23 @@ def sessions(
             if session is None:
                 return
             now = req.clock.time()
-            kv: KVNamespace = options.resolve("sessions", kv_binding, req)
             aged = session.id is not None and now - kept_at > max_age / 2
             if not session.was_changed() and not aged:
                 return
+            closing = all_closing.setdefault(brought, _Closing())
+            closing.requests += 1
+            try:
+                await keep(session, now, closing)
+            finally:
+                closing.requests -= 1
+                if not closing.requests:
+                    del all_closing[brought]
+
+        async def keep(session: Session, now: float, closing: _Closing) -> None:
+            kv: KVNamespace = options.resolve("sessions", kv_binding, req)
             if brought is not None and session.carried:
                 newest, ended = await _read(kv, brought)
+                newest = closing.newest or newest
                 # Who only got a new id elsewhere may get one here too: a form that is sent twice logs in twice.
                 renewed = ended == _RENEWED and session.id is None
                 if not renewed and (ended is not None or newest is None):
@@ -212,23 +226,30 @@ def sessions(
                 if newest is not None and newest != text:
                     before, after = (_values_of(kept, now)[0] for kept in (text, newest))
                     session.put_onto(before or {}, after or {})
+            if session:
+                if session.id is None:
+                    session.id = _new_id()
+                kept: str | None = json.dumps({"at": int(now), "values": dict(session)})
+                if session.id == brought:
+                    closing.newest = kept
+                while kept is not None:
+                    await kv.put(_stored(session.id), kept, expiration_ttl=max_age)
+                    # An older write of another request may have come after this one: the last to end writes the newest.
+                    kept = closing.newest if session.id == brought and closing.newest != kept else None
+                signed = sign("session", session.id, await keys())
+                res.cookie(
+                    cookie, signed, max_age=max_age, path=path, secure=secure, http_only=True, same_site=same_site
+                )
+                # The answer is one visitor's now, and no cache's.
+                if res.staged is None or "cache-control" not in res.staged:
+                    res.header("cache-control", "private, no-store")
+            elif session.id is not None:
+                session.old_ids[session.id] = _DESTROYED
+            # After the new id was kept and given out: a failure here costs nobody the session.
             for old, how in session.old_ids.items():
                 await _end(kv, old, how, max_age)
-            if not session:
-                if session.id is not None:
-                    await _end(kv, session.id, _DESTROYED, max_age)
-                if req.cookies.get(cookie) is not None:
-                    res.cookie(cookie, "", max_age=0, path=path, secure=secure, http_only=True, same_site=same_site)
-                return
-            if session.id is None:
-                session.id = _new_id()
-            kept = json.dumps({"at": int(now), "values": dict(session)})
-            await kv.put(_stored(session.id), kept, expiration_ttl=max_age)
-            signed = sign("session", session.id, await keys())
-            res.cookie(cookie, signed, max_age=max_age, path=path, secure=secure, http_only=True, same_site=same_site)
-            # The answer is one visitor's now, and no cache's.
-            if res.staged is None or "cache-control" not in res.staged:
-                res.header("cache-control", "private, no-store")
+            if not session and req.cookies.get(cookie) is not None:
+                res.cookie(cookie, "", max_age=0, path=path, secure=secure, http_only=True, same_site=same_site)
 
         req.state[_KEY] = opened
         try:
@@ -239,6 +260,16 @@ def sessions(
         await close()
 
     return declare(remember, name="sessions", provides=("req.session",))
+
+
+class _Closing:
+    """The newest data of one session in this isolate, while requests of the session are being finalized."""
+
+    __slots__ = ("newest", "requests")
+
+    def __init__(self) -> None:
+        self.newest: str | None = None
+        self.requests = 0
 
 
 def _new_id() -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from typing_extensions import TypeForm, TypeVar
 
 from core.errors import OptionError
-from core.handlers import Middleware, Next, declare
+from core.handlers import declare
 from core.http import Headers
 from core.http.conditional import Representation
 from core.http.files import content_type
@@ -24,6 +24,7 @@ from core.middleware import options
 from core.middleware.compress import accepts_coding
 from core.request import AnyRequest, Request
 from core.response import Response
+from core.types import Middleware, Next
 
 if TYPE_CHECKING:
     from core.bindings.r2 import R2Bucket
@@ -36,7 +37,6 @@ E = TypeVar("E", default=Any)
 _CODINGS = ((".br", "br"), (".zst", "zstd"), (".gz", "gzip"))
 
 
-# One function: the folder is read when it is built, and its closures answer from the files found.
 def static(
     env: TypeForm[E] = options.UNNAMED,
     /,

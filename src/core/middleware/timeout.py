@@ -24,7 +24,7 @@ from core.response import Response
 
 if TYPE_CHECKING:
     from core.context import Clock, TimerHandle
-    from core.shapes import Middleware, Next
+    from core.types import Middleware, Next
 
 __all__ = ["timeout"]
 

@@ -13,8 +13,6 @@ from core.http.headers import check_name
 from core.middleware import options
 from core.request import AnyRequest
 
-__all__ = ["Refusal", "TokenSource"]
-
 _TOKEN = "[A-Za-z0-9._~+/-]+=*"
 # Beside a scheme a token is one of RFC 6750; a key that is alone may be anything that is visible.
 _is_alone = re.compile(r"[!-~]+").fullmatch

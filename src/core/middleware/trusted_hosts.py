@@ -13,11 +13,12 @@ from typing import Any
 from typing_extensions import TypeForm, TypeVar
 
 from core.errors import CoreError
-from core.handlers import Middleware, Next, declare
+from core.handlers import declare
 from core.http.url import URL
 from core.middleware import options
 from core.request import AnyRequest, Request
 from core.response import Response
+from core.types import Middleware, Next
 
 __all__ = ["trusted_hosts"]
 

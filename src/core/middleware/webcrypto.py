@@ -12,8 +12,6 @@ from typing import Any
 
 from core.middleware.key_strength import require_bits
 
-__all__ = ["SubtleAlgorithm", "SubtleKey", "algorithms"]
-
 _MEMBERS = {"RSA": ("kty", "n", "e"), "EC": ("kty", "crv", "x", "y"), "OKP": ("kty", "crv", "x")}
 
 

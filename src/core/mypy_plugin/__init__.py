@@ -1,8 +1,8 @@
 """The mypy plugin: `plugins = core.mypy_plugin`.
 
 It proves facts that the types alone cannot: that `Env` and the configuration file agree, that literal names of bindings
-and path parameters exist, that SQL fits the migrations. Everything it decides is decided in `core.analysis`, so that
-`core check` says the same; here mypy's trees are only read. Options are in `core.analysis.settings`.
+and path parameters exist, that SQL fits the migrations. Everything it decides is decided in `core.program`, so that
+`core check` says the same; here mypy's trees are only read. Options are in `core.program.settings`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mypy.plugin import Plugin
-
-__all__ = ["plugin"]
-
 
 # mypy keeps this beside its cache, and drops the cache when it changes. It is set by the plugin that mypy makes first.
 __version__ = ""

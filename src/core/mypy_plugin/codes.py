@@ -9,8 +9,6 @@ from mypy.errorcodes import ErrorCode
 
 from core.config.checks import CHECKS, Code
 
-__all__ = ["ERROR_CODES"]
-
 _ALL: Final = ErrorCode("core", "Check the framework's rules in a program", "Core")
 
 ERROR_CODES: Final[Mapping[Code, ErrorCode]] = {

@@ -1,5 +1,5 @@
-"""An application described from facts: the OpenAPI document, and the changes between two of them.
+"""An application described from its types: the OpenAPI document, and the changes between two of them.
 
-Facts are the responses, errors and inputs of every function of a program (`facts.py`); whoever has a type checker
-gathers them (`core.mypy_plugin.facts`). Nothing here knows mypy, so that tests can hold a response against a document.
+`gather.py` has mypy check the program and its facts read: the responses, errors and inputs of every function. Whatever
+compares with a document (`contract.py`, `changes.py`, `client.py`) loads no mypy.
 """

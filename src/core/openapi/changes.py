@@ -1,54 +1,112 @@
 """Two documents of one API compared: the changes for a client, and whether they break one.
 
-A change breaks a client when a request that was right is refused, or when an answer has a value that the client cannot
-expect: so a request may only take more than before, and an answer may only give less variety than before. The rules:
-
-| change | in a request | in an answer |
-| --- | --- | --- |
-| a type takes more values (`string` to `string | null`, one more constant) | fine | breaks |
-| a type takes fewer values | breaks | fine |
-| a field is new | breaks if it is required | fine |
-| a field is gone | fine | breaks |
-| a field becomes required | breaks | fine |
-| a field may be left out now | fine | breaks |
-
-A path, a method, a status or a media type that is gone breaks, as does a security requirement that is new. A new
-status, path or method does not. The wording of a message (the constant of `error`) is not a promise.
+A request may only take more than before, and an answer may only give less variety than before. Each change is a row of
+`_RULES`, whose levels are those of oasdiff (https://www.oasdiff.com) except where a request that was right is refused
+without a rule of it; `tests/openapi/edits.json` has both. Identity is method and path: names of path parameters, of
+schemas and of operations, and texts for people, are no promise.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import attrs
 
-from core.openapi.facts import METHODS, is_array, is_object, target
-
-__all__ = ["Change", "compare"]
+from core.openapi.reading import Named, Operation, alternatives, operations, target, without_wording
+from core.validation.schema import is_object
 
 Schema: TypeAlias = Mapping[str, Any]
-_BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "minimum": lambda old, new: new > old,
-    "exclusiveMinimum": lambda old, new: new > old,
-    "minLength": lambda old, new: new > old,
-    "minItems": lambda old, new: new > old,
-    "maximum": lambda old, new: new < old,
-    "exclusiveMaximum": lambda old, new: new < old,
-    "maxLength": lambda old, new: new < old,
-    "maxItems": lambda old, new: new < old,
+Level: TypeAlias = Literal["breaking", "warning", "change"]
+_LEVELS: Final[Mapping[str, Level]] = {"B": "breaking", "W": "warning", "C": "change"}
+
+
+class _Rule(NamedTuple):
+    """A kind of change: its level in a request and in an answer, its words, and what it breaks with the fix."""
+
+    levels: str
+    words: str
+    advice: str = ""
+
+
+# {0} is the subject. Where an answer has other words than a request, they are behind " | ".
+_RULES: Final[Mapping[str, _Rule]] = {
+    "operation gone": _Rule(
+        "BB", "is gone ({0})", "Clients that call it get an error. Keep it, and deprecate it first"
+    ),
+    "operation new": _Rule("CC", "is new ({0})"),
+    "operationId": _Rule("CC", "was called `{0}` before"),
+    "tags": _Rule("CC", "has other tags"),
+    "deprecated": _Rule("CC", "is deprecated, or is no longer"),
+    "way gone": _Rule("BB", "no longer lets {0} in", "Clients that ask so get 401. Let them in for a while longer"),
+    "way new": _Rule("CC", "also lets {0} in"),
+    "parameter gone": _Rule("WW", "no longer reads {0}", "What clients send there does nothing now. Keep reading it"),
+    "parameter new": _Rule("CC", "also takes {0}"),
+    "parameter demanded": _Rule("BB", "now demands {0}", "Clients do not send it yet. Let it be left out"),
+    "default": _Rule("CC", "has {1} as the default of {0}"),
+    "default of a parameter": _Rule(
+        "BB", "has {1} as the default of {0}", "Clients that leave it out get something else. Keep the default"
+    ),
+    "body gone": _Rule("BB", "no longer reads a body", "What clients send does nothing now. Keep reading it"),
+    "body new": _Rule("CC", "now reads a body"),
+    "body demanded": _Rule("BB", "now demands a body", "Clients do not send one yet. Let it be left out"),
+    "body optional": _Rule("CC", "no longer demands a body"),
+    "media gone": _Rule(
+        "BB", "no longer takes {0} | no longer answers {1} as {0}", "Clients use it. Keep it beside the others"
+    ),
+    "media new": _Rule("CC", "also takes {0} | also answers {1} as {0}"),
+    "success gone": _Rule("BB", "no longer answers {0}", "Clients wait for it. Keep the status"),
+    "error gone": _Rule("CC", "no longer answers {0}"),
+    "status new": _Rule("CC", "also answers {0}"),
+    "header gone": _Rule("WW", "no longer sends {0}", "Clients may read it. Keep sending it"),
+    "required header gone": _Rule("BB", "no longer sends {0}", "Clients read it. Keep sending it"),
+    "header new": _Rule("CC", "also sends {0}"),
+    "field gone": _Rule("WW", "no longer reads {0} | no longer answers {0}", "Clients know it. Keep it"),
+    "required field gone": _Rule("WB", "no longer reads {0} | no longer answers {0}", "Clients rely on it. Keep it"),
+    "field refused": _Rule("BB", "no longer takes {0}", "Clients send what is refused now. Go on taking it"),
+    "field new": _Rule("CC", "also takes {0} | also answers {0}"),
+    "field demanded": _Rule(
+        "BC", "now demands {0} | also answers {0}", "Clients do not send it yet. Let it be left out"
+    ),
+    "required": _Rule(
+        "BC", "now demands {0}, which could be left out | always answers {0}", "Clients leave it out. Keep a default"
+    ),
+    "optional": _Rule("CB", "no longer demands {0} | may leave out {0}", "Clients rely on it. Always send it"),
+    "more": _Rule("CB", "also takes {1} as {0} | also answers {1} as {0}", "Clients do not expect it. Use a new field"),
+    "one more": _Rule("CW", "also takes {1} as {0} | also answers {1} as {0}", "Clients may not expect it. Tell them"),
+    "less": _Rule(
+        "BC", "no longer takes {1} as {0} | no longer answers {1} as {0}", "Clients send it. Go on taking it"
+    ),
+    "closed": _Rule(
+        "BC", "takes no other fields in {0} now | answers no other fields in {0} now", "Ignore them instead"
+    ),
+    "bound new": _Rule("WC", "now has {1} for {0}", "Clients may send what is refused now. Take what was taken"),
+    "tighter": _Rule("BC", "now has {1} for {0}", "Clients send what is refused now. Take what was taken"),
+    "looser": _Rule("CB", "now has {1} for {0}", "Clients do not expect such values. Keep the bound"),
+    "pattern": _Rule("WC", "has another pattern of {0}", "Clients may send what is refused now. Take what was taken"),
+    "pattern new": _Rule("BC", "has a pattern of {0} now", "Clients send what is refused now. Take what was taken"),
+    "pattern gone": _Rule("CC", "has no pattern of {0} now"),
+    "format": _Rule("BB", "has {1} as the format of {0}", "Clients read and write the one before. Use a new field"),
+    "format new": _Rule("BC", "has {1} as the format of {0}", "Clients send what is refused now. Take what was taken"),
+    "format gone": _Rule("CB", "has no format of {0} now", "Clients read what has one. Keep the format"),
 }
-"""True if a bound demands more than before."""
+_ANNOTATIONS: Final = frozenset(["default", "description", "examples", "title"])
+_UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 
 
 @attrs.frozen
 class Change:
-    """One difference: the operation's id and its change, in words. `status` is that of the answer it is in."""
+    """One difference: the operation's id and its change, in words, and for one that is more than a "change" what it
+    breaks and the fix. `status` is that of the answer it is in.
+    """
 
-    breaking: bool
+    level: Level
     operation: str
     message: str
+    advice: str = ""
     status: str | None = None
 
     def __str__(self) -> str:
@@ -57,283 +115,294 @@ class Change:
 
 @attrs.frozen
 class _At:
-    """The body or parameter that is compared: its operation, `reading` if clients send it, and its status."""
+    """The place that is compared: its operation, the part of it, the field in that, and the answer's status."""
 
     operation: str
-    reading: bool
+    part: str = ""
+    field: str = ""
     status: str | None = None
+    is_text: bool = False
+    """True for a parameter: every value is sent as text."""
+
+    @property
+    def subject(self) -> str:
+        if not self.field:
+            return self.part
+        return f"`{self.field.removeprefix('.')}`" + (f" of {self.part}" if self.part != "the body" else "")
+
+    def within(self, name: str) -> _At:
+        return attrs.evolve(self, field=f"{self.field}{name}")
+
+    def change(self, rule: str, *values: str) -> Change:
+        levels, words, advice = _RULES[rule]
+        answered = self.status is not None
+        level = _LEVELS[levels[answered]]
+        said = words.split(" | ")[-1 if answered else 0].format(*values)
+        return Change(level, self.operation, said, "" if level == "change" else advice, self.status)
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     """Return the changes from one document to another, those that break a client first. Empty for none that count."""
-    changes = list(_Comparison(old, new).changes())
-    return sorted(dict.fromkeys(changes), key=lambda change: not change.breaking)
+    order: list[Level] = [*_LEVELS.values()]
+    changes = dict.fromkeys(_Comparison(old, new).changes())
+    return sorted(changes, key=lambda change: order.index(change.level))
 
 
 class _Comparison:
-    def __init__(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        self.old: Mapping[str, Any] = _without_wording(old)
-        self.new: Mapping[str, Any] = _without_wording(new)
-        self._under_way: set[tuple[str | None, str | None, bool]] = set()
+    """The documents, by their age; the texts for people in them are any text."""
+
+    def __init__(self, *documents: Mapping[str, Any]) -> None:
+        self._documents: tuple[Mapping[str, Any], ...] = documents
+        self._answers: tuple[Mapping[str, Any], ...] = tuple(map(without_wording, documents))
+        self._under_way: set[tuple[str, str, bool]] = set()
 
     def changes(self) -> Iterator[Change]:
-        before, after = _operations(self.old), _operations(self.new)
-        for key, operation in before.items():
-            name = _name(key, operation)
+        before, after = map(_operations, self._documents)
+        answers = [*map(_operations, self._answers)]
+        for key, one in before.items():
             if key not in after:
-                yield Change(True, name, f"is gone ({key[0].upper()} {key[1]})")
-            else:
-                yield from self._operation(name, operation, after[key])
-        for key, operation in after.items():
+                yield _At(one.name).change("operation gone", f"{one.method} {one.path}")
+                continue
+            operation, later = one.operation, after[key].operation
+            at = _At(after[key].name)
+            for word, value in (("operationId", str(operation.get("operationId"))), ("tags", ""), ("deprecated", "")):
+                if operation.get(word) != later.get(word):
+                    yield at.change(word, value)
+            yield from self._parameters(at, operation, later)
+            yield from self._request(at, operation.get("requestBody"), later.get("requestBody"))
+            yield from self._responses(at, *(side[key].operation.get("responses", {}) for side in answers))
+            yield from self._security(at, operation, later)
+        for key, one in after.items():
             if key not in before:
-                yield Change(False, _name(key, operation), f"is new ({key[0].upper()} {key[1]})")
+                yield _At(one.name).change("operation new", f"{one.method} {one.path}")
 
-    def _operation(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
-        yield from self._parameters(name, old, new)
-        yield from self._request(name, old.get("requestBody"), new.get("requestBody"))
-        yield from self._responses(name, old.get("responses", {}), new.get("responses", {}))
-        yield from _security(name, old.get("security"), new.get("security"))
-
-    # -- requests
-
-    def _parameters(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
-        before, after = _by_place(old), _by_place(new)
+    def _parameters(self, at: _At, *operations: Mapping[str, Any]) -> Iterator[Change]:
+        before, after = (
+            {_place(one): one for one in (target(home, given) for given in operation.get("parameters", ()))}
+            for home, operation in zip(self._documents, operations, strict=True)
+        )
         for key, parameter in after.items():
-            parameter_name = f"the {key[0]} parameter {key[1]}"
-            if key not in before:
-                required = bool(parameter.get("required"))
-                yield Change(required, name, f"{'now demands' if required else 'also takes'} {parameter_name}")
+            subject = f"the {parameter['in']} parameter {parameter['name']}"
+            earlier, required = before.get(key), bool(parameter.get("required"))
+            if earlier is None:
+                yield at.change("parameter demanded" if required else "parameter new", subject)
                 continue
-            earlier = before[key]
-            if parameter.get("required") and not earlier.get("required"):
-                yield Change(True, name, f"now demands {parameter_name}, which could be left out")
-            schemas = earlier.get("schema", {}), parameter.get("schema", {})
-            yield from self._schema(_At(name, True), parameter_name, *schemas)
-        for key in before:
+            if required is not bool(earlier.get("required")):
+                yield at.change("required" if required else "optional", subject)
+            inside = attrs.evolve(at, part=subject, is_text=True)
+            yield from self._schema(inside, earlier.get("schema", {}), parameter.get("schema", {}))
+        for key, parameter in before.items():
             if key not in after:
-                yield Change(False, name, f"no longer reads the {key[0]} parameter {key[1]}")
+                yield at.change("parameter gone", f"the {parameter['in']} parameter {parameter['name']}")
 
-    def _request(self, name: str, old: Any, new: Any) -> Iterator[Change]:
+    def _request(self, at: _At, *bodies: Any) -> Iterator[Change]:
+        old, new = (target(home, body) for home, body in zip(self._documents, bodies, strict=True))
         if not new:
-            if old:
-                yield Change(False, name, "no longer reads a body")
-            return
-        if not old:
-            yield Change(bool(new.get("required")), name, "now reads a body")
-            return
-        if new.get("required") and not old.get("required"):
-            yield Change(True, name, "now demands a body")
-        for media, content in old.get("content", {}).items():
-            later = new.get("content", {}).get(media)
-            if later is None:
-                yield Change(True, name, f"no longer takes {media}")
-            else:
-                schemas = content.get("schema", {}), later.get("schema", {})
-                yield from self._schema(_At(name, True), "the body", *schemas)
+            yield from [at.change("body gone")] if old else []
+        elif bool(new.get("required")) is not bool(old.get("required")):
+            yield at.change("body demanded" if new.get("required") else "body optional")
+        elif not old:
+            yield at.change("body new")
+        if old and new:
+            yield from self._contents(attrs.evolve(at, part="the body"), old, new)
 
-    # -- answers
-
-    def _responses(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
-        for status, response in old.items():
-            later = new.get(status)
-            if later is None:
-                yield Change(True, name, f"no longer answers {status}", status)
+    def _responses(self, at: _At, *sides: Mapping[str, Any]) -> Iterator[Change]:
+        before, after = (
+            {status: target(home, one) for status, one in side.items()}
+            for home, side in zip(self._answers, sides, strict=True)
+        )
+        for status, old in before.items():
+            inside = attrs.evolve(at, status=status, part=f"the body of {status}")
+            new = after.get(status)
+            if new is None:
+                yield inside.change("success gone" if status[0] in "23" else "error gone", status)
                 continue
-            for header in response.get("headers", {}):
-                if header not in later.get("headers", {}):
-                    yield Change(True, name, f"no longer sends the header {header} with {status}", status)
-            contents = later.get("content", {})
-            for media, content in response.get("content", {}).items():
-                if media not in contents:
-                    yield Change(True, name, f"no longer answers {status} as {media}", status)
-                    continue
-                for key in ("schema", "itemSchema"):
-                    if key in content:
-                        given = contents[media].get(key, {})
-                        yield from self._schema(_At(name, False, status), f"of {status}", content[key], given)
-        for status in new:
-            if status not in old:
-                yield Change(False, name, f"also answers {status}", status)
+            yield from self._headers(inside, old.get("headers", {}), new.get("headers", {}))
+            yield from self._contents(inside, old, new)
+        for status in [one for one in after if one not in before]:
+            yield attrs.evolve(at, status=status).change("status new", status)
+
+    def _headers(self, at: _At, old: Schema, new: Schema) -> Iterator[Change]:
+        for name, header in old.items():
+            inside = attrs.evolve(at, part=f"the header {name} of {at.status}")
+            later = new.get(name)
+            if later is None:
+                yield inside.change("required header gone" if header.get("required") else "header gone", inside.part)
+                continue
+            if header.get("required") and not later.get("required"):
+                yield inside.change("optional", inside.part)
+            yield from self._schema(inside, header.get("schema", {}), later.get("schema", {}))
+        for name in [one for one in new if one not in old]:
+            yield at.change("header new", f"the header {name} of {at.status}")
+
+    def _contents(self, at: _At, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+        before, after = old.get("content", {}), new.get("content", {})
+        for media, content in before.items():
+            if media not in after:
+                yield at.change("media gone", media, str(at.status))
+                continue
+            for word in ("schema", "itemSchema"):
+                yield from self._schema(at, content.get(word, {}), after[media].get(word, {}))
+        for media in [one for one in after if one not in before]:
+            yield at.change("media new", media, str(at.status))
+
+    def _security(self, at: _At, *operations: Mapping[str, Any]) -> Iterator[Change]:
+        before, after = (
+            _ways(home, operation.get("security", home.get("security")))
+            for home, operation in zip(self._documents, operations, strict=True)
+        )
+        for way, shown in before.items():
+            if way not in after and "" not in after:  # whoever needs no credentials may send some
+                yield at.change("way gone", shown)
+        for way, shown in after.items():
+            if way not in before:
+                yield at.change("way new", shown)
 
     # -- schemas
 
-    def _schema(self, at: _At, where: str, old: Schema, new: Schema) -> Iterator[Change]:
-        both = (old.get("$ref"), new.get("$ref"), at.reading)
-        if both in self._under_way:
-            return
-        if None not in both:
-            self._under_way.add(both)
-        try:
-            yield from self._inner(at, where, target(self.old, old), target(self.new, new))
-        finally:
-            self._under_way.discard(both)
+    def _schema(self, at: _At, old: Any, new: Any) -> Iterator[Change]:
+        homes = self._documents if at.status is None else self._answers
+        before, after = ([*alternatives(home, given)] for home, given in zip(homes, (old, new), strict=True))
+        gone, added = list(before), list(after)
+        for one in before:
+            for other in after:
+                if one in gone and other in added and _is_pair(one, other, before, after):
+                    gone.remove(one)
+                    added.remove(other)
+                    yield from self._pair(at, one, other)
+        less = [one for one in gone if not any(self._fits(homes, at, one, other) for other in after)]
+        back = homes[::-1]
+        more = [other for other in added if not any(self._fits(back, at, other, one) for one in before)]
+        if less:
+            yield at.change("less", at.subject, _shown(less))
+        if more:
+            among_constants = len(before) > 1 and all("const" in schema for _, schema in [*before, *more])
+            yield at.change("one more" if among_constants else "more", at.subject, _shown(more))
 
-    def _inner(self, at: _At, where: str, old: Schema, new: Schema) -> Iterator[Change]:
-        before, after = _distinct(self.old, old), _distinct(self.new, new)
-        if len(before) == 1 and len(after) == 1 and _is_object(before[0]) and _is_object(after[0]):
-            yield from self._objects(at, where, before[0], after[0])
+    def _pair(self, at: _At, old: Named, new: Named) -> Iterator[Change]:
+        """Two schemas of one kind. Those within themselves are compared once."""
+        key = old[0], new[0], at.status is None
+        if all(key[:2]) and key in self._under_way:
             return
-        if len(before) == 1 and len(after) == 1 and before[0].get("type") == after[0].get("type") == "array":
-            items = before[0].get("items", {}), after[0].get("items", {})
-            yield from self._schema(at, where, *items)
-            yield from self._bounds(at, where, before[0], after[0])
-            return
-        verb = "takes" if at.reading else "answers"
-        subject = where if where.startswith(("the ", "`")) else f"the body {where}"
-        gone = [part for part in before if not any(self._fits(self.old, part, self.new, other) for other in after)]
-        added = [part for part in after if not any(self._fits(self.new, part, self.old, other) for other in before)]
-        if gone:
-            yield Change(at.reading, at.operation, f"no longer {verb} {_shown(gone)} as {subject}", at.status)
-        if added:
-            yield Change(not at.reading, at.operation, f"also {verb} {_shown(added)} as {subject}", at.status)
-        if not gone and not added and len(before) == 1:
-            yield from self._bounds(at, where, before[0], after[0])
+        self._under_way.add(key)
+        before, after = old[1], new[1]
+        if before.get("type") == "array":
+            yield from self._schema(at.within("[]"), before.get("items", {}), after.get("items", {}))
+        if _is_object(before):
+            yield from self._objects(at, before, after)
+        if json.dumps(before.get("default")) != json.dumps(after.get("default")):
+            shown = json.dumps(after["default"], ensure_ascii=False) if "default" in after else "nothing"
+            yield at.change("default of a parameter" if at.is_text else "default", at.subject, shown)
+        for word in ("pattern", "format"):
+            if before.get(word) != after.get(word):
+                kind = word if word in before and word in after else f"{word} {'new' if word in after else 'gone'}"
+                yield at.change(kind, at.subject, str(after.get(word)))
+        for word in (*_UPPER, *_LOWER):
+            first = 0 if word == "minLength" else None
+            one, other = before.get(word, first), after.get(word, first)
+            if one != other:
+                tighter = one is None or (other is not None and (other > one) is (word in _LOWER))
+                rule = "bound new" if one is None else "tighter" if tighter else "looser"
+                yield at.change(rule, at.subject, f"no {word}" if other is None else f"{word} {other}")
+        self._under_way.discard(key)
 
-    def _objects(self, at: _At, where: str, old: Schema, new: Schema) -> Iterator[Change]:
-        reading = at.reading
+    def _objects(self, at: _At, old: Schema, new: Schema) -> Iterator[Change]:
         before, after = old.get("properties", {}), new.get("properties", {})
-        demanded, demanding = set(old.get("required", ())), set(new.get("required", ()))
-        of = "" if where == "the body" else f" {where}" if where.startswith("of ") else f" in {where}"
+        required, requires = set(old.get("required", ())), set(new.get("required", ()))
         for field, schema in before.items():
+            inside = at.within(f".{field}")
             if field not in after:
-                verb = "reads" if reading else "answers"
-                yield Change(not reading, at.operation, f"no longer {verb} `{field}`{of}", at.status)
+                gone = "required field gone" if field in required else "field gone"
+                closed = at.status is None and new.get("additionalProperties") is False
+                yield at.change("field refused" if closed else gone, inside.subject)
                 continue
-            yield from self._schema(at, f"`{field}`{of}", schema, after[field])
-            if field in demanded and field not in demanding:
-                yield Change(not reading, at.operation, f"may leave out `{field}`{of}", at.status)
-            elif field in demanding and field not in demanded and reading:
-                yield Change(True, at.operation, f"now demands `{field}`{of}", at.status)
+            yield from self._schema(inside, schema, after[field])
+            if (field in required) is not (field in requires):
+                yield at.change("required" if field in requires else "optional", inside.subject)
         for field in after:
             if field not in before:
-                breaks = reading and field in demanding
-                verb = ("now demands" if breaks else "also takes") if reading else "also answers"
-                yield Change(breaks, at.operation, f"{verb} `{field}`{of}", at.status)
-        extra = old.get("additionalProperties"), new.get("additionalProperties")
-        if is_object(extra[0]) and is_object(extra[1]):
-            yield from self._schema(at, f"a value{of}", extra[0], extra[1])
+                yield at.change("field demanded" if field in requires else "field new", at.within(f".{field}").subject)
+        extra, later = old.get("additionalProperties"), new.get("additionalProperties")
+        if is_object(extra) and is_object(later):
+            yield from self._schema(at.within("{}"), extra, later)
+        elif later is False and extra is not False:
+            yield at.change("closed", at.subject)
 
-    def _bounds(self, at: _At, where: str, old: Schema, new: Schema) -> Iterator[Change]:
-        for word, narrows in _BOUNDS.items():
-            before, after = old.get(word), new.get(word)
-            if before == after:
-                continue
-            narrower = before is None or (after is not None and narrows(before, after))
-            breaks = narrower if at.reading else not narrower
-            shown = "no longer has" if after is None else f"now has {after} as"
-            yield Change(breaks, at.operation, f"{shown} {word} of {where}", at.status)
-        for word in ("pattern", "format"):
-            if old.get(word) != new.get(word):
-                breaks = (word in new) if at.reading else (word in old)
-                yield Change(breaks, at.operation, f"has another {word} of {where}", at.status)
-
-    def _fits(self, home: Mapping[str, Any], part: Schema, other_home: Mapping[str, Any], other: Schema) -> bool:
+    def _fits(self, homes: Sequence[Schema], at: _At, one: Named, other: Named) -> bool:
         """Return True if every value of one schema is one of another, as far as it can be told."""
-        part, other = target(home, part), target(other_home, other)
-        if part == other or not other:
+        part, whole = one[1], other[1]
+        if part == whole or not whole.keys() - _ANNOTATIONS:
             return True
-        if not part:
+        kind, wanted = part.get("type", "string" if isinstance(part.get("const"), str) else None), whole.get("type")
+        if "const" in whole or not kind:
             return False
-        values = [part["const"]] if "const" in part else part.get("enum", [])
-        if values:
-            allowed = [other["const"]] if "const" in other else other.get("enum")
-            if allowed is not None:
-                return all(value in allowed for value in values)
-            return other.get("type") in (part.get("type"), "number" if part.get("type") == "integer" else None)
-        if "const" in other or "enum" in other:
-            return False
-        if part.get("type") == "integer" and other.get("type") == "number":
-            return True
-        if part.get("type") != other.get("type"):
-            return False
-        if _is_object(part) and _is_object(other):
-            needed = set(other.get("required", ()))
-            have = part.get("properties", {})
+        if at.is_text and wanted == "string" and kind not in ("array", "object"):
+            return not whole.keys() & {"pattern", "format", "maxLength"}
+        if kind != wanted:
+            return (kind, wanted) == ("integer", "number")
+        if kind == "object":
+            needed, have = set(whole.get("required", ())), part.get("properties", {})
             return needed <= set(part.get("required", ())) and all(
-                any(
-                    self._fits(home, one, other_home, two)
-                    for two in _alternatives(other.get("properties", {}).get(field, {}))
-                )
-                for field, schema in have.items()
-                for one in _alternatives(schema)
+                any(self._fits(homes, at, inner, inside) for inside in alternatives(homes[1], given))
+                for field, given in whole.get("properties", {}).items()
+                if field in have
+                for inner in alternatives(homes[0], have[field])
             )
         return True
 
 
-def _operations(document: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, Any]]:
-    return {
-        (method, path): item[method]
-        for path, item in document.get("paths", {}).items()
-        for method in METHODS
-        if method in item
-    }
+def _kind(named: Named) -> str:
+    if "const" in named[1]:
+        return json.dumps(named[1]["const"])
+    return "object" if _is_object(named[1]) else str(named[1].get("type"))
 
 
-def _name(key: tuple[str, str], operation: Mapping[str, Any]) -> str:
-    return str(operation.get("operationId") or f"{key[0].upper()} {key[1]}")
+def _is_pair(one: Named, other: Named, before: Sequence[Named], after: Sequence[Named]) -> bool:
+    """Return True for the same part of both schemas: the only one of its kind, or the one of its name."""
+    if _kind(one) != _kind(other):
+        return False
+    alone = all(sum(_kind(each) == _kind(one) for each in side) == 1 for side in (before, after))
+    return alone or (one[0] == other[0] != "")
 
 
-def _by_place(operation: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, Any]]:
-    return {(parameter["in"], parameter["name"]): parameter for parameter in operation.get("parameters", ())}
-
-
-def _alternatives(schema: Schema) -> Sequence[Schema]:
-    """Return the alternatives that a schema allows, one by one: constants too."""
-    found: list[Schema] = []
-    for part in schema.get("anyOf", schema.get("oneOf", [schema])):
-        kinds = part.get("type")
-        if "enum" in part:
-            found += [{"const": value, **({"type": kinds} if kinds else {})} for value in part["enum"]]
-        elif is_array(kinds):
-            found += [{**part, "type": kind} for kind in kinds]
-        else:
-            found.append(part)
+def _operations(document: Mapping[str, Any]) -> dict[tuple[str, str], Operation]:
+    """The operations by method and path, whatever the names of its parameters."""
+    found: dict[tuple[str, str], Operation] = {}
+    for each in operations(document):
+        parameters = [*each.item.get("parameters", ()), *each.operation.get("parameters", ())]
+        numbers = {name: number for number, name in enumerate(re.findall(r"\{([^{}]*)\}", each.path))}
+        placed = [
+            {**one, "place": numbers.get(one.get("name"))} if one.get("in") == "path" else one
+            for one in (target(document, parameter) for parameter in parameters)
+        ]
+        key = each.method, re.sub(r"\{[^{}]*\}", "{}", each.path)
+        found[key] = each._replace(operation={**each.operation, "parameters": placed})
     return found
+
+
+def _place(parameter: Mapping[str, Any]) -> tuple[str, str]:
+    return str(parameter["in"]), str(parameter.get("place", parameter["name"]))
 
 
 def _is_object(schema: Schema) -> bool:
     return schema.get("type") == "object" or "properties" in schema
 
 
-def _distinct(document: Mapping[str, Any], schema: Schema) -> Sequence[Schema]:
-    """The alternatives of a schema, those that are the same once."""
-    found: list[Schema] = []
-    for part in _alternatives(schema):
-        if not any(target(document, part) == target(document, other) for other in found):
-            found.append(part)
-    return found
-
-
-def _without_wording(value: Any) -> Any:
-    """A document whose messages of errors are any text: their wording is not a promise."""
-    if is_object(value):
-        result = {key: _without_wording(inner) for key, inner in value.items()}
-        fields = result.get("properties")
-        if is_object(fields) and {"const", "enum"} & set(fields.get("error", ())):
-            result["properties"] = {**fields, "error": {"type": "string"}}
-        return result
-    return [_without_wording(inner) for inner in value] if is_array(value) else value
-
-
-def _shown(parts: Sequence[Schema]) -> str:
-    words: list[str] = []
-    for part in parts:
-        if "const" in part:
-            words.append(json.dumps(part["const"], ensure_ascii=False))
-        elif "$ref" in part:
-            words.append(str(part["$ref"]).rpartition("/")[2])
-        else:
-            words.append(str(part.get("format") or part.get("type") or "any value"))
+def _shown(parts: Sequence[Named]) -> str:
+    words = [
+        json.dumps(schema["const"], ensure_ascii=False)
+        if "const" in schema
+        else name or str(schema.get("format") or schema.get("type") or "any value")
+        for name, schema in parts
+    ]
     return " or ".join(dict.fromkeys(words))
 
 
-def _security(name: str, old: Sequence[Schema] | None, new: Sequence[Schema] | None) -> Iterator[Change]:
-    nobody: Sequence[Schema] = [{}]
-    before = {tuple(sorted(way)) for way in old or nobody}
-    after = {tuple(sorted(way)) for way in new or nobody}
-    for way in before - after:
-        shown = " and ".join(way) if way else "requests without credentials"
-        yield Change(True, name, f"no longer lets {shown} in")
-    for way in after - before:
-        shown = " and ".join(way) if way else "requests without credentials"
-        yield Change(False, name, f"also lets {shown} in")
+def _ways(document: Mapping[str, Any], given: Sequence[Mapping[str, Any]] | None) -> dict[str, str]:
+    """The ways to authenticate, by what clients send: the name of a scheme is no promise. "" is for nothing."""
+    schemes = document.get("components", {}).get("securitySchemes", {})
+    ways: dict[str, str] = {}
+    for way in given or [{}]:
+        sent = sorted(json.dumps([schemes.get(name, name), scopes], sort_keys=True) for name, scopes in way.items())
+        ways["".join(sent)] = " and ".join(way) or "requests without credentials"
+    return ways

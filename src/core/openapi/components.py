@@ -5,89 +5,83 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from core.openapi.facts import ClassFacts, Schema, any_of, is_array, is_object, json_type
+from core.openapi.facts import ClassFacts, Effect, is_required, object_of
+from core.validation.schema import Schema, is_array, is_object, json_type
 
-__all__ = ["Components", "constrained"]
-
-Details = Mapping[str, Mapping[str, Schema]]
-_ANNOTATIONS: Final = ("default", "description")
+Key: TypeAlias = tuple[str, str]
+_ERROR: Final = "$error"
 
 
 class Components:
-    """Schemas by name. Until they are `written`, a reference is a key in the place of the name."""
+    """Schemas by name. Until they are `written`, a reference is a key in the place of the name.
 
-    def __init__(self, classes: Mapping[str, ClassFacts], details: Details) -> None:
+    `problem` is told of every value that has no type, and of every validator that is not read.
+    """
+
+    def __init__(self, classes: Mapping[str, ClassFacts], problem: Callable[[Effect, str], None]) -> None:
         self._classes = classes
-        self._details = details
-        self._used: dict[tuple[str, ...], Schema] = {}
-        self._wanted: dict[tuple[str, ...], str] = {}
+        self._problem = problem
+        self._used: dict[Key, Schema] = {}
+        self._wanted: dict[Key, list[str]] = {}
+        """The names of each, the best first."""
 
-    def final(self, schema: Schema, unknown: Callable[[str], None], *, reading: bool) -> Schema:
-        """A schema with references in the place of classes. `reading` is for values that clients send, and `unknown` is
-        told of every value that has no type.
+    def final(self, schema: Schema, at: Effect, *, reading: bool = False, within: str = "") -> Schema:
+        """A schema with references in the place of classes. `reading` is for values that clients send, `within` the
+        class that it is in.
         """
         if "$unknown" in schema:
-            unknown(schema["$unknown"])
+            reason = f"{schema['$unknown']}, in the class {within}" if within else schema["$unknown"]
+            self._problem(at, f"the type of a value is not known ({reason}). Give it a type")
             return {}
         if "$class" in schema:
-            return self._class(schema["$class"], unknown, reading=reading)
+            extra = {key: value for key, value in schema.items() if key in ("description", "default")}
+            return {**self._class(schema["$class"], at, reading=reading), **extra}
         result: Schema = {}
         for key, value in schema.items():
             if key == "properties":
-                result[key] = {name: self.final(part, unknown, reading=reading) for name, part in value.items()}
+                result[key] = {
+                    name: self.final(part, at, reading=reading, within=within) for name, part in value.items()
+                }
             elif key in ("items", "additionalProperties", "contentSchema") and is_object(value):
-                result[key] = self.final(value, unknown, reading=reading)
+                result[key] = self.final(value, at, reading=reading, within=within)
             elif key in ("anyOf", "prefixItems"):
-                result[key] = [self.final(part, unknown, reading=reading) for part in value]
+                result[key] = [self.final(part, at, reading=reading, within=within) for part in value]
             elif key in ("const", "enum"):
                 kind = json_type(value)
                 result = {**result, **({"type": kind} if kind is not None else {}), key: value}
+            elif key == "$unread":
+                for each in value:
+                    self._problem(
+                        at,
+                        f"the validator {each}, in the class {within}, does not say what it holds. Use one of attrs, or "
+                        "say it: describe(validator, holds={…})",
+                    )
             else:
                 result[key] = value
         return result
 
-    def _class(self, name: str, unknown: Callable[[str], None], *, reading: bool) -> Schema:
-        facts = self._classes.get(name)
-        if facts is None:
-            unknown(name)
-            return {}
+    def _class(self, name: str, at: Effect, *, reading: bool) -> Schema:
+        facts = self._classes[name]
         differs = reading and self._differs(name, ())
         key = (name, "Input" if differs else "")
         if key not in self._used:
             self._used[key] = {}
-            self._wanted[key] = facts.name
-
-            def within(reason: str) -> None:
-                unknown(f"{reason}, in the class {facts.name}")
-
-            whole = self.object_of(name, reading=reading and differs)
-            self._used[key].update(self.final(whole, within, reading=reading and differs))
+            self._wanted[key] = _names_of(facts)
+            whole = object_of(facts, reading=differs)
+            # What a class does not say is a problem of the class, where that is the program's.
+            place = Effect(path=facts.place[0], line=facts.place[1]) if facts.place[0] else at
+            self._used[key].update(self.final(whole, place, reading=differs, within=facts.name))
         return {"$ref": key}
 
-    def object_of(self, name: str, *, reading: bool = False) -> Schema:
-        """A class as an object, with other classes still under their names in it."""
-        facts, told = self._classes[name], self.details_of(name)
-        fields = [field for field in facts.fields if field.is_read or not reading]
-        properties = {
-            field.name: constrained(field.schema, told.get(field.attribute), reading=reading) for field in fields
-        }
-        required = [field.name for field in fields if not field.has_default or (facts.total and not reading)]
-        schema: Schema = {"type": "object", **told.get("", {}), "properties": properties}
-        if required:
-            schema["required"] = required
-        return schema
-
-    def details_of(self, name: str) -> Mapping[str, Schema]:
-        """Return the facts in a class's text about its fields, by attribute."""
-        return self._details.get(name.partition("[")[0], {})
-
-    def error(self, name: str, schema: Schema) -> Schema:
-        """A reference to the body of an error, which has a name of its own."""
-        key = ("$error", json.dumps(schema, default=list))
+    def error(self, names: Sequence[str], schema: Schema) -> Schema:
+        """A reference to the body of an error, which has names of its own; the last is that of its status."""
+        key = (_ERROR, json.dumps(schema, default=list, sort_keys=True))
         self._used.setdefault(key, schema)
-        self._wanted.setdefault(key, name)
+        wanted = self._wanted.setdefault(key, [*names])
+        if wanted[-1] != names[-1]:
+            wanted[-1] = "Error"  # of several statuses
         return {"$ref": key}
 
     def _differs(self, name: str, seen: tuple[str, ...]) -> bool:
@@ -97,14 +91,17 @@ class Components:
         facts = self._classes.get(name)
         if facts is None or name in seen:
             return False
-        if any((facts.total and field.has_default) or not field.is_read for field in facts.fields):
+        if any(
+            is_required(facts, field, reading=False) != is_required(facts, field, reading=True) or not field.is_read
+            for field in facts.fields
+        ):
             return True
         inner = {found for field in facts.fields for found in _classes_in(field.schema)}
         return any(self._differs(other, (*seen, name)) for other in inner)
 
-    def written(self, *places: dict[str, Any]) -> dict[str, Schema]:
+    def written(self, *places: dict[str, Any], kept: Kept) -> dict[str, Schema]:
         """All of them by their names; the references in `places`, and in the schemas themselves, become links."""
-        names = self._names()
+        names = self._names(kept.names(places[0], self._used))
         result = {names[key]: schema for key, schema in self._used.items()}
 
         def link(value: Any) -> None:
@@ -122,64 +119,90 @@ class Components:
         link(result)
         return dict(sorted(result.items()))
 
-    def _names(self) -> dict[tuple[str, ...], str]:
-        """Names that tell them apart, whatever the order: two classes of one name have their modules' beside it."""
-        alike: dict[str, list[tuple[str, ...]]] = {}
-        for key, name in self._wanted.items():
-            alike.setdefault(name, []).append(key)
-        names: dict[tuple[str, ...], str] = {}
-        for short, keys in alike.items():
-            several = len({key[0] for key in keys}) > 1 or keys[0][0] == "$error"
-            for number, key in enumerate(sorted(keys)):
-                name = short
-                if key[0] == "$error":
-                    name = short if len(keys) == 1 else f"{short}{number + 1}"
-                elif several:
-                    module = key[0].partition("[")[0].split(".")
-                    name = f"{module[-2]}_{short}" if len(module) > 1 else short
-                if key[1] == "Input" and (key[0], "") in self._used:
-                    name = f"{name}Input"
-                name = re.sub(r"[^A-Za-z0-9._-]", "_", name)
-                while name in names.values():
-                    name += "_"
-                names[key] = name
+    def _names(self, kept: Mapping[Key, str]) -> dict[Key, str]:
+        """Names that tell them apart, whatever the order: those that they had, else their classes' or errors', with
+        more of the module's name, or of the error's fields, in front of what is called the same.
+        """
+        names: dict[Key, str] = dict(kept)
+        taken = set(kept.values())
+        for key, wanted in self._wanted.items():
+            if key[0] == _ERROR:
+                fields = self._used[key].get("properties", {})
+                wanted.append("".join(field[:1].upper() + field[1:] for field in fields) + wanted[-1])
+        deepest = max(map(len, self._wanted.values()), default=0)
+        for depth in range(deepest + 1):
+            found: dict[str, list[Key]] = {}
+            for key, wanted in self._wanted.items():
+                if key not in names:
+                    suffix = "Input" if key[1] == "Input" and (key[0], "") in self._used else ""
+                    name = re.sub(r"[^A-Za-z0-9._-]", "_", wanted[min(depth, len(wanted) - 1)] + suffix)
+                    found.setdefault(name, []).append(key)
+            for name, keys in sorted(found.items()):
+                is_last = depth == deepest
+                for number, key in enumerate(sorted(keys), 1 if name in taken else 0):
+                    if is_last or (len(keys) == 1 and name not in taken):
+                        names[key] = f"{name}{number + 1}" if number else name
+                        taken.add(names[key])
         return names
 
 
-def constrained(schema: Schema, told: Schema | None, *, reading: bool = True) -> Schema:
-    """A field's schema with its class's description. A default is for those who send it."""
-    if not told:
-        return schema
-    demands = {key: value for key, value in told.items() if key not in _ANNOTATIONS}
-    result = _with_demands(schema, demands)
-    if reading and "default" in told:
-        result = {**result, "default": told["default"]}
-    if "description" in told:
-        result = {**result, "description": told["description"]}
-    return result
+def _names_of(facts: ClassFacts) -> list[str]:
+    """The names of a class: its own, and those with more and more of its module's in front."""
+    names = [facts.name]
+    for part in reversed(facts.outer):
+        names.append("".join(each[:1].upper() + each[1:] for each in re.split(r"[^A-Za-z0-9]+", part)) + names[-1])
+    return names
 
 
-def _with_demands(schema: Schema, demands: Schema) -> Schema:
-    if not demands:
-        return schema
-    if "anyOf" in schema:
-        parts: Sequence[Schema] = schema["anyOf"]
-        return {
-            **schema,
-            "anyOf": [part if part.get("type") == "null" else _with_demands(part, demands) for part in parts],
-        }
-    result = dict(schema)
-    for key, value in demands.items():
-        if key in ("$min_len", "$max_len"):
-            word = {"array": "Items", "object": "Properties"}.get(schema.get("type", ""), "Length")
-            result[f"{key[1:4]}{word}"] = value
-        elif key == "items":
-            result["items"] = _with_demands(schema.get("items", {}), value)
-        elif key == "enum":
-            result = {**any_of({"const": item} for item in value)}
-        else:
-            result[key] = value
-    return result
+class Kept:
+    """The names of the document that is committed: of operations by method and path, and of schemas by their places."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = document
+
+    def operation(self, path: str, method: str) -> Mapping[str, Any]:
+        """The operation as it was; empty for a new one. The names of parameters in its path do not matter."""
+        item = self._paths().get(_shape(path), {})
+        if method == "websocket":
+            method = "x-websocket"
+        others = {**item.get("additionalOperations", {}), **item.get("x-additional-operations", {})}
+        found: Mapping[str, Any] = item.get(method) or others.get(method) or {}
+        return found
+
+    def _paths(self) -> Mapping[str, Mapping[str, Any]]:
+        return {_shape(path): item for path, item in self._document.get("paths", {}).items()}
+
+    def names(self, paths: Mapping[str, Any], used: Mapping[Key, Schema]) -> dict[Key, str]:
+        """The names that schemas had in the same places."""
+        before = self._paths()
+        schemas = self._document.get("components", {}).get("schemas", {})
+        found: dict[Key, str] = {}
+        taken: set[str] = set()
+
+        def meet(new: Any, old: Any) -> None:
+            if is_object(new) and is_object(old):
+                key, link = new.get("$ref"), old.get("$ref")
+                if isinstance(key, tuple) and isinstance(link, str):
+                    name = link.rpartition("/")[2]
+                    if key in found or name in taken:
+                        return
+                    found[key] = name
+                    taken.add(name)
+                    meet(used[key], schemas.get(name, {}))
+                    return
+                for name in new.keys() & old.keys():
+                    meet(new[name], old[name])
+            elif is_array(new) and is_array(old):
+                for one, other in zip(new, old, strict=False):
+                    meet(one, other)
+
+        for path, item in paths.items():
+            meet(item, before.get(_shape(path), {}))
+        return found
+
+
+def _shape(path: str) -> str:
+    return re.sub(r"\{[^}]*\}", "{}", path)
 
 
 def _classes_in(schema: Any) -> Iterator[str]:

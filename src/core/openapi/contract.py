@@ -17,11 +17,9 @@ import attrs
 
 from core.errors import DeveloperError, MissingExtraError
 from core.openapi.examples import REQUEST, Examples
-from core.openapi.facts import METHODS, target
-
-__all__ = ["Contract", "ContractError", "Declared"]
-
-_JSON = re.compile(r"application/([\w.!#$&^+-]+\+)?json|text/json").fullmatch
+from core.openapi.facts import MAY_BE_EMPTY, is_json
+from core.openapi.names import openapi_paths
+from core.openapi.reading import operations, target
 
 
 class ContractError(AssertionError):
@@ -44,6 +42,8 @@ class _Operation:
     name: str
     method: str
     pattern: re.Pattern[str]
+    loose: re.Pattern[str]
+    """The same for texts that the parameters do not allow: the application's 404 is that of the operation then."""
     responses: Mapping[str, Any]
     literal: int
     """The number of characters of its path outside parameters: of two that match, the one with more is meant."""
@@ -52,8 +52,8 @@ class _Operation:
 class Contract:
     """A document to hold responses against.
 
-    contract = Contract.read("openapi.json")
-    problems = contract.problems("GET", "/users/1", 200, {"content-type": "application/json"}, b"{}")
+        contract = Contract.read("openapi.json")
+        problems = contract.problems("GET", "/users/1", 200, {"content-type": "application/json"}, b"{}")
 
     Raises DeveloperError for a file that is missing or not an OpenAPI document.
     """
@@ -73,6 +73,7 @@ class Contract:
         self.examples: Examples | None = None
         """The bodies that were sent and answered, for examples in the document; None keeps none."""
         self._operations: list[_Operation] = list(_operations(document))
+        self._hidden: list[tuple[str, re.Pattern[str]]] = []
         self._validators: dict[int, Any] = {}
 
     @classmethod
@@ -117,6 +118,12 @@ class Contract:
             if status < 300:
                 self.examples.note(operation.name, REQUEST, "application/json", sent)
 
+    def hide(self, method: str, path: str) -> None:
+        """Leave out a route, `/users/:id`, that is not to be in the document: see `core.describe`."""
+        for each in openapi_paths(path):
+            pattern = re.sub(r"\\\{\w+\\\}", "[^/]*", re.escape(each)).removesuffix("/") + "/?"
+            self._hidden.append((method, re.compile(pattern)))
+
     @property
     def declared(self) -> Sequence[Declared]:
         """Every answer with a status of its own, in the document's order."""
@@ -138,10 +145,11 @@ class Contract:
         """Return the problems of a response, by the document. `path` is without the query."""
         operation = self._find(method, path)
         if operation is None:
-            if method == "OPTIONS" or self._is_mounted(path):
+            if method == "OPTIONS" or self._is_mounted(path) or self._is_hidden(method, path):
                 return []  # a preflight, which middleware answers, or another application
+            # Middleware may refuse what no route has, and the framework refuses malformed escapes.
             return (
-                [] if status in (404, 405) else [f"{method} {path} answers {status}, but the document has no such path"]
+                [] if 400 <= status < 500 else [f"{method} {path} answers {status}, but the document has no such path"]
             )
         where = f"{operation.name} ({method} {path})"
         key = str(status)
@@ -162,6 +170,9 @@ class Contract:
             f"{where} {status}: {problem}" for problem in self._body(target(self.document, response), headers, body)
         ]
 
+    def _is_hidden(self, method: str, path: str) -> bool:
+        return any(each in (method, "*") and pattern.fullmatch(path) for each, pattern in self._hidden)
+
     def _is_mounted(self, path: str) -> bool:
         mounts: Sequence[str] = self.document.get("x-mounted", ())
         return any(path == prefix or path.startswith(f"{prefix.rstrip('/')}/") for prefix in mounts)
@@ -174,13 +185,15 @@ class Contract:
             if body is None or body:
                 yield f"has a body ({media or 'without a content type'}), but none is declared"
             return
+        if body == b"" and response.get(MAY_BE_EMPTY):
+            return
         known = {name.partition(";")[0].strip().lower(): described for name, described in content.items()}
         names = (media, f"{media.partition('/')[0]}/*", "*/*")
         described = next((known[name] for name in names if name in known), None)
         if described is None:
             yield f"is {media or 'without a content type'}, but {', '.join(content)} is declared"
             return
-        if body is None or not _JSON(media):
+        if body is None or not is_json(media):
             return
         try:
             value = json.loads(body)
@@ -204,32 +217,28 @@ class Contract:
         return validator
 
     def _find(self, method: str, path: str) -> _Operation | None:
-        found = [
-            operation
-            for operation in self._operations
-            if operation.method == ("GET" if method == "HEAD" else method) and operation.pattern.fullmatch(path)
-        ]
-        return max(found, key=lambda operation: operation.literal, default=None)
+        method = "GET" if method == "HEAD" else method
+        path = path.removesuffix("/")  # which is ignored: no parameter at the end is empty
+        alike = [each for each in self._operations if each.method == method and each.loose.fullmatch(path)]
+        found = [each for each in alike if each.pattern.fullmatch(path)]
+        return max(found or alike, key=lambda operation: operation.literal, default=None)
 
 
 def _operations(document: Mapping[str, Any]) -> Iterator[_Operation]:
-    for path, given in document.get("paths", {}).items():
-        item = target(document, given)
-        literal = re.sub(r"\{[^}]*\}", "", path)
-        parts = re.split(r"(\{[^}]*\})", path.rstrip("/"))
+    for each in operations(document):
+        parts = re.split(r"(\{[^}]*\})", each.path.rstrip("/"))
+        given = [*each.item.get("parameters", ()), *each.operation.get("parameters", ())]
         texts = {
             f"{{{parameter['name']}}}": _text_of(parameter)
-            for operation in item.values()
-            if isinstance(operation, dict)
-            for parameter in (target(document, one) for one in operation.get("parameters", ()))
+            for parameter in (target(document, one) for one in given)
             if parameter.get("in") == "path"
         }
-        pattern = "".join(texts.get(part, "[^/]*") if part.startswith("{") else re.escape(part) for part in parts)
-        for method, operation in item.items():
-            if method in METHODS:
-                name = operation.get("operationId") or f"{method.upper()} {path}"
-                compiled = re.compile(f"{pattern}/?")
-                yield _Operation(name, method.upper(), compiled, operation.get("responses", {}), len(literal))
+        demanded, loose = (
+            re.compile("".join(known.get(part, "[^/]*") if part.startswith("{") else re.escape(part) for part in parts))
+            for known in (texts, {name: ".*" for name, text in texts.items() if text == ".*"})
+        )
+        literal = sum(len(part) for part in parts if not part.startswith("{"))
+        yield _Operation(each.name, each.method, demanded, loose, each.operation.get("responses", {}), literal)
 
 
 def _text_of(parameter: Mapping[str, Any]) -> str:

@@ -1,35 +1,31 @@
 """From facts to an OpenAPI document, version 3.2 or 3.1 (https://spec.openapis.org/oas/).
 
-A route answers with the responses of its handler and with the errors raised on the way, by the handler, by everything
-that it calls and by the middleware before it, each error as the application's error handler writes it. A value that
-nobody knows is `{}` and a problem at its line.
-
-One file, since one writer adds to one document: an answer, its error and its schema are written where a route is met.
+A route answers with everything that happens on its way (`functions.py`), each error as the error handlers write it. A
+value that nobody knows is `{}`, code that is not followed may answer anything, and each is a problem at its line.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from core.openapi.components import Components
-from core.openapi.effects import Found, Program
-from core.openapi.facts import Answer, FunctionFacts, ModuleFacts, Raise, Read, Schema, StagedHeader
-from core.openapi.failures import (
-    CORE_ERROR,
-    NOT_ALLOWED,
-    NOT_FOUND,
-    UNAUTHORIZED,
-    UNEXPECTED,
-    error,
-    implied,
-    is_caught,
-    substituted,
+from core.openapi.components import Components, Kept
+from core.openapi.facts import (
+    MAY_BE_EMPTY,
+    Answer,
+    ApplicationFacts,
+    Effect,
+    Open,
+    Raise,
+    Read,
+    RouteFacts,
+    Security,
+    StepFacts,
 )
-from core.openapi.handled import Handled, Levels, is_general
+from core.openapi.failures import CORE_ERROR, NOT_ALLOWED, NOT_FOUND, UNEXPECTED, default_body, error
 from core.openapi.names import (
     described,
     error_name,
@@ -43,83 +39,25 @@ from core.openapi.names import (
     words,
 )
 from core.openapi.requests import Requests, add_body
-from core.openapi.values import Problem, Values
+from core.validation.schema import Schema
 
-__all__ = [
-    "ApplicationFacts",
-    "Described",
-    "RouteFacts",
-    "Security",
-    "StepFacts",
-    "describe",
-]
+if TYPE_CHECKING:
+    from core.openapi.followed import Followed
 
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _FIXED: Final = frozenset(["get", "put", "post", "delete", "options", "head", "patch", "trace"])
 """Methods with a place of their own in a path item; 3.2 has `query` and `additionalOperations` beside them."""
 _CHALLENGE: Final = "www-authenticate"
+_ANYTHING: Final = ("2XX", "3XX", "4XX", "5XX")
 
 
-@attrs.frozen
-class Security:
-    """One way to authenticate: `scheme` is a security scheme object of OpenAPI, under `name` in the document."""
+@attrs.frozen(order=True)
+class Problem:
+    """Something that the document cannot say, at its line."""
 
-    name: str
-    scheme: Mapping[str, Any]
-
-
-@attrs.frozen
-class StepFacts:
-    """A middleware or an authenticator before a handler: the function behind it, and its declared answers."""
-
-    function: str | None = None
-    answers: tuple[Answer | Raise | StagedHeader, ...] = ()
-    security: Security | None = None
-    authenticates: bool = False
-    optional: bool = False
-    """True if a request without credentials goes on."""
-    limits_bodies: bool = False
-    errors: Levels = ()
-    """The error handlers of the routers that it is in."""
-
-
-@attrs.frozen
-class RouteFacts:
-    """One route of the application's own table. `path` is in the framework's words, as `/users/:id`."""
-
-    method: str
     path: str
-    handler: str
-    steps: tuple[StepFacts, ...] = ()
-    module: str | None = None
-    """The module that the route is tagged with, None for that of the application itself."""
-    websocket: bool = False
-    public: bool = False
-    place: tuple[str, int] = ("", 0)
-    """The file and line of the handler."""
-    errors: Levels = ()
-    """The error handlers of the routers that it is registered on."""
-
-
-@attrs.frozen
-class ApplicationFacts:
-    """The application: its routes, and the functions that answer errors and paths that no route has."""
-
-    routes: Sequence[RouteFacts]
-    title: str
-    version: str = "0.1.0"
-    description: str | None = None
-    error_handlers: Mapping[str, str] = attrs.Factory(dict[str, str])
-    """Functions by the classes of errors that they answer, by full names."""
-    not_found: str | None = None
-    method_not_allowed: bool = False
-    problem_details: bool = False
-    mounts: Sequence[str] = ()
-    """The prefixes that other applications answer."""
-    authenticators: Mapping[str, StepFacts] = attrs.Factory(dict[str, StepFacts])
-    """The framework's authenticators that the program keeps in variables, by their full names:
-    its functions may call them.
-    """
+    line: int
+    message: str
 
 
 @attrs.frozen
@@ -134,20 +72,32 @@ class Described:
     places: Mapping[tuple[str, str], tuple[str, int]] = attrs.Factory(dict[tuple[str, str], tuple[str, int]])
 
 
-def describe(application: ApplicationFacts, modules: Iterable[ModuleFacts], *, version: str = "3.2") -> Described:
-    """The document of an application, and everything in it that is not known. `version` is "3.2" or "3.1"."""
-    return _Writer(application, modules, version).write()
+def describe(
+    application: ApplicationFacts,
+    program: Followed,
+    *,
+    version: str = "3.2",
+    kept: Mapping[str, Any] | None = None,
+) -> Described:
+    """The document of an application, and everything in it that is not known. `version` is "3.2" or "3.1".
+
+    Operations and schemas are called as in `kept`, the document that is committed, where that has them.
+    """
+    return _Writer(application, program, version, kept or {}).write()
 
 
 class _Writer:
-    def __init__(self, application: ApplicationFacts, modules: Iterable[ModuleFacts], version: str) -> None:
+    def __init__(self, application: ApplicationFacts, program: Followed, version: str, kept: Mapping[str, Any]) -> None:
+        from core.openapi.functions import Reader  # which loads mypy
+
         self.application = application
         self.version = version
-        self.program = Program([*modules, _called(application.authenticators)])
-        self.components = Components(self.program.classes, self.program.details)
-        self.values = Values(self.program, self.components)
-        self.handled = Handled(self.program, application.error_handlers, problem_details=application.problem_details)
-        self.requests = Requests(self.program, self.components, self.values)
+        self.program = program
+        self.reader = Reader(program, application)
+        self.problems: set[Problem] = set()
+        self.kept = Kept(kept)
+        self.components = Components(program.schemas.classes, self._problem)
+        self.requests = Requests(program.schemas.classes, self.components, self._problem)
         self.places: dict[tuple[str, str], tuple[str, int]] = {}
         self.schemes: dict[str, Mapping[str, Any]] = {}
         self._here = ""
@@ -157,13 +107,9 @@ class _Writer:
         """The whole document."""
         paths: dict[str, dict[str, Any]] = {}
         tags: dict[str, str | None] = {}
-        names = operation_ids([route.handler for route in self.application.routes])
-        for route, name in zip(self.application.routes, names, strict=True):
-            self._here = name
-            if route.module is not None:
-                tags.setdefault(tag(route.module), self.program.docs.get(route.module))
+        for route, name in zip(self.application.routes, operation_ids(self.application.routes), strict=True):
             for path in openapi_paths(route.path):
-                self._route(route, name if path == openapi_path(route.path) else f"{name}_without", path, paths)
+                self._route(route, name if path == openapi_path(route.path) else f"{name}_without", path, paths, tags)
         info: dict[str, Any] = {"title": self.application.title, "version": self.application.version}
         if self.application.description:
             info["description"] = inspect.cleandoc(self.application.description)
@@ -172,6 +118,8 @@ class _Writer:
             "info": info,
             "paths": paths,
         }
+        if self.application.servers:
+            document["servers"] = [{"url": url} for url in self.application.servers]
         if self.application.mounts:
             document["x-mounted"] = [*self.application.mounts]
         if tags:
@@ -181,21 +129,33 @@ class _Writer:
         if self.application.method_not_allowed:
             responses["MethodNotAllowed"] = self._not_allowed()
         components: dict[str, Any] = {}
-        if schemas := self.components.written(paths, responses):
+        if schemas := self.components.written(paths, responses, kept=self.kept):
             components["schemas"] = schemas
         components["responses"] = responses
         if self.schemes:
             components["securitySchemes"] = dict(sorted(self.schemes.items()))
         document["components"] = components
-        return Described(document, sorted(self.values.problems), self.places)
+        return Described(document, sorted(self.problems), self.places)
+
+    def _problem(self, at: Effect, message: str) -> None:
+        """Add a problem at the line of an effect, if that is the program's."""
+        if at.path:
+            self.problems.add(Problem(at.path, at.line, message))
 
     # -- one route
 
-    def _route(self, route: RouteFacts, name: str, path: str, paths: dict[str, dict[str, Any]]) -> None:
+    def _route(
+        self,
+        route: RouteFacts,
+        name: str,
+        path: str,
+        paths: dict[str, dict[str, Any]],
+        tags: dict[str, str | None],
+    ) -> None:
         item = paths.setdefault(path, {})
-        self.places.setdefault((name, ""), route.place)
         if route.websocket:
-            item.setdefault("x-websocket", self._operation(route, name, path))
+            if "x-websocket" not in item:
+                item["x-websocket"] = self._operation(route, name, path, "websocket", tags)
             return
         methods = _METHODS if route.method == "*" else (route.method,)
         for method in methods:
@@ -208,42 +168,43 @@ class _Writer:
                 )
             if key not in home:
                 unique = name if len(methods) == 1 else f"{name}_{method.lower()}"
-                home[key] = self._operation(route, unique, path)
+                home[key] = self._operation(route, unique, path, key, tags)
 
-    def _operation(self, route: RouteFacts, name: str, path: str) -> dict[str, Any]:
-        function = self.program.functions.get(route.handler)
-        if function is None:
-            self.values.problems.add(
-                Problem(
-                    *route.place,
-                    f"{name} answers with a function outside the program, {route.handler}: its answers are not known. "
-                    "Write the handler in the program and call that function in it",
-                )
-            )
+    def _operation(
+        self, route: RouteFacts, name: str, path: str, method: str, tags: dict[str, str | None]
+    ) -> dict[str, Any]:
+        before = self.kept.operation(path, method)
+        self._here = name = route.operation_id or before.get("operationId") or name
+        function = self.program.named.get(route.name, [None])[0]
+        self.places.setdefault((name, ""), route.handler.place)
         operation: dict[str, Any] = {"operationId": name}
-        if route.module is not None:
-            operation["tags"] = [tag(route.module)]
-        summary, description = prose(function[0].doc if function is not None else None)
+        named = route.tags or before.get("tags") or ([tag(route.module)] if route.module is not None else [])
+        if named:
+            operation["tags"] = [*named]
+            for each in named:
+                module = route.module if route.module is not None and each == tag(route.module) else None
+                tags.setdefault(each, self.program.docstring_of(module) if module is not None else None)
+        summary, description = prose(self.program.docstring_of(route.name))
         operation["summary"] = summary or words(name)
         if description:
             operation["description"] = description
-        found = [*self._steps(route), *_within(route.errors, self.program.effects(route.handler))]
-        if parameters := self.requests.parameters(path, found, parameter_patterns(route.path)):
+        if route.deprecated:
+            operation["deprecated"] = True
+        found = self.reader.route(route)
+        patterns = parameter_patterns(route.path)
+        if parameters := self.requests.parameters(path, found, patterns):
             operation["parameters"] = parameters
         if not route.websocket:
             if body := self.requests.body(found):
                 operation["requestBody"] = body
-            operation["responses"] = self._responses(route, found, name)
+            if any(f"{{{parameter}}}" in path for parameter in patterns):
+                # A path that does not match the pattern is one that no route has.
+                found += self._missing()
+            operation["responses"] = self._responses(route, found, name, function)
         security = self._security(route)
         if security or route.public:
             operation["security"] = security
         return operation
-
-    def _steps(self, route: RouteFacts) -> Iterator[Found]:
-        for step in route.steps:
-            yield from _within(step.errors, map(Found, step.answers))
-            if step.function is not None:
-                yield from _within(step.errors, self.program.effects(step.function))
 
     # -- authentication
 
@@ -261,7 +222,7 @@ class _Writer:
             if step.security is None and security.scheme.get("scheme") in asked:
                 continue  # whose token one before it has verified
             if self.schemes.get(name, security.scheme) != security.scheme:
-                name = f"{name}_{(step.function or '').rpartition('.')[2] or 'other'}"
+                name = f"{name}_{step.function.name.rpartition('.')[2] if step.function is not None else 'other'}"
             self.schemes[name] = security.scheme
             (optional if is_optional or self._may_be_nobody(step) else demanded)[name] = []
         if unknown and not demanded:
@@ -274,191 +235,206 @@ class _Writer:
         """True for an authenticator of the application's own that may return None:
         nobody in particular is let in too.
         """
-        function, _ = self.program.functions.get(step.function or "", (None, ""))
-        returns = function.returns if function is not None and step.authenticates else None
-        return returns is not None and {"type": "null"} in returns.get("anyOf", (returns,))
+        if step.function is None or not step.authenticates:
+            return False
+        return {"type": "null"} in (returned := self.reader.returned(step.function)).get("anyOf", (returned,))
 
     def _recognised(self, step: StepFacts) -> tuple[Security | None, bool]:
         """Return the security scheme of a step, and whether it is optional: its own, or that of an authenticator of the
-        framework that it calls, or by its challenge, or by the parts of a request that it reads.
+        framework that it calls, or by the part of a request that it reads, or by its challenge.
         """
-        if step.security is not None:
+        if step.security is not None or step.function is None:
             return step.security, step.optional
-        found = self.program.effects(step.function) if step.function is not None else []
-        for each in found:
-            if isinstance(each.effect, Read) and each.effect.part == "security":
-                called = self.application.authenticators[each.effect.name or ""]
+        found = self.reader.alone(step.function)
+        reads = [each for each in found if isinstance(each, Read) and each.name is not None]
+        for each in reads:
+            if each.part == "security":
+                called = self.application.authenticators[each.name or ""]
                 if called.security is not None:
-                    return called.security, called.optional or is_caught(UNAUTHORIZED, each.effect.caught)
-        for each in found:
-            if isinstance(each.effect, Raise) and 401 in each.effect.status:
-                for name, value in each.effect.headers.items():
+                    return called.security, not each.required
+        read = [(each.part.partition("-")[0], each.name or "") for each in reads]
+        named = [(where, name) for where, name in read if where in ("header", "cookie", "query")]
+        own = [(where, name) for where, name in named if name.lower() != "authorization"]
+        if step.authenticates and own and len(own) == len(named):
+            where, name = own[0]
+            return Security(name.lower(), {"type": "apiKey", "in": where, "name": name}), step.optional
+        for raised in found:
+            if isinstance(raised, Raise) and 401 in raised.status:
+                for name, value in raised.headers.items():
                     scheme = str(value.get("const", "")).partition(" ")[0].lower()
                     if name.lower() == _CHALLENGE and scheme:
                         return Security(scheme, {"type": "http", "scheme": scheme}), step.optional
-        if not step.authenticates:
-            return None, step.optional
-        for each in found:
-            if isinstance(each.effect, Read) and each.effect.name is not None:
-                where, _, _ = each.effect.part.partition("-")
-                if where in ("header", "cookie"):
-                    name = each.effect.name
-                    return Security(name.lower(), {"type": "apiKey", "in": where, "name": name}), step.optional
+        if step.authenticates and named:
+            where, name = named[0]
+            return Security(name.lower(), {"type": "apiKey", "in": where, "name": name}), step.optional
         return None, step.optional
 
     # -- responses
 
-    def _responses(self, route: RouteFacts, found: Sequence[Found], name: str) -> dict[str, Any]:
-        staged = sorted({each.effect.name for each in found if isinstance(each.effect, StagedHeader)})
+    def _responses(
+        self, route: RouteFacts, found: Sequence[Effect], name: str, function: object
+    ) -> dict[str, dict[str, Any]]:
         responses: dict[str, dict[str, Any]] = {}
         for each in found:
-            if isinstance(each.effect, Answer):
-                self._answer(responses, each, each.effect, None, staged)
-        errors = [(each, each.effect) for each in found if isinstance(each.effect, Raise)]
-        limited = any(step.limits_bodies for step in route.steps)
-        reads = [(each, each.effect) for each in found if isinstance(each.effect, Read)]
-        for each, read in reads:
-            errors += [(each, raised) for raised in implied([read], self.program.classes, limited=limited)]
+            if isinstance(each, Answer):
+                self._answer(responses, each)
+            elif isinstance(each, Open) and route.answers is None:
+                self._open(responses, each)
+        unexpected = self._unexpected(responses, route)
+        raised = [each for each in found if isinstance(each, Raise)]
         if ":" in route.path or "*" in route.path:
-            errors.append((Found(UNEXPECTED), error(400, "Malformed path")))
-        for each, raised in errors:
-            self._error(responses, each, raised)
-        self._unexpected(responses, route.errors)
-        if set(responses) == {"default"} and route.handler in self.program.functions:
-            path, line = self.program.functions[route.handler][1], self.program.functions[route.handler][0].line
-            self.values.problems.add(
-                Problem(
-                    path, line, f"{name} sends nothing that can be seen here. Send on `res`, or call a function with it"
-                )
+            raised.append(attrs.evolve(error(400, "Malformed path"), levels=()))
+        for each in raised:
+            self._error(responses, each, unexpected)
+        if route.answers is not None:
+            self._declare(responses, route)
+        elif set(responses) == {"default"} and function is not None:
+            path, line = route.handler.place
+            self._open(
+                responses,
+                Open(
+                    path=path,
+                    line=getattr(function, "line", line),
+                    reason=f"{name} sends nothing that can be seen here. Send on `res`, call a function with it, or say "
+                    "what is answered: describe(handler, answers={…})",
+                ),
             )
+        for response in responses.values():
+            if "content" not in response:  # it is always empty
+                response.pop(MAY_BE_EMPTY, None)
         return dict(sorted(responses.items()))
 
-    def _answer(
-        self,
-        responses: dict[str, dict[str, Any]],
-        each: Found,
-        answer: Answer,
-        raised: Raise | None,
-        staged: Sequence[str] = (),
-        at: Found | None = None,
-    ) -> None:
-        statuses = answer.status if answer.status is not None else (raised.status if raised is not None else None)
-        if statuses is None:
-            self.values.problem(
-                each, "an error that was caught is answered here, and which is not known. Use @app.on_error"
-            )
-            return
-        if answer.is_passed_on:
-            self.values.problem(
-                each, "a response is passed on, and which is not known. Make it here to have it described"
-            )
-            for key in ("2XX", "3XX", "4XX", "5XX"):
-                responses.setdefault(key, {"description": "Passed on", "content": {"*/*": {"schema": {}}}})
-            return
-        if not statuses:
-            self.values.problem(each, "the status of this answer is not known. Give a number, or a Literal type")
-            return
+    def _declare(self, responses: dict[str, dict[str, Any]], route: RouteFacts) -> None:
+        """The answers that `describe` says, in the place of those that were found."""
+        path, line = route.handler.place
+        for status, held in (route.answers or {}).items():
+            responses.pop(str(status), None)
+            schema = self.program.schema_of(held) if held.kind != "constant" else None
+            media = None if schema is None else "application/json"
+            self._answer(responses, Answer(path=path, line=line, status=(status,), media_type=media, body=schema))
+
+    def _open(self, responses: dict[str, dict[str, Any]], each: Open) -> None:
+        """Anything may be answered here, or any error."""
+        self._problem(each, each.reason)
+        for key in _ANYTHING if each.sends else _ANYTHING[2:]:
+            responses.setdefault(key, {"description": "Not known", "content": {"*/*": {"schema": {}}}})
+
+    def _answer(self, responses: dict[str, dict[str, Any]], answer: Answer, raised: Raise | None = None) -> None:
+        at = raised if raised is not None and raised.path else answer
         headers = {**answer.headers, **(raised.headers if raised is not None else {})}
-        for status in statuses:
+        for status in answer.status:
             key = str(status)
-            place = each if at is None else at
-            if place.path:
-                self.places.setdefault((self._here, key), (place.path, place.effect.line))
+            if at.path:
+                self.places.setdefault((self._here, key), (at.path, at.line))
             response = responses.setdefault(key, {"description": phrase(status)})
-            for name in [*headers, *staged]:
-                known = headers.get(name, {"type": "string"})
-                schema = self.values.final({"type": "string"} if "const" in known else known, each)
+            for name, known in headers.items():
+                schema = self.components.final({"type": "string"} if "const" in known else known, at)
                 response.setdefault("headers", {}).setdefault(name, {"schema": schema})
             if answer.media_type is None:
+                response[MAY_BE_EMPTY] = True
                 continue
             content = response.setdefault("content", {})
             if answer.item is not None:
-                content["text/event-stream"] = self._events(self.values.final(answer.item, each))
+                content["text/event-stream"] = self._events(self.components.final(answer.item, at))
                 continue
-            body = self.values.final(substituted(answer.body or {}, raised, status), each)
-            if raised is not None:
-                body = self._named(body)
-            add_body(content, answer.media_type, body)
+            body = self.components.final(answer.body or {}, at)
+            add_body(content, answer.media_type, self._named(body, status) if raised is not None else body)
 
     def _events(self, event: Schema) -> Schema:
-        """The media type of server-sent events, each with its data as JSON."""
+        """The media type of server-sent events."""
         if self.version == "3.1":  # which knows no streams
-            return {"schema": {"type": "string"}, "x-item-schema": event}
-        plain = event.get("type") == "string"  # a string is sent as it is
-        data: Schema = {"type": "string"}
-        if not plain:
-            data = {**data, "contentMediaType": "application/json", "contentSchema": event}
-        item = {"type": "object", "properties": {"data": data}, "required": ["data"]}
-        return {"itemSchema": item}
+            data = event.get("properties", {}).get("data", {"type": "string"})
+            return {"schema": {"type": "string"}, "x-item-schema": data.get("contentSchema", data)}
+        return {"itemSchema": event}
 
-    def _error(self, responses: dict[str, dict[str, Any]], each: Found, raised: Raise) -> None:
-        is_for_clients = CORE_ERROR[0] in raised.classes
-        if is_for_clients and not raised.status:
-            self.values.problem(each, "the status of this error is not known. Give a number, or a Literal type")
-        if not raised.status and not self.handled.is_answered(raised, each.errors):
-            return  # which is an unexpected one
-        for found, answer in self.handled.answers(raised, each.errors):
-            if answer.status is None and not raised.status:
+    def _error(
+        self, responses: dict[str, dict[str, Any]], raised: Raise, unexpected: Sequence[tuple[str, int]] = ()
+    ) -> None:
+        for answered, answer in self.reader.answers(raised):
+            if answer is None:
+                default = self._default(answered)
+                if default is not None:
+                    self._answer(responses, default, answered)
+                    continue
+            elif isinstance(answer, Answer):
+                # An exception without a status that no branch is for is answered as one that nobody foresaw.
+                if answered.status or (answer.path, answer.line) not in unexpected:
+                    self._answer(responses, answer, answered)
                 continue
-            # The unknown value is in the error, or in the error handler.
-            self._answer(responses, each if each.path or found is None else found, answer, raised, at=each)
+            if CORE_ERROR in answered.classes and not answered.status:
+                reason = "the status of this error is not known. Give a number, or a Literal type"
+                self._open(responses, Open(path=answered.path, line=answered.line, reason=reason, sends=False))
+            elif isinstance(answer, Open):
+                self._open(responses, answer)
 
-    def _unexpected(self, responses: dict[str, dict[str, Any]], levels: Levels) -> None:
-        """Any route may fail in a way that nobody foresaw: the answer to that is `default`."""
+    def _default(self, raised: Raise) -> Answer | None:
+        """The answer to an error that no error handler answers; None for one without a status."""
+        problem = self.application.problem_details
+        media = "application/problem+json" if problem else "application/json"
+        if not raised.status:
+            return None
+        bodies = [default_body(raised, status, problem=problem) for status in raised.status]
+        whole = bodies[0] if all(body == bodies[0] for body in bodies) else {"anyOf": bodies}
+        return Answer(status=raised.status, media_type=media, body=whole)
+
+    def _unexpected(self, responses: dict[str, dict[str, Any]], route: RouteFacts) -> Sequence[tuple[str, int]]:
+        """What `default` says: any route may fail in a way that nobody foresaw. Returns where that is answered."""
         found: dict[str, dict[str, Any]] = {}
-        for each in self.handled.unexpected(levels):
-            if isinstance(each.effect, Raise) and CORE_ERROR[0] in each.effect.classes:
-                self._error(found, attrs.evolve(each, errors=levels), each.effect)
-            elif isinstance(each.effect, Answer) and each.effect.status is not None and is_general(each.effect):
-                self._answer(found, each, each.effect, UNEXPECTED)
-        if not found:
-            self._answer(found, Found(UNEXPECTED), self.handled.default, UNEXPECTED)
+        places: list[tuple[str, int]] = []
+        for answered, answer in self.reader.answers(attrs.evolve(UNEXPECTED, levels=route.errors)):
+            if isinstance(answer, Open):
+                self._open(responses, answer)
+                continue
+            whole = answer if answer is not None else self._default(answered)
+            if whole is not None:
+                places.append((whole.path, whole.line))
+                self._answer(found, whole, answered)
         default = responses.setdefault("default", {"description": "An error that nobody foresaw"})
-        for response in found.values():
+        for status, response in found.items():
+            if int(status) < 500:
+                responses.setdefault(status, response)
             for media, content in response.get("content", {}).items():
                 add_body(default.setdefault("content", {}), media, content["schema"])
+        return places
+
+    def _missing(self) -> list[Effect]:
+        """What happens to a path that no route has; the default answer is one that no error handler sees."""
+        default = self._default(NOT_FOUND)
+        assert default is not None
+        return self.reader.not_found() or [default]
 
     def _not_found(self) -> dict[str, Any]:
         """The answer to a path that no route has."""
-        name = self.application.not_found
         responses: dict[str, dict[str, Any]] = {}
-        for each in self.program.effects(name) if name is not None else []:
-            if isinstance(each.effect, Answer):
-                self._answer(responses, each, each.effect, None)
-            elif isinstance(each.effect, Raise):
-                self._error(responses, each, each.effect)
-        if name is None:  # which no error handler sees
-            default = self.handled.default
-            body = substituted(default.body or {}, NOT_FOUND, 404)
-            self._answer(responses, Found(NOT_FOUND), Answer(0, (404,), default.media_type, body), None)
+        for each in self._missing():
+            if isinstance(each, Answer):
+                self._answer(responses, each)
+            elif isinstance(each, Raise):
+                self._error(responses, each)
+            elif isinstance(each, Open):
+                self._open(responses, each)
         return _whatever("No route has this path and method", responses)
 
     def _not_allowed(self) -> dict[str, Any]:
         """The answer to a path that has routes for other methods."""
         responses: dict[str, dict[str, Any]] = {}
-        self._error(responses, Found(NOT_ALLOWED), NOT_ALLOWED)
+        self._error(responses, attrs.evolve(NOT_ALLOWED, levels=()))
         response = _whatever("The path has routes for other methods, which `Allow` names", responses)
         return {**response, "headers": {"Allow": {"schema": {"type": "string"}}}}
 
-    def _named(self, body: Schema) -> Schema:
-        """The body of an error as a component, called after its message; `Error` where that is any text."""
-        properties = body.get("properties", {})
-        for field in ("code", "error"):
-            words = properties.get(field, {}).get("const")
-            if isinstance(words, str) and (name := error_name(words)):
-                return self.components.error(name, body)
-        return self.components.error("Error", body) if properties else body
+    def _named(self, body: Schema, status: int) -> Schema:
+        """The body of an error as a component, called after its code or message, or after its status."""
+        said = [each for field in ("code", "error", "message", "detail") for each in _said(body, field)]
+        names = [name for each in (*said, phrase(status)) if (name := error_name(each))]
+        return self.components.error(names or ["Error"], body) if "properties" in body else body
 
 
-def _called(authenticators: Mapping[str, StepFacts]) -> ModuleFacts:
-    """Authenticators of the framework as functions, so that the program's functions that call them answer as they
-    do.
-    """
-    functions = [
-        FunctionFacts(name, 0, None, (Read(0, "security", name), *facts.answers))
-        for name, facts in authenticators.items()
-    ]
-    return ModuleFacts("", "", functions=tuple(functions))
+def _said(body: Schema, field: str) -> Iterator[str]:
+    """The constants of a field of an error, those of objects inside it too."""
+    for name, schema in body.get("properties", {}).items():
+        if name == field and isinstance(schema.get("const"), str):
+            yield schema["const"]
+        yield from _said(schema, field)
 
 
 def _whatever(description: str, responses: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -468,9 +444,3 @@ def _whatever(description: str, responses: Mapping[str, Mapping[str, Any]]) -> d
         for media, content in response.get("content", {}).items():
             add_body(result.setdefault("content", {}), media, content.get("schema", {}))
     return result
-
-
-def _within(levels: Levels, found: Iterable[Found]) -> Iterator[Found]:
-    """Effects with the error handlers around them."""
-    for each in found:
-        yield attrs.evolve(each, errors=levels) if levels else each

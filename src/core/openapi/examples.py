@@ -15,9 +15,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from core.errors import DeveloperError
-from core.openapi.facts import is_array, is_object
-
-__all__ = ["Examples", "add_examples"]
+from core.openapi.reading import operations
+from core.validation.schema import is_array, is_object
 
 REQUEST: Final = "request"
 _LONGEST: Final = 4000
@@ -87,21 +86,17 @@ def add_examples(document: Mapping[str, Any], examples: Examples) -> None:
 
     Those of operations that the document does not have are left out.
     """
-    for path, item in document.get("paths", {}).items():
-        operations = {**item, **item.get("additionalOperations", {}), **item.get("x-additional-operations", {})}
-        for method, operation in operations.items():
-            if not is_object(operation) or "responses" not in operation:
-                continue
-            places = examples.found.get(operation.get("operationId") or f"{method.upper()} {path}", {})
-            for place, medias in places.items():
-                body: Any = operation.get("requestBody") if place == REQUEST else operation["responses"].get(place)
-                content: dict[str, Any] = body.get("content", {}) if is_object(body) else {}
-                for media, example in medias.items():
-                    described = content.get(media)
-                    if described is not None:
-                        name = _name(example["test"])
-                        words = name.replace("_", " ").capitalize()
-                        described["examples"] = {name: {"summary": words, "value": example["value"]}}
+    for each in operations(document):
+        bodies = {REQUEST: each.operation.get("requestBody"), **each.operation.get("responses", {})}
+        for place, medias in examples.found.get(each.name, {}).items():
+            body: Any = bodies.get(place)
+            content: dict[str, Any] = body.get("content", {}) if is_object(body) else {}
+            for media, example in medias.items():
+                described = content.get(media)
+                if described is not None:
+                    name = _name(example["test"])
+                    words = name.replace("_", " ").capitalize()
+                    described["examples"] = {name: {"summary": words, "value": example["value"]}}
 
 
 def _name(test: str) -> str:

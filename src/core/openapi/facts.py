@@ -1,155 +1,120 @@
-"""Facts about a program: the responses, errors, inputs and calls of each function, and the fields of each class.
+"""Facts about a program: what a request meets on its way, the fields of classes, and what the application holds.
 
-Facts are plain values that survive as JSON, one file of them for each module, beside the type checker's cache. They
-say nothing about routes: which function answers which request is the application's own table (`routes.py`).
-
-A `Schema` is JSON Schema 2020-12 with additions that never reach a document: `{"$class": name}` stands for a class of
-`ModuleFacts.classes`, `{"$returns": function}` for the value that a function returns, `{"$merge": […]}` for objects
-laid over each other, and `{"$unknown": reason}` for a value that the type checker knows nothing about.
+A `Schema` is JSON Schema 2020-12 with two additions that never reach a document: `{"$class": name}` stands for a class
+of `ClassFacts`, and `{"$unknown": reason}` for a value that the type checker knows nothing about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import attrs
-import cattrs
-from typing_extensions import TypeIs
 
-__all__ = [
-    "Answer",
-    "Call",
-    "ClassFacts",
-    "ERROR_BODY",
-    "Effect",
-    "Field",
-    "FunctionFacts",
-    "METHODS",
-    "ModuleFacts",
-    "Raise",
-    "Read",
-    "Schema",
-    "StagedHeader",
-    "any_of",
-    "from_json",
-    "is_array",
-    "is_object",
-    "json_type",
-    "target",
-    "to_json",
-]
+from core.validation.schema import Schema
 
-Schema: TypeAlias = dict[str, Any]
-
-METHODS: Final = ("get", "put", "post", "delete", "patch", "head", "options", "trace", "query")
-"""The methods that a path item has a place for, in lower case."""
-
-ERROR_BODY: Final = "$error"
-"""`{"$error": "body"}` in a schema: the body of the error that an error handler answers; "message" and "status" are
-parts of it."""
+MAY_BE_EMPTY: Final = "x-may-be-empty"
+"""What a document says of an answer with a body that is sent without one too, for which OpenAPI has no word."""
+is_json: Final = re.compile(r"application/([\w.!#$&^+-]+\+)?json|text/json").fullmatch
+"""What a content type of JSON matches."""
 
 
 @attrs.frozen
-class Answer:
-    """Something sent on a response."""
+class Held:
+    """Something that the application holds while it runs: a function, a type, an object or a constant.
 
-    line: int
-    status: tuple[int, ...] | None
-    """The statuses it may have; None for that of the error that an error handler answers."""
-    media_type: str | None
-    """None for an answer without a body."""
+    `name` is the full name of the function's code, of the type, or of the object's class; "" for a constant, and for
+    what nothing is known of.
+    """
+
+    kind: str
+    """function, type, object, constant or other."""
+    name: str = ""
+    place: tuple[str, int] = ("", 0)
+    """The file and first line of a function."""
+    constant: Any = None
+    holds: Mapping[str, Held] = attrs.Factory(dict[str, "Held"])
+    """The variables around a function, and the arguments that a partial gives by name; the attributes of an object."""
+    given: Sequence[Held] = ()
+    """The arguments that a partial or a bound method gives; those of a generic type, and the members of a union."""
+
+
+Levels: TypeAlias = Sequence[Mapping[str, Held]]
+"""The error handlers of routers, the nearest first: functions by the classes that they are for, by full names."""
+
+
+@attrs.frozen(kw_only=True)
+class Effect:
+    """Something that happens on the way of a request, with its file and line; no file for one of the framework's."""
+
+    path: str = ""
+    line: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class Answer(Effect):
+    """Something sent on a response. `media_type` is None for an answer without a body, `status` empty if not known."""
+
+    status: tuple[int, ...]
+    media_type: str | None = None
     body: Schema | None = None
     item: Schema | None = None
-    """For server-sent events: the data of one event."""
-    headers: Mapping[str, Schema] = attrs.Factory(dict[str, Schema])
-    errors: tuple[str, ...] = ()
-    """In an error handler: the class of the error at this place, narrowed by the type checker."""
-    is_passed_on: bool = False
-    """True for a response of somewhere else, of which neither status nor body is known."""
-    kind: str = "answer"
+    """For server-sent events: one event."""
+    headers: dict[str, Schema] = attrs.Factory(dict[str, Schema])
+    """A header that is put on the response after it was sent is added here."""
 
 
-@attrs.frozen
-class Raise:
-    """An error that is made here: a `CoreError(…)`, a class of its own, or another exception that is raised.
+@attrs.frozen(kw_only=True)
+class Raise(Effect):
+    """An error that is raised: a `CoreError(…)`, a class of its own, or another exception.
 
     `status` is empty where it is not known, and for an exception that has none.
     """
 
-    line: int
-    status: tuple[int, ...]
-    message: Schema
+    status: tuple[int, ...] = ()
+    message: Schema = attrs.Factory(lambda: {"type": "string"})
     metadata: Mapping[str, Schema] = attrs.Factory(dict[str, Schema])
     headers: Mapping[str, Schema] = attrs.Factory(dict[str, Schema])
     classes: tuple[str, ...] = ("core.errors.CoreError", "builtins.Exception", "builtins.BaseException")
     """The class of the error and its bases, by full name."""
-    caught: tuple[str, ...] = ()
-    """The classes that the code around it catches."""
-    kind: str = "raise"
+    levels: Levels | None = None
+    """The error handlers of the routers around; None until that is known."""
 
 
-@attrs.frozen
-class Read:
+@attrs.frozen(kw_only=True)
+class Read(Effect):
     """Something read of a request: `part` is json, form, text, bytes, stream, query, params, headers, or one name of
     them: query-name, form-name, header-name, cookie-name. It is security for the credentials that the framework's
     authenticator `name` reads."""
 
-    line: int
     part: str
     name: str | None = None
     schema: Schema | None = None
     required: bool = False
-    caught: tuple[str, ...] = ()
-    kind: str = "read"
 
 
-@attrs.frozen
-class Call:
-    """A call of another function of a program, by its full name."""
+@attrs.frozen(kw_only=True)
+class Open(Effect):
+    """A place where the program goes on in code that is not followed: any answer may come of it, or any error."""
 
-    line: int
-    target: str
-    caught: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
-    """The class of an error made by this call of its `__init__`, and its bases."""
-    kind: str = "call"
-
-
-@attrs.frozen
-class StagedHeader:
-    """A header put on every response of the function that leaves behind it."""
-
-    line: int
-    name: str
-    kind: str = "header"
-
-
-Effect: TypeAlias = Answer | Raise | Read | Call | StagedHeader
-
-
-@attrs.frozen
-class FunctionFacts:
-    """One function: where it is, its docstring, and its effects in order."""
-
-    name: str
-    line: int
-    doc: str | None = None
-    effects: tuple[Effect, ...] = ()
-    returns: Schema | None = None
-    """The value it returns, where its code is more precise than its annotation: a dict written out field by field."""
+    reason: str
+    sends: bool = True
+    """False if the code that is not followed has no response to send on."""
 
 
 @attrs.frozen
 class Field:
-    """One field of a class, under the name that JSON has for it."""
+    """One field of a class, under the name that JSON has for it; `schema` has its constraints and description."""
 
     name: str
     schema: Schema
-    has_default: bool = False
+    default: tuple[Any, ...] | None = None
+    """None for a field that has to be there, else the default, or () for one that JSON does not have."""
     is_read: bool = True
     """True if a client may send it; one that the class works out itself is only written."""
-    attribute: str = ""
+    may_be_unset: bool = False
+    """True if it is not written where it is UNSET."""
 
 
 @attrs.frozen
@@ -157,115 +122,112 @@ class ClassFacts:
     """A class whose instances are JSON objects: an attrs class, dataclass or TypedDict."""
 
     name: str
+    """As a document calls it, where no other class is called the same."""
+    outer: tuple[str, ...] = ()
+    """The names of the packages, the module and the classes that it is in."""
     fields: tuple[Field, ...] = ()
     total: bool = True
     """True if an instance that is written has every field; a TypedDict may leave those with a default out."""
+    description: str | None = None
+    place: tuple[str, int] = ("", 0)
 
 
 @attrs.frozen
-class ModuleFacts:
-    """Everything that one module says."""
-
-    module: str
-    path: str
-    doc: str | None = None
-    functions: tuple[FunctionFacts, ...] = ()
-    classes: Mapping[str, ClassFacts] = attrs.Factory(dict[str, ClassFacts])
-    details: Mapping[str, Mapping[str, Schema]] = attrs.Factory(dict[str, dict[str, Schema]])
-    """Facts that only the text of a class has, by class and attribute: requirements of validators, defaults,
-    docstrings. Under "" is the description of the class.
+class ClassDetails:
+    """What a class says of its fields when it runs, by attribute, in the words of JSON Schema: bounds, and under
+    `$default` what is used for one that is left out. `members` are an enum's values, in order.
     """
-    overrides: Mapping[str, tuple[str, ...]] = attrs.Factory(dict[str, tuple[str, ...]])
-    """Methods by the methods of bases in whose place they are called."""
+
+    fields: Mapping[str, Schema] = attrs.Factory(dict[str, Schema])
+    members: Mapping[str, Any] = attrs.Factory(dict[str, Any])
 
 
-def is_object(value: object) -> TypeIs[dict[str, Any]]:
-    """Return True if a value of JSON is an object."""
-    return isinstance(value, dict)
+@attrs.frozen
+class Security:
+    """One way to authenticate: `scheme` is a security scheme object of OpenAPI, under `name` in the document."""
+
+    name: str
+    scheme: Mapping[str, Any]
 
 
-def is_array(value: object) -> TypeIs[list[Any]]:
-    """Return True if a value of JSON is an array."""
-    return isinstance(value, list)
+@attrs.frozen
+class StepFacts:
+    """A middleware or an authenticator before a handler: the function behind it, and its declared answers."""
+
+    function: Held | None = None
+    answers: tuple[Answer | Raise, ...] = ()
+    headers: tuple[str, ...] = ()
+    """Those that it puts on every response behind it."""
+    security: Security | None = None
+    authenticates: bool = False
+    optional: bool = False
+    """True if a request without credentials goes on."""
+    limits_bodies: bool = False
+    errors: Levels = ()
+    """The error handlers of the routers that it is in."""
 
 
-def target(document: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema, a path item or a parameter of a document, or the one that it refers to."""
-    for _ in range(20):
-        reference = schema.get("$ref")
-        if not isinstance(reference, str):
-            break
-        found: Any = document
-        for part in reference.removeprefix("#/").split("/"):
-            found = found.get(part.replace("~1", "/").replace("~0", "~"), {})
-        schema = found
-    return schema
+@attrs.frozen
+class RouteFacts:
+    """One route of the application's own table. `path` is in the framework's words, as `/users/:id`."""
+
+    method: str
+    path: str
+    handler: Held
+    name: str
+    """The full name of the function that somebody wrote, behind its decorators."""
+    steps: tuple[StepFacts, ...] = ()
+    module: str | None = None
+    """The module that the route is tagged with, None for that of the application itself."""
+    websocket: bool = False
+    public: bool = False
+    errors: Levels = ()
+    """The error handlers of the routers that it is registered on."""
+    deprecated: bool = False
+    answers: Mapping[int, Held] | None = None
+    """The types of bodies that `describe` says are answered, by status."""
+    operation_id: str | None = None
+    tags: Sequence[str] | None = None
 
 
-def any_of(schemas: Iterable[Schema]) -> Schema:
-    """One schema for several, each once; constants become an enum."""
-    flat: list[Schema] = []
-    for schema in schemas:
-        for part in schema["anyOf"] if set(schema) == {"anyOf"} else [schema]:
-            for single in [{"const": value} for value in part["enum"]] if set(part) == {"enum"} else [part]:
-                if not any(_is_same(single, other) for other in flat):
-                    flat.append(single)
-    whole = {schema["type"] for schema in flat if set(schema) == {"type"}}
-    flat = [part for part in flat if set(part) != {"const"} or json_type(part["const"]) not in whole]
-    constants = [part["const"] for part in flat if set(part) == {"const"}]
-    if len(constants) > 1:
-        rest = [part for part in flat if set(part) != {"const"}]
-        booleans = len(constants) == 2 and all(isinstance(value, bool) for value in constants)
-        flat = [{"type": "boolean"} if booleans else {"enum": constants}, *rest]
-    return flat[0] if len(flat) == 1 else {"anyOf": flat}
+@attrs.frozen
+class ApplicationFacts:
+    """The application: its routes, and the functions that answer errors and paths that no route has."""
+
+    routes: Sequence[RouteFacts]
+    title: str
+    version: str = "0.1.0"
+    description: str | None = None
+    error_handlers: Mapping[str, Held] = attrs.Factory(dict[str, Held])
+    """Functions by the classes of errors that they answer, by full names."""
+    not_found: Held | None = None
+    method_not_allowed: bool = False
+    problem_details: bool = False
+    mounts: Sequence[str] = ()
+    """The prefixes that other applications answer."""
+    authenticators: Mapping[str, StepFacts] = attrs.Factory(dict[str, StepFacts])
+    """The framework's authenticators that the program keeps in variables, by their full names:
+    its functions may call them.
+    """
+    classes: Mapping[str, ClassDetails] = attrs.Factory(dict[str, ClassDetails])
+    servers: Sequence[str] = ()
 
 
-def _is_same(one: Schema, other: Schema) -> bool:
-    # In Python 1 == True.
-    return one == other and type(one.get("const")) is type(other.get("const"))
+def object_of(facts: ClassFacts, *, reading: bool = False) -> Schema:
+    """A class as an object, with other classes still under their names in it. A default is for those who send it."""
+    properties: dict[str, Schema] = {}
+    required: list[str] = []
+    for field in facts.fields:
+        if reading and not field.is_read:
+            continue
+        default = {"default": field.default[0]} if reading and field.default else {}
+        properties[field.name] = {**field.schema, **default}
+        if is_required(facts, field, reading=reading):
+            required.append(field.name)
+    words = {"description": facts.description} if facts.description else {}
+    return {"type": "object", **words, "properties": properties, **({"required": required} if required else {})}
 
 
-def json_type(value: object) -> str | None:
-    """Return JSON Schema's name for the type of a constant; of all constants of a list, where they share one."""
-    match value:
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case None:
-            return "null"
-        case _ if is_array(value):
-            kinds = {json_type(item) for item in value}
-            return kinds.pop() if len(kinds) == 1 else None
-        case _:
-            return None
-
-
-_EFFECTS: Final = {"answer": Answer, "raise": Raise, "read": Read, "call": Call, "header": StagedHeader}
-
-
-def _converter() -> cattrs.Converter:
-    converter = cattrs.Converter()
-
-    def effect(value: Any, _: object) -> Any:
-        return converter.structure(value, _EFFECTS[value["kind"]])
-
-    converter.register_structure_hook_func(lambda kind: kind == Effect, effect)
-    return converter
-
-
-_CONVERTER = _converter()
-
-
-def to_json(facts: ModuleFacts) -> Any:
-    """Facts as JSON."""
-    return _CONVERTER.unstructure(facts)
-
-
-def from_json(value: Any) -> ModuleFacts:
-    """Facts that `to_json` wrote. Raises cattrs' errors for anything else."""
-    return _CONVERTER.structure(value, ModuleFacts)
+def is_required(facts: ClassFacts, field: Field, *, reading: bool) -> bool:
+    """Return True if an object of a class that is read, or that is written, has a field for certain."""
+    return field.default is None if reading or not facts.total else not field.may_be_unset

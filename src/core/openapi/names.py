@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Sequence
 from http import HTTPStatus
 
+from core.openapi.facts import RouteFacts
 from core.routing.pattern import Pattern, parse
-
-__all__ = [
-    "described",
-    "error_name",
-    "openapi_path",
-    "openapi_paths",
-    "operation_ids",
-    "parameter_patterns",
-    "phrase",
-    "prose",
-    "tag",
-    "words",
-]
 
 
 def openapi_path(path: str) -> str:
@@ -51,20 +40,19 @@ def _written(pattern: Pattern) -> str:
     return "/" + "/".join([*parts, "{path}"] if pattern.rest else parts)
 
 
-def operation_ids(handlers: Sequence[str]) -> list[str]:
-    """The names of the handlers; with their module's where two are called the same, then with a number."""
-    last = [handler.rpartition(".")[2] for handler in handlers]
-    names: list[str] = []
-    for handler, name in zip(handlers, last, strict=True):
-        if last.count(name) > 1:
-            parts = handler.replace(".<locals>", "").split(".")
-            name = "_".join(parts[-2:])
-        unique, number = name, 1
-        while unique in names:
-            number += 1
-            unique = f"{name}_{number}"
-        names.append(unique)
-    return names
+def operation_ids(routes: Sequence[RouteFacts]) -> list[str]:
+    """The names of the handlers; with their module's where two are called the same, else by method and path."""
+    whole = [route.name.replace(".<locals>", "").replace(".__call__", "").split(".") for route in routes]
+    ways = [
+        [parts[-1].strip("<>") for parts in whole],
+        ["_".join(parts[-2:]).replace("<", "").replace(">", "") for parts in whole],
+        ["_".join([route.method.lower(), *re.findall(r"[A-Za-z0-9]+", openapi_path(route.path))]) for route in routes],
+    ]
+    counts = [Counter(way) for way in ways]
+    return [
+        next((way[at] for way, count in zip(ways, counts, strict=True) if count[way[at]] == 1), f"{ways[2][at]}_{at}")
+        for at in range(len(routes))
+    ]
 
 
 def tag(module: str) -> str:

@@ -11,13 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from core.openapi.facts import is_object
-
-__all__ = ["page"]
+from core.openapi.reading import Operation, operations
+from core.validation.schema import is_object
 
 Schema = Mapping[str, Any]
 _CODE: Final = re.compile("`([^`]+)`").sub
-_METHODS: Final = ("get", "query", "post", "put", "patch", "delete", "options", "head", "trace")
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #d0d7de; --soft: #59636e; --back: #f6f8fa; --link: #0550ae }
 @media (prefers-color-scheme: dark) { :root { --line: #3d444d; --soft: #9198a1; --back: #151b23; --link: #79c0ff } }
@@ -59,45 +57,43 @@ def page(document: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _each(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def _each(document: Mapping[str, Any]) -> Iterator[Operation]:
+    yield from operations(document)
     for path, item in document.get("paths", {}).items():
-        for method in _METHODS:
-            if method in item:
-                yield method.upper(), path, item[method]
-        for others in ("additionalOperations", "x-additional-operations"):
-            for method, operation in item.get(others, {}).items():
-                yield method, path, operation
         if "x-websocket" in item:
-            yield "WebSocket", path, item["x-websocket"]
+            yield Operation("WebSocket", path, item, item["x-websocket"])
 
 
 def _contents(document: Mapping[str, Any]) -> Iterator[str]:
     yield "<nav><ul>"
-    for method, path, operation in _each(document):
-        name = escape(str(operation.get("operationId", f"{method} {path}")), quote=True)
+    for each in _each(document):
         yield (
-            f'<li><a href="#{name}"><code><span class="method">{escape(method)}</span> {escape(path)}</code></a> '
-            f'<span class="soft">{escape(str(operation.get("summary", "")))}</span></li>'
+            f'<li><a href="#{escape(each.name, quote=True)}">{_heading(each)}</a> '
+            f'<span class="soft">{escape(str(each.operation.get("summary", "")))}</span></li>'
         )
     yield "</ul></nav>"
 
 
 def _operations(document: Mapping[str, Any]) -> Iterator[str]:
     tags = {tag["name"]: tag.get("description") for tag in document.get("tags", ())}
-    grouped: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {}
+    grouped: dict[str, list[Operation]] = {}
     for each in _each(document):
-        grouped.setdefault(next(iter(each[2].get("tags", ())), ""), []).append(each)
-    for tag, operations in grouped.items():
+        grouped.setdefault(next(iter(each.operation.get("tags", ())), ""), []).append(each)
+    for tag, inside in grouped.items():
         yield f"<h2>{escape(tag or 'Routes')}</h2>"
         yield from _prose(tags.get(tag))
-        for method, path, operation in operations:
-            yield from _operation(method, path, operation)
+        for each in inside:
+            yield from _operation(each)
 
 
-def _operation(method: str, path: str, operation: Mapping[str, Any]) -> Iterator[str]:
-    name = escape(str(operation.get("operationId", f"{method} {path}")), quote=True)
-    yield f'<article id="{name}">'
-    yield f'<h3><code><span class="method">{escape(method)}</span> {escape(path)}</code></h3>'
+def _heading(each: Operation) -> str:
+    return f'<code><span class="method">{escape(each.method)}</span> {escape(each.path)}</code>'
+
+
+def _operation(each: Operation) -> Iterator[str]:
+    operation = each.operation
+    yield f'<article id="{escape(each.name, quote=True)}">'
+    yield f"<h3>{_heading(each)}</h3>"
     yield from _prose(operation.get("summary"))
     yield from _prose(operation.get("description"))
     security: Sequence[Mapping[str, Any]] = operation.get("security", ())

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from core.openapi.components import Components, constrained
-from core.openapi.effects import Found, Program
-from core.openapi.facts import Read, Schema, any_of
-from core.openapi.values import Values
-
-__all__ = ["Requests", "add_body"]
+from core.openapi.components import Components
+from core.openapi.facts import ClassFacts, Effect, Read
+from core.validation.schema import Schema, any_of
 
 _SILENT_HEADERS: Final = frozenset(["accept", "authorization", "content-type", "cookie"])
 """Header parameters that OpenAPI says to leave out: other parts of a document say them."""
@@ -21,12 +18,17 @@ _BODIES: Final = frozenset(["json", "form", "form-name", "text", "bytes", "strea
 class Requests:
     """Parameters and bodies of one document."""
 
-    def __init__(self, program: Program, components: Components, values: Values) -> None:
-        self._program = program
+    def __init__(
+        self,
+        classes: Mapping[str, ClassFacts],
+        components: Components,
+        problem: Callable[[Effect, str], None],
+    ) -> None:
+        self._classes = classes
         self._components = components
-        self._values = values
+        self._problem = problem
 
-    def parameters(self, path: str, found: Sequence[Found], patterns: Mapping[str, str]) -> list[dict[str, Any]]:
+    def parameters(self, path: str, found: Sequence[Effect], patterns: Mapping[str, str]) -> list[dict[str, Any]]:
         """Everything that is read of the path, the query, the headers and the cookies. `patterns` are those that the
         route demands of parameters of the path.
         """
@@ -39,9 +41,9 @@ class Requests:
             if name == "path" and path.endswith("{path}"):
                 result["path", name]["description"] = "The rest of the path, slashes included."
         for each in found:
-            if not isinstance(each.effect, Read):
+            if not isinstance(each, Read):
                 continue
-            read = each.effect
+            read = each
             where, _, single = read.part.partition("-")
             if single and where != "form" and read.name is not None:
                 if where == "header" and read.name.lower() in _SILENT_HEADERS:
@@ -68,42 +70,41 @@ class Requests:
                         result[key] = {**result.get(key, {}), **field}
         return list(result.values())
 
-    def _fields(self, schema: Schema, place: str, each: Found) -> Iterator[dict[str, Any]]:
+    def _fields(self, schema: Schema, place: str, each: Read) -> Iterator[dict[str, Any]]:
         """Each field of a class that a query string is read into."""
-        facts = self._program.classes.get(schema.get("$class", ""))
+        facts = self._classes.get(schema.get("$class", ""))
         if facts is None:
-            self._values.problem(each, f"the {place} is read into a type without fields. Read it into an attrs class")
+            self._problem(each, f"the {place} is read into a type without fields. Read it into an attrs class")
             return
-        told = self._components.details_of(schema["$class"])
         for field in facts.fields:
             if not field.is_read:
                 continue
             name = field.name.replace("_", "-") if place == "header" else field.name
             parameter: dict[str, Any] = {"name": name, "in": place}
-            whole = constrained(field.schema, told.get(field.attribute))
+            whole = {**field.schema, **({"default": field.default[0]} if field.default else {})}
             if "description" in whole:
                 parameter["description"] = whole.pop("description")
-            if place == "path" or not field.has_default:
+            if place == "path" or field.default is None:
                 parameter["required"] = True
-            parameter["schema"] = self._values.final(whole, each, reading=True)
+            parameter["schema"] = self._components.final(whole, each, reading=True)
             yield parameter
 
-    def body(self, found: Sequence[Found]) -> dict[str, Any] | None:
+    def body(self, found: Sequence[Effect]) -> dict[str, Any] | None:
         """Everything that is read of the body, by media type; None where nothing is."""
         content: dict[str, Any] = {}
         fields: dict[str, Schema] = {}
         for each in found:
-            if not isinstance(each.effect, Read) or each.effect.part not in _BODIES:
+            if not isinstance(each, Read) or each.part not in _BODIES:
                 continue
-            read = each.effect
-            schema = self._values.final(read.schema, each, reading=True) if read.schema is not None else {}
+            read = each
+            schema = self._components.final(read.schema, each, reading=True) if read.schema is not None else {}
             match read.part:
                 case "json":
                     if read.schema is None:
-                        self._values.problem(each, "the body is read as JSON of any type. Say which: await req.json(T)")
+                        self._problem(each, "the body is read as JSON of any type. Say which: await req.json(T)")
                     add_body(content, "application/json", schema)
                 case "form" | "form-name":
-                    for media in ("application/x-www-form-urlencoded", "multipart/form-data"):
+                    for media in ("multipart/form-data", "application/x-www-form-urlencoded"):
                         content.setdefault(media, {"schema": {"type": "object"}})
                         if read.part == "form" and schema:
                             content[media] = {"schema": schema}

@@ -1,7 +1,7 @@
 """The application's own table of routes, with the functions that stand behind it.
 
 An application registers its routes by running, so it is imported and asked: that gives every mount, every router
-made in a loop and every authenticator exactly as requests meet them. Facts are then found by the functions' names.
+made in a loop and every authenticator exactly as requests meet them, with the functions as they run.
 The answers of the framework's middleware are written here, since no type has them.
 """
 
@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
-from core.answers import ErrorHandlers
 from core.app import App
-from core.finding import Entry
+from core.description import description_of
+from core.dispatch.answers import ErrorHandlers
 from core.handlers import info_of
 from core.middleware.authentication import Authentication
 from core.middleware.jwks import FetchedKeySet
 from core.middleware.token_source import TokenSource
-from core.openapi.document import ApplicationFacts, RouteFacts, Security, StepFacts
-from core.openapi.facts import Answer, Raise, Schema, StagedHeader
+from core.openapi.facts import Answer, ApplicationFacts, Held, Levels, RouteFacts, Security, StepFacts
 from core.openapi.failures import UNAUTHORIZED, error
-from core.openapi.handled import Levels
-
-__all__ = ["application_facts", "full_name"]
+from core.openapi.held import class_details, hold
+from core.routing.table import Route
+from core.validation.schema import Schema
 
 _COUNTS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 _TEXT: Final[Schema] = {"type": "string"}
@@ -34,26 +33,29 @@ _SAFE: Final = frozenset(["GET", "HEAD", "OPTIONS"])
 
 
 def application_facts(
-    app: App[Any], *, title: str, version: str = "0.1.0", description: str | None = None, module: str = ""
+    app: App[Any],
+    *,
+    title: str,
+    version: str = "0.1.0",
+    description: str | None = None,
+    module: str = "",
+    servers: Sequence[str] = (),
 ) -> ApplicationFacts:
     """The routes of an application, in order, with the steps before each of them. `module` is the application's own."""
     routes: list[RouteFacts] = []
-    before: list[Entry] = []
     mounts: dict[str, None] = {}
-    for entry in app.entries():
-        if entry.method is None:
-            before.append(entry)
-            continue
-        if entry.handler is None:
+    for entry, steps in app._chains():
+        if entry.method is None or entry.handler is None:
             continue  # it goes on to the next route that matches
-        covering = [scope for scope in before if scope.pattern.covers(entry.pattern)]
-        steps = [(step, scope) for scope in (*covering, entry) for step in scope.middleware]
-        if getattr(entry.handler, "__module__", "") == "core.mounting":
+        if getattr(entry.handler, "__module__", "") == "core.dispatch.mounts":
             prefix = entry.pattern.text.removesuffix("*").rstrip("/") or "/"
             mounts.setdefault(prefix)
             continue
         handler, websocket = _handler(entry.handler)
-        own = getattr(inspect.unwrap(handler), "__module__", "")
+        said = description_of(handler)
+        if said is not None and said.hidden:
+            continue
+        own = getattr(_innermost(handler), "__module__", "")
         found = [
             attrs.evolve(fact, errors=_levels(scope))
             for step, scope in steps
@@ -63,13 +65,19 @@ def application_facts(
             RouteFacts(
                 entry.method,
                 entry.pattern.text,
+                hold(handler),
                 full_name(handler),
                 tuple(found),
                 own if own != module else None,
                 websocket,
                 any((info := info_of(step)) is not None and info.public for step, _ in steps),
-                _place(handler),
                 _levels(entry),
+                said is not None and said.deprecated,
+                None
+                if said is None or said.answers is None
+                else {status: hold(each) for status, each in said.answers.items()},
+                said.operation_id if said is not None else None,
+                said.tags if said is not None else None,
             )
         )
     dispatcher = app.dispatcher
@@ -78,12 +86,14 @@ def application_facts(
         title,
         version,
         description,
-        _by_class(dispatcher.error_handlers),
-        None if dispatcher.not_found is None else full_name(dispatcher.not_found),
+        _by_class(dispatcher.failures.handlers),
+        None if dispatcher.not_found is None else hold(dispatcher.not_found),
         dispatcher.method_not_allowed,
         dispatcher.problem_details,
         [*mounts],
         _authenticators(),
+        class_details(),
+        servers,
     )
 
 
@@ -100,39 +110,39 @@ def _authenticators() -> dict[str, StepFacts]:
     }
 
 
-def _levels(entry: Entry) -> Levels:
+def _levels(entry: Route) -> Levels:
     """The error handlers of the routers that an entry is registered on, the nearest first."""
     return tuple(_by_class(handlers) for handlers in reversed(entry.errors))
 
 
-def _by_class(handlers: ErrorHandlers) -> dict[str, str]:
-    return {f"{cls.__module__}.{cls.__qualname__}": full_name(handler) for cls, handler in handlers.items()}
+def _by_class(handlers: ErrorHandlers) -> dict[str, Held]:
+    return {f"{cls.__module__}.{cls.__qualname__}": hold(handler) for cls, handler in handlers.items()}
 
 
 def full_name(function: Callable[..., Any]) -> str:
-    """A function's name as facts have it: its module and its qualified name."""
+    """The full name of the function that somebody wrote."""
     inner = _innermost(function)
     return f"{inner.__module__}.{inner.__qualname__}"
 
 
 def _innermost(function: Callable[..., Any]) -> Any:
-    """The function that somebody wrote: behind `functools.partial`, `functools.wraps`, or an object that is called."""
+    """The function that somebody wrote: behind `functools.partial`, a decorator, or an object that is called."""
     inner: Any = function
     while hasattr(inner, "func"):  # functools.partial
         inner = inner.func
     inner = inspect.unwrap(inner)
+    while "<locals>" in getattr(inner, "__qualname__", ""):
+        wrapped = [value for value in _closure(inner).values() if inspect.isfunction(value)]
+        if len(wrapped) != 1 or inspect.iscoroutinefunction(wrapped[0]) != inspect.iscoroutinefunction(inner):
+            break
+        inner = inspect.unwrap(wrapped[0])  # a decorator without functools.wraps
     return inner if hasattr(inner, "__qualname__") else type(inner).__call__
-
-
-def _place(function: Callable[..., Any]) -> tuple[str, int]:
-    code = getattr(_innermost(function), "__code__", None)
-    return (code.co_filename, code.co_firstlineno) if code is not None else ("", 0)
 
 
 def _handler(handler: Callable[..., Any]) -> tuple[Callable[..., Any], bool]:
     """The function that was registered: a WebSocket's handler is inside the one that opens it."""
     inside = _closure(handler)
-    if getattr(handler, "__module__", "") == "core.upgrade" and "handler" in inside:
+    if getattr(handler, "__module__", "") == "core.dispatch.upgrade" and "handler" in inside:
         return inside["handler"], True
     return handler, False
 
@@ -148,7 +158,7 @@ def _closure(function: Any) -> Mapping[str, Any]:
 def _step(middleware: Any, method: str) -> StepFacts | None:
     info = info_of(middleware)
     if info is None:
-        return StepFacts(full_name(middleware))
+        return StepFacts(hold(middleware))
     if info.public:
         return None
     inside = _closure(middleware)
@@ -157,7 +167,7 @@ def _step(middleware: Any, method: str) -> StepFacts | None:
     made = info.before if info.before is not None else middleware
     home = getattr(_innermost(made), "__module__", "")
     if not home.startswith("core."):
-        return StepFacts(full_name(made), authenticates=info.authenticates)
+        return StepFacts(hold(made), authenticates=info.authenticates)
     if info.authenticates or info.optional:
         return _authenticator(middleware)
     if info.placed is not None:
@@ -168,7 +178,7 @@ def _step(middleware: Any, method: str) -> StepFacts | None:
 def _authenticator(authenticator: Any) -> StepFacts:
     declared = info_of(authenticator)
     if declared is None:
-        return StepFacts(full_name(authenticator), authenticates=True)
+        return StepFacts(hold(authenticator), authenticates=True)
     if declared.optional:
         inner = _closure(getattr(authenticator, "_authenticate", None)).get("authenticator")
         return attrs.evolve(_authenticator(inner), optional=True)
@@ -185,7 +195,7 @@ def _authenticator(authenticator: Any) -> StepFacts:
             message = _closure(authenticator._authenticate).get("message", "Forbidden")
             facts = StepFacts(answers=(error(403, message),))
         case _:
-            return StepFacts(full_name(authenticator), authenticates=True)
+            return StepFacts(hold(authenticator), authenticates=True)
     return facts
 
 
@@ -199,8 +209,7 @@ def _token_scheme(source: TokenSource, **more: str) -> Mapping[str, Any]:
 
 
 def _authentication(name: str, scheme: Mapping[str, Any]) -> StepFacts:
-    refusal = attrs.evolve(UNAUTHORIZED, headers={"WWW-Authenticate": _TEXT})
-    return StepFacts(answers=(refusal,), security=Security(name, scheme), authenticates=True)
+    return StepFacts(answers=(UNAUTHORIZED,), security=Security(name, scheme), authenticates=True)
 
 
 def _declared(name: str, options: Mapping[str, Any], method: str) -> StepFacts | None:
@@ -212,30 +221,27 @@ def _declared(name: str, options: Mapping[str, Any], method: str) -> StepFacts |
         value = options.get(key, otherwise)
         return value if isinstance(value, type(otherwise)) else otherwise
 
-    def refuses(status: int, message: str, headers: Iterable[str] = (), **metadata: Schema) -> Raise:
-        return attrs.evolve(error(status, message), headers=dict.fromkeys(headers, _TEXT), metadata=metadata)
-
     match name:
         case "rate_limit":
-            answers: list[Answer | Raise | StagedHeader] = [StagedHeader(0, count) for count in _COUNTS]
-            answers.append(refuses(429, option("message", "Too Many Requests"), (*_COUNTS, "Retry-After")))
+            many = error(429, option("message", "Too Many Requests"), headers=[*_COUNTS, "Retry-After"])
+            answers = [many]
             if option("on_store_error", "open") == "closed":
-                answers.append(refuses(503, "Service Unavailable"))
-            return StepFacts(answers=tuple(answers))
+                answers.append(error(503, "Service Unavailable"))
+            return StepFacts(answers=tuple(answers), headers=_COUNTS)
         case "timeout":
-            return StepFacts(answers=(refuses(option("status", 408), option("message", "Request Timeout")),))
+            return StepFacts(answers=(error(option("status", 408), option("message", "Request Timeout")),))
         case "body_limit":
-            refusal = refuses(option("status", 413), option("message", "Payload Too Large"))
+            refusal = error(option("status", 413), option("message", "Payload Too Large"))
             return StepFacts(answers=(refusal,), limits_bodies=True)
         case "trusted_hosts":
-            return StepFacts(answers=(refuses(option("status", 400), option("message", "Unknown host")),))
+            return StepFacts(answers=(error(option("status", 400), option("message", "Unknown host")),))
         case "ip_restriction":
-            return StepFacts(answers=(refuses(option("status", 403), option("message", "Forbidden")),))
+            return StepFacts(answers=(error(option("status", 403), option("message", "Forbidden")),))
         case "csrf" if method not in _SAFE:
             code: Schema = {"const": "CROSS_SITE_REQUEST"}
-            return StepFacts(answers=(refuses(option("status", 403), option("message", "Forbidden"), code=code),))
+            return StepFacts(answers=(error(option("status", 403), option("message", "Forbidden"), code=code),))
         case "etag" if method in ("GET", "*"):
-            return StepFacts(answers=(Answer(0, (304,), None, headers={"ETag": _TEXT}),))
+            return StepFacts(answers=(Answer(status=(304,), headers={"ETag": _TEXT}),))
         case "sessions":
             scheme = {"type": "apiKey", "in": "cookie", "name": option("cookie", "session")}
             return StepFacts(security=Security("session", scheme), optional=True)

@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from core.openapi.facts import is_array, is_object
-
-__all__ = ["as_json", "as_yaml"]
+from core.validation.schema import is_array, is_object
 
 _PLAIN: Final = re.compile(r"[A-Za-z_/$][A-Za-z0-9_/{}$.-]*").fullmatch
 _ODD: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
@@ -20,6 +18,19 @@ _WORDS: Final = frozenset(["true", "false", "null", "yes", "no", "on", "off", "y
 def as_json(document: Mapping[str, Any]) -> str:
     """The document as JSON, one value a line, so that a change is a change of few lines."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+_UNORDERED: Final = frozenset(["anyOf", "enum", "parameters", "required", "security", "tags"])
+
+
+def meaning(value: Any, key: str = "") -> Any:
+    """A document without what says nothing: the order of fields, and of lists whose order means nothing."""
+    if is_object(value):
+        return {name: meaning(inner, name) for name, inner in value.items()}
+    if is_array(value):
+        items = [meaning(inner) for inner in value]
+        return sorted(items, key=lambda item: json.dumps(item, sort_keys=True)) if key in _UNORDERED else items
+    return value
 
 
 def as_yaml(document: Mapping[str, Any]) -> str:

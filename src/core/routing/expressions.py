@@ -17,8 +17,6 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final, TypeAlias
 
-__all__ = ["objection"]
-
 _Ranges: TypeAlias = tuple[tuple[int, int], ...]
 _Piece: TypeAlias = tuple[_Ranges, _Ranges, bool]
 """The characters that a piece begins with, those that make it longer where it could end, and if it may be empty."""

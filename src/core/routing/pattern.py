@@ -13,8 +13,6 @@ from collections.abc import Sequence
 
 from core.errors import PathError
 
-__all__ = ["Pattern", "parse", "require_prefix"]
-
 _HEX = frozenset("0123456789abcdefABCDEF")
 
 

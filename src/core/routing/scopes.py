@@ -9,24 +9,20 @@ covers the route, and whether more may, depending on the request (`use("/users/m
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from core.routing.pattern import Pattern
-from core.values import Generic, TypeVar
-
-__all__ = ["Scope", "Scopes"]
-
-T = TypeVar("T")
 
 
-class Scope(Generic[T]):
+class Scope:
     """A value under a prefix, with its place in the order of registration."""
 
     __slots__ = ("names", "order", "prefix", "value")
 
-    def __init__(self, order: int, prefix: Pattern, value: T) -> None:
+    def __init__(self, order: int, prefix: Pattern, value: Any) -> None:
         self.order: int = order
         self.prefix: Pattern = prefix
-        self.value: T = value
+        self.value: Any = value
         self.names: tuple[tuple[str, int], ...] = tuple((name, index + 1) for name, index in prefix.names)
 
     def fits(self, segments: list[str]) -> bool:
@@ -34,31 +30,31 @@ class Scope(Generic[T]):
         return all(re.fullmatch(source, segments[index + 1]) for index, source in self.prefix.checks)
 
 
-class _Node(Generic[T]):
+class _Node:
     __slots__ = ("any", "first", "scopes", "texts")
 
     def __init__(self, first: int) -> None:
         # Orders only grow, so the scope that made the node is the earliest at it or below it.
         self.first = first
-        self.scopes: list[Scope[T]] = []
-        self.texts: dict[str, _Node[T]] = {}
-        self.any: _Node[T] | None = None
+        self.scopes: list[Scope] = []
+        self.texts: dict[str, _Node] = {}
+        self.any: _Node | None = None
 
 
-class Scopes(Generic[T]):
+class Scopes:
     """Prefixes, in order of registration."""
 
     __slots__ = ("_root",)
 
     def __init__(self) -> None:
-        self._root: _Node[T] = _Node(-1)
+        self._root: _Node = _Node(-1)
 
     @property
-    def everywhere(self) -> list[Scope[T]]:
+    def everywhere(self) -> list[Scope]:
         """The scopes at the root, which cover every path, readable or not."""
         return self._root.scopes
 
-    def add(self, order: int, prefix: Pattern, value: T) -> None:
+    def add(self, order: int, prefix: Pattern, value: Any) -> None:
         """Add a prefix. `order` must be higher than every order before."""
         node = self._root
         for part in prefix.parts:
@@ -73,14 +69,14 @@ class Scopes(Generic[T]):
                 node = following
         node.scopes.append(Scope(order, prefix, value))
 
-    def covering(self, segments: list[str], before: int, after: int = -1) -> list[Scope[T]]:
+    def covering(self, segments: list[str], before: int, after: int = -1) -> list[Scope]:
         """The scopes that cover a request's segments (the first is the empty text before the slash), orders
         exclusive.
         """
-        found: list[Scope[T]] = []
+        found: list[Scope] = []
         nodes = [self._root]
         for segment in [*segments[1:], None]:
-            following: list[_Node[T]] = []
+            following: list[_Node] = []
             for node in nodes:
                 found += [scope for scope in node.scopes if after < scope.order < before and scope.fits(segments)]
                 if segment is not None:
@@ -94,13 +90,13 @@ class Scopes(Generic[T]):
         found.sort(key=lambda scope: scope.order)
         return found
 
-    def over(self, pattern: Pattern, before: int) -> tuple[list[Scope[T]], bool]:
+    def over(self, pattern: Pattern, before: int) -> tuple[list[Scope], bool]:
         """The scopes before the order that cover every path of `pattern`, and whether more of them cover some paths."""
-        found: list[Scope[T]] = []
+        found: list[Scope] = []
         nodes = [self._root]
         maybe = False
         for part in pattern.parts:
-            following: list[_Node[T]] = []
+            following: list[_Node] = []
             for node in nodes:
                 found += node.scopes
                 if node.any is not None:

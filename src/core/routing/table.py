@@ -1,13 +1,12 @@
 """The first registered route that matches a path, found without walking all of them.
 
-Routes are grouped by *shape*: how many segments, and which of them are text. All routes of
-one shape stand in one dict under their texts, so a request asks one dict per shape of its
-length, however many routes there are. Paths without parameters stand in one more dict, under
-the path itself, with the winner already decided. Among the routes found the lowest order wins;
-shapes are kept in that order, so the search ends as soon as nothing earlier can come.
+Routes are grouped by *shape*: how many segments, and which of them are text. All routes of one shape stand in one dict
+under their texts, so a request asks one dict per shape of its length, however many routes there are. Paths without
+parameters stand in one more dict, under the path itself, with the winner already decided. Among the routes found the
+lowest order wins; shapes are kept in that order, so the search ends as soon as nothing earlier can come.
 
-Paths arrive as lists of decoded segments whose first is the empty text before the leading
-slash. The meaning of a match is the caller's business: here it is a value of any type.
+Paths arrive as lists of decoded segments whose first is the empty text before the leading slash. Handlers and
+middleware are opaque here: `core.dispatch` runs them.
 
 A pattern with a regular expression has a shape of its own, which asks the expressions of those under the same
 texts, one after the other. Tables without such patterns have no such shape.
@@ -19,41 +18,102 @@ route it is, and is kept in `single_parameter_routes`, unless an earlier route m
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, cast
 
 from core.http.paths import CANONICAL
 from core.routing.pattern import Pattern
-from core.values import Generic, TypeVar
 
-__all__ = ["Leaf", "Table"]
+Chain = Callable[[Any, Any], Awaitable[object]]
+"""Runs a request, and its response, to the end."""
 
-T = TypeVar("T")
-K = TypeVar("K")
+ALL = "*"
+"""The method of a route that answers every method."""
 
 
-class Leaf(Generic[T]):
-    """One registered pattern: its place in the order of registration, and its value."""
+class Route:
+    """One registration: a route, middleware over a prefix, or a mounted router.
 
-    __slots__ = ("checks", "last", "names", "next", "one", "order", "place", "rest", "value")
+    The same record stands in a router's own list, in the flat list of an application and, after `index`, in the tables
+    that requests are looked up in.
+    """
 
-    def __init__(self, order: int, pattern: Pattern, value: T) -> None:
-        self.order: int = order
-        self.value: T = value
-        # The list of segments begins with the empty text before the first slash, hence the 1.
-        self.names: tuple[tuple[str, int], ...] = tuple((name, index + 1) for name, index in pattern.names)
-        self.rest: int = len(pattern.parts) + 1 if pattern.rest else 0
-        self.checks: tuple[tuple[int, re.Pattern[str]], ...] = tuple(
-            (index + 1, re.compile(source)) for index, source in pattern.checks
-        )
-        # Most patterns with a parameter have one: its name and place can be read without a loop.
-        single = len(self.names) == 1 and not self.rest and not self.checks
-        self.one: str = self.names[0][0] if single else ""
-        self.place: int = self.names[0][1] if single else 0
-        # Patterns that match exactly the same paths stand in a row; its first knows its last.
-        self.next: Leaf[T] | None = None
-        self.last: Leaf[T] = self
+    __slots__ = (
+        "chains",
+        "checks",
+        "errors",
+        "handler",
+        "maybe",
+        "method",
+        "middleware",
+        "mounted",
+        "names",
+        "one",
+        "order",
+        "pattern",
+        "place",
+        "rest",
+        "run",
+        "tool",
+    )
+
+    order: int
+    """The place in the order of registration."""
+    names: tuple[tuple[str, int], ...]
+    """The parameters, each with the index of its segment; the text before the leading slash is segment 0."""
+    rest: int
+    """The index of the first segment of `*` at the end; 0 without one."""
+    checks: tuple[tuple[int, re.Pattern[str]], ...]
+    """The regular expressions, each with the index of its segment."""
+    one: str
+    """The name of the parameter where it is the only one and has no expression; else an empty string."""
+    place: int
+    """The index of the segment of `one`."""
+
+    def __init__(
+        self,
+        method: str | None,
+        pattern: Pattern,
+        middleware: Sequence[Any],
+        handler: Any = None,
+        errors: tuple[Mapping[type[Exception], Any], ...] = (),
+        mounted: Any = None,
+        tool: bool = False,
+    ) -> None:
+        self.method: str | None = method
+        """The method of a route, ALL for any; None for middleware over a prefix or a mounted router."""
+        self.pattern: Pattern = pattern
+        self.middleware: Sequence[Any] = middleware
+        self.handler: Any = handler
+        self.errors: tuple[Mapping[type[Exception], Any], ...] = errors
+        """The error handlers of the routers that it is registered on, the outermost first; without the application's.
+        """
+        self.mounted: Any = mounted
+        """The router that is mounted at the pattern."""
+        self.tool: bool = tool
+        """True if models may call the route."""
+        self.run: Chain | None = None
+        """The chain, built for the first request."""
+        self.maybe: bool = False
+        """True if the middleware that covers it depends on the request; then `chains` has a chain for each set."""
+        self.chains: dict[tuple[int, ...], Chain] | None = None
+
+    @property
+    def label(self) -> str:
+        """The name of a route in messages."""
+        return f"{'any method' if self.method == ALL else self.method} {self.pattern.text}"
+
+    def index(self, order: int) -> None:
+        """Give it its place in the order, and work out how its pattern is matched."""
+        pattern = self.pattern
+        self.order = order
+        self.names = tuple((name, index + 1) for name, index in pattern.names)
+        self.rest = len(pattern.parts) + 1 if pattern.rest else 0
+        self.checks = tuple((index + 1, re.compile(source)) for index, source in pattern.checks)
+        self.one, self.place = "", 0
+        if len(self.names) == 1 and not self.rest and not self.checks:
+            self.one, self.place = self.names[0]
 
     def parameters(self, segments: list[str]) -> dict[str, str]:
         """The values of the parameters in `segments`, which the pattern matches."""
@@ -67,42 +127,33 @@ class Leaf(Generic[T]):
         return all(expression.fullmatch(segments[index]) for index, expression in self.checks)
 
 
-class _Shape(Generic[T]):
-    """All patterns with text in the same places."""
+class _Shape:
+    """All patterns with text in the same places: the first route of each text, and all of them in order."""
 
-    __slots__ = ("checked", "first", "key", "leaves", "places")
+    __slots__ = ("all", "checked", "first", "firsts", "key", "places", "texts_of")
 
     def __init__(self, first: int, places: tuple[int, ...], checked: bool) -> None:
         self.first = first
         self.places = places
         self.checked = checked
-        self.leaves: dict[object, Leaf[T]] = {}
-        self.key: Callable[[list[str]], object] = _key_of(places)
-        if checked:
-            # The table asks for `leaves.get(key(segments))`: here the segments themselves are the key.
-            self.leaves = cast("dict[object, Leaf[T]]", _CheckedLeaves[T](_key_of(places)))
-            self.key = _same
+        self.texts_of: Callable[[list[str]], object] = cast("Any", itemgetter(*places)) if places else _nothing
+        self.all: dict[object, list[Route]] = {}
+        # A table asks for `firsts.get(key(segments))`. Where expressions decide, the segments themselves are the key.
+        self.firsts: dict[object, Route] = _FirstFitting(self.texts_of, self.all) if checked else {}
+        self.key: Callable[[list[str]], Any] = _same if checked else self.texts_of
 
 
-def _key_of(places: tuple[int, ...]) -> Callable[[list[str]], object]:
-    if not places:
-        return _nothing
-    return cast("Callable[[list[str]], object]", itemgetter(*places))
+class _FirstFitting(dict[object, Route]):
+    """The routes of a shape with expressions, looked up by the segments of a path."""
 
+    __slots__ = ("_all", "_key")
 
-class _CheckedLeaves(dict[object, Leaf[T]]):
-    """The patterns of one shape by their texts, looked up by the segments of a path."""
-
-    __slots__ = ("_key",)
-
-    def __init__(self, key: Callable[[list[str]], Any]) -> None:
+    def __init__(self, key: Callable[[list[str]], object], all: dict[object, list[Route]]) -> None:
         self._key = key
+        self._all = all
 
     def get(self, segments: Any, default: Any = None, /) -> Any:
-        leaf = super().get(self._key(segments))
-        while leaf is not None and not leaf.fits(segments):
-            leaf = leaf.next
-        return leaf
+        return next((route for route in self._all.get(self._key(segments), ()) if route.fits(segments)), default)
 
 
 def _same(segments: list[str]) -> list[str]:
@@ -113,73 +164,64 @@ def _nothing(_: list[str]) -> object:
     return None
 
 
-class Table(Generic[T]):
-    """Patterns of one method, in order of registration."""
+class Table:
+    """The routes of one method, in order of registration, and the chains of those of their paths that need no care."""
 
-    __slots__ = ("_by_length", "_shapes", "_texts", "single_parameter_routes", "static")
+    __slots__ = ("_by_length", "_shapes", "_texts", "chains", "single_parameter_routes", "static")
 
     def __init__(self) -> None:
-        self.static: dict[str, Leaf[T]] = {}
+        self.chains: dict[str, Chain] = {}
+        """The chains that the finder keeps, under the paths as most requests have them."""
+        self.static: dict[str, Route] = {}
         """The winner for every registered path without parameters, under the path as most requests have it."""
-        self.single_parameter_routes: dict[str, Leaf[T]] = {}
+        self.single_parameter_routes: dict[str, Route] = {}
         """The winner for every path of one segment more that has no special character in it and is not in `static`."""
-        self._texts: dict[str, Leaf[T]] = {}
-        self._shapes: dict[tuple[int, tuple[int, ...], bool, bool], _Shape[T]] = {}
-        self._by_length: dict[int, list[_Shape[T]]] = {}
+        self._texts: dict[str, list[Route]] = {}
+        self._shapes: dict[tuple[int, tuple[int, ...], bool, bool], _Shape] = {}
+        self._by_length: dict[int, list[_Shape]] = {}
 
-    def add(self, order: int, pattern: Pattern, value: T) -> None:
-        """Add a pattern without an optional segment.
-
-        `order` must be higher than those before, but for another variant's.
-        """
-        leaf = Leaf(order, pattern, value)
+    def add(self, route: Route) -> None:
+        """Add a route without an optional segment. Its order is higher than those before, but for another variant's."""
+        pattern = route.pattern
         if pattern.static:
             segments = ["", *(part for part in pattern.parts if part is not None)]
             text = "/".join(segments)
-            _chain(self._texts, text, leaf)
+            self._texts.setdefault(text, []).append(route)
             # An empty last segment is written with one slash more ("//" is not "/"): such paths are found by `find`.
             if segments[-1] or len(segments) == 1:
-                self.static.setdefault(text or "/", self.find_among_shapes(segments, leaf) or leaf)
+                self.static.setdefault(text or "/", self.find_among_shapes(segments, route) or route)
             return
         self.single_parameter_routes.clear()
         places = tuple(index + 1 for index, part in enumerate(pattern.parts) if part is not None)
         named = (len(pattern.parts) + 1, places, pattern.rest, bool(pattern.checks))
         shape = self._shapes.get(named)
         if shape is None:
-            shape = self._shapes[named] = _Shape(order, places, bool(pattern.checks))
+            shape = self._shapes[named] = _Shape(route.order, places, bool(pattern.checks))
             # Which shapes a length has is worked out when the first path of that length comes.
             self._by_length.clear()
         texts = tuple(part for part in pattern.parts if part is not None)
-        _chain(shape.leaves, texts[0] if len(texts) == 1 else texts or None, leaf)
+        key = texts[0] if len(texts) == 1 else texts or None
+        shape.firsts.setdefault(key, route)
+        shape.all.setdefault(key, []).append(route)
 
-    def find(self, segments: list[str]) -> Leaf[T] | None:
-        """The first pattern that matches, or None."""
-        return self.find_among_shapes(segments, self._text(segments))
+    def find(self, segments: list[str]) -> Route | None:
+        """The first route that matches, or None."""
+        return self.find_among_shapes(segments, next(iter(self._by_text(segments)), None))
 
-    def matches(self, segments: list[str], after: int) -> Iterator[Leaf[T]]:
-        """All patterns that match and come after the order `after`, in order."""
-        found: list[Leaf[T]] = []
-        leaf = self._text(segments)
-        shapes = iter(self._shapes_of(len(segments)))
-        while True:
-            while leaf is not None:
-                if leaf.order > after and leaf.fits(segments):
-                    found.append(leaf)
-                leaf = leaf.next
-            shape = next(shapes, None)
-            if shape is None:
-                break
-            leaf = shape.leaves.get(shape.key(segments))
-        return iter(sorted(found, key=lambda leaf: leaf.order))
+    def matches(self, segments: list[str], after: int) -> list[Route]:
+        """All routes that match and come after the order `after`, in order."""
+        found = [*self._by_text(segments)]
+        for shape in self._shapes_of(len(segments)):
+            found += [route for route in shape.all.get(shape.texts_of(segments), ()) if route.fits(segments)]
+        return sorted((route for route in found if route.order > after), key=lambda route: route.order)
 
-    def _text(self, segments: list[str]) -> Leaf[T] | None:
-        leaf = self._texts.get("/".join(segments))
-        if leaf is not None and any("/" in segment for segment in segments):
-            return None  # %2F stays inside its segment, so this is another path
-        return leaf
+    def _by_text(self, segments: list[str]) -> list[Route]:
+        routes = self._texts.get("/".join(segments), [])
+        # %2F stays inside its segment, so such a path is another one.
+        return [] if routes and any("/" in segment for segment in segments) else routes
 
-    def find_among_shapes(self, segments: list[str], best: Leaf[T] | None = None) -> Leaf[T] | None:
-        """The first pattern with a parameter or a rest that matches; `best` where that comes before it."""
+    def find_among_shapes(self, segments: list[str], best: Route | None = None) -> Route | None:
+        """The first route with a parameter or a rest that matches; `best` where that comes before it."""
         length = len(segments)
         shapes = self._by_length.get(length)
         if shapes is None:
@@ -187,27 +229,27 @@ class Table(Generic[T]):
         for shape in shapes:
             if best is not None and shape.first > best.order:
                 break
-            leaf = shape.leaves.get(shape.key(segments))
-            if leaf is not None and (best is None or leaf.order < best.order):
-                best = leaf
+            route = shape.firsts.get(shape.key(segments))
+            if route is not None and (best is None or route.order < best.order):
+                best = route
         return best
 
-    def keep_single_parameter_route(self, leaf: Leaf[T], segments: list[str]) -> None:
-        """Keep `leaf`, which is what `find` gives for `segments`, in `single_parameter_routes` if every such path is
+    def keep_single_parameter_route(self, route: Route, segments: list[str]) -> None:
+        """Keep `route`, which is what `find` gives for `segments`, in `single_parameter_routes` if every such path is
         its own.
         """
         last = len(segments) - 1
-        if not leaf.one or leaf.place != last:
+        if not route.one or route.place != last:
             return
         head = "/".join(segments[:last])
         if head.strip(CANONICAL) or "/." in head:
             return
         for shape in self._shapes_of(last + 1):
-            if shape.first < leaf.order and (last in shape.places or shape.checked):
+            if shape.first < route.order and (last in shape.places or shape.checked):
                 return  # an earlier route with a string or an expression there may win for some paths
-        self.single_parameter_routes[head] = leaf
+        self.single_parameter_routes[head] = route
 
-    def _shapes_of(self, length: int) -> list[_Shape[T]]:
+    def _shapes_of(self, length: int) -> list[_Shape]:
         shapes = self._by_length.get(length)
         if shapes is None:
             shapes = [
@@ -219,10 +261,3 @@ class Table(Generic[T]):
             if len(self._by_length) < 64:
                 self._by_length[length] = shapes
         return shapes
-
-
-def _chain(leaves: dict[K, Leaf[T]], key: K, leaf: Leaf[T]) -> None:
-    first = leaves.setdefault(key, leaf)
-    if first is not leaf:
-        first.last.next = leaf
-        first.last = leaf

@@ -28,8 +28,6 @@ import attrs
 from core.errors import DeveloperError, UsageError
 from core.runtime.state_folder import BUILDS, lock_state
 
-__all__ = ["Copied", "back_up", "restore", "unpacked"]
-
 _MANIFEST: Final = "backup.json"
 _FORMAT: Final = 1
 # The files that a node has for itself, and makes anew.

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.cache_file import write_cache
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
+from core.program.cache import write_cache
 from core.runtime.bundle import Bundle, BundleError, worker_file, write_bundle
 from core.runtime.capnp import Plan, Raw, Socket, storage_folders, worker_config
-from core.runtime.kept_answers import key_of
 from core.runtime.process import Workerd
 from core.runtime.toolchain import Toolchain
 
-__all__ = ["ask", "base_of", "glue_of"]
-
 _SECONDS = 120.0
+
+
+def digest_of(parts: Iterable[bytes]) -> str:
+    """The key of what depends on `parts`, in their order."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
 
 
 async def glue_of(toolchain: Toolchain) -> Sequence[str]:
@@ -53,7 +59,7 @@ async def base_of(toolchain: Toolchain, glue: Sequence[str]) -> bytes:
     snapshot is taken after a start without it, so that each bundle has a hash seed of its own.
     """
     file = toolchain.root / f"base-{toolchain.key}.bin"
-    key = key_of([worker_file("boot.mjs"), worker_file("shim.mjs"), *map(str.encode, glue)]).encode()
+    key = digest_of([worker_file("boot.mjs"), worker_file("shim.mjs"), *map(str.encode, glue)]).encode()
     try:
         found = file.read_bytes()
     except OSError:

@@ -1,8 +1,7 @@
 """The configuration file that workerd is started with.
 
 Decides which of workerd's bundled services stand behind which binding, where they keep what they keep, and what
-changes when the process joins a cluster. It reads no TOML: a `Plan` says what the application has. One file, since
-it writes one file: services, sockets and bindings name each other.
+changes when the process joins a cluster. It reads no TOML: a `Plan` says what the application has.
 """
 
 from __future__ import annotations
@@ -15,21 +14,6 @@ from typing import Any, cast
 import attrs
 
 from core.backends.workerd.env import ABSENT_BINDING
-
-__all__ = [
-    "Cluster",
-    "Consumer",
-    "External",
-    "Module",
-    "Plan",
-    "Raw",
-    "Socket",
-    "capnp",
-    "cluster_config",
-    "quoted",
-    "storage_folders",
-    "worker_config",
-]
 
 # The date the bundled services run under; the application keeps its own.
 _SERVICE_DATE = "2026-01-01"

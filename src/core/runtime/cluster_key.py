@@ -23,8 +23,6 @@ from core.runtime.node import exchange
 from core.runtime.process import Workerd, WorkerdError
 from core.runtime.toolchain import Toolchain
 
-__all__ = ["fingerprint", "prove_key"]
-
 _ROUNDS: Final = 200_000
 _SECONDS: Final = 30.0
 

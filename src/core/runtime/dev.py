@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -20,26 +21,21 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 
 from core.errors import DeveloperError
-from core.hosts.workers.isolate import LOG_FORMAT_BINDING, SPANS_BINDING
 from core.runtime.build_worker import base_of, glue_of
 from core.runtime.bundle import Bundle, write_bundle
 from core.runtime.collect import collect, main_module
-from core.runtime.logs import LogReader
+from core.runtime.keeper import until_unwell
+from core.runtime.logs import LogReader, ServiceLog
 from core.runtime.make import check_compiled, inspect
-from core.runtime.node import Node, ask_to_leave, start_node, until_unwell
+from core.runtime.node import Node, are_collected, collect_spans, node_output, start_node
 from core.runtime.process import WorkerdError
 from core.runtime.project import Project, open_project
 from core.runtime.ready import make_ready
-from core.runtime.service_log import ServiceLog, new_mark
-from core.runtime.spans import are_collected, collect_spans, send_spans
 from core.runtime.state_folder import lock_state
 from core.runtime.toolchain import Toolchain, toolchain
 
 if TYPE_CHECKING:
-    from core.hosts.output import LineReader
-    from core.logs import LogFormat
-
-__all__ = ["serve_dev"]
+    from core.telemetry.logs import LogFormat
 
 _LOOK_EVERY = 0.3
 # How long it may be busy before it counts as hanging.
@@ -78,7 +74,6 @@ class _Dev:
     _migrate: bool
     _log_format: LogFormat
     _write: Callable[[str], None]
-    _traced: bool = attrs.field(init=False, factory=are_collected)
     _node: Node | None = attrs.field(init=False, default=None)
     _lock: int | None = attrs.field(init=False, default=None)
     _stopping: asyncio.Event = attrs.field(init=False, factory=asyncio.Event)
@@ -87,7 +82,7 @@ class _Dev:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, self._stopping.set)
         collecting = None
-        if self._traced:
+        if are_collected():
             collecting = asyncio.create_task(collect_spans(lambda: [] if self._node is None else [self._node]))
         tools = await asyncio.to_thread(toolchain, self._write)
         with tempfile.TemporaryDirectory(prefix="core-dev-") as folder:
@@ -136,8 +131,7 @@ class _Dev:
     async def _bundle(self, tools: Toolchain, project: Project, root: Path, module: str, folder: Path) -> Bundle:
         glue = await glue_of(tools)
         collected = await asyncio.to_thread(collect, project.main, project=project.folder)
-        if collected.compiled:
-            await check_compiled(collected, tools, glue)
+        await check_compiled(collected, project.folder, tools, glue)
         name = module if project.attribute is None else f"{module}:{project.attribute}"
         classes = {}
         plan = project.local_plan
@@ -160,15 +154,9 @@ class _Dev:
         )
 
     async def _start(self, tools: Toolchain, project: Project, bundle: Bundle, root: Path) -> None:
-        reader: LineReader | LogReader = LogReader(self._write, root)
-        bindings: list[dict[str, str]] = []
-        if self._log_format == "json":
-            # Written to standard error as they are: through `sys.stderr` they would be text that somebody printed.
-            mark = new_mark()
-            reader = ServiceLog("json").reader("workerd", mark=mark)
-            bindings.append({"name": LOG_FORMAT_BINDING, "text": mark})
-        if self._traced:
-            bindings.append({"name": SPANS_BINDING, "text": "1"})
+        # Records go to standard error as they are: through `sys.stderr` they would be text that somebody printed.
+        log = ServiceLog(self._log_format)
+        on_line, bindings = node_output(log, root, write=self._write)
         node = await start_node(
             tools,
             bundle,
@@ -180,7 +168,7 @@ class _Dev:
             lock=self._lock,
             closed=True,
             bindings=bindings,
-            on_line=lambda stream, line: reader.line(line),
+            on_line=on_line,
         )
         self._node = node
         try:
@@ -198,10 +186,7 @@ class _Dev:
     async def _stop(self) -> None:
         node, self._node = self._node, None
         if node is not None:
-            await ask_to_leave(node)
-            if self._traced:
-                await send_spans(node)
-            await node.workerd.stop(seconds=3)
+            await (await node.leave(time.monotonic() + 3))
 
     async def _outdated(self, watched: Sequence[Path], before: Stamps) -> None:
         """Return when a file is not as it was, when the process has to be replaced, or when it is time to stop."""

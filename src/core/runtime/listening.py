@@ -1,36 +1,65 @@
-"""The socket that a service listens at: open from its start to its end, while processes behind it come and go."""
+"""The addresses of a service: where clients connect, open while processes come and go, and the health address."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import socket
 import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
 
 from core.errors import DeveloperError
 from core.hosts.process import UNAVAILABLE
-
-__all__ = ["accept_with_request", "open_listener", "turn_away"]
 
 # How long a connection may wait without a word until a process gets it all the same.
 _SILENT_SECONDS = 30
 _BACKLOG = 2048
 
+# Servers answer these themselves: no application sees them.
+ASK_UVICORN = b"OPTIONS * HTTP/1.1\r\nHost: health\r\nConnection: close\r\n\r\n"
+"""A request to the server itself (RFC 9110, section 9.3.7), which workerd would hand on."""
+ASK_WORKERD = b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n"
+"""A request without Host, which workerd refuses as soon as it has accepted the connection."""
 
-def open_listener(host: str, port: int, *, options: str = "--host and --port") -> socket.socket:
-    """Listen. Raises DeveloperError, which names `options`, where the address is taken or not one of this machine."""
+Report: TypeAlias = Callable[[], Awaitable[tuple[int, Mapping[str, Any]]]]
+"""Gives status and body: 200 while the application can answer, else 503."""
+
+Numbers: TypeAlias = Callable[[], Awaitable[str]]
+"""Gives the numbers as the text of OpenMetrics."""
+
+_REASONS = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open a listening socket, which processes may inherit. Raises OSError where the address is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With its protocol: on a socket that does not name it the event loop sets no TCP_NODELAY, and every answer of two
+    # packets waits for the client's delayed acknowledgement, 40 ms.
     opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind((host, port))
         opened.listen(_BACKLOG)
         opened.setblocking(False)
-    except OSError as error:
+        opened.set_inheritable(True)
+    except BaseException:
         opened.close()
+        raise
+    return opened
+
+
+def open_listener(host: str, port: int, *, options: str = "--host and --port") -> socket.socket:
+    """Listen. Raises DeveloperError, which names `options`, where the address is taken or not one of this machine."""
+    try:
+        return listen(host, port)
+    except OSError as error:
         raise DeveloperError(
             f"cannot listen on {host}:{port}: {error.strerror}. Choose another address with {options}"
         ) from error
-    return opened
 
 
 def accept_with_request(listener: socket.socket) -> None:
@@ -62,3 +91,82 @@ async def turn_away(listener: socket.socket) -> asyncio.Server:
             writer.close()
 
     return await asyncio.start_server(answer, sock=listener, backlog=_BACKLOG)
+
+
+async def turn_away_while_down(listener: socket.socket, is_up: Callable[[], bool], *, seconds: float = 20.0) -> None:
+    """Turn clients away whenever no process has been up for `seconds`; it never returns.
+
+    For a moment they wait for the next process. One that cannot start, as where its bucket is frozen, would have them
+    wait for ever.
+    """
+    away: asyncio.Server | None = None
+    last = time.monotonic()
+    try:
+        while True:
+            await asyncio.sleep(min(0.5, seconds))
+            if is_up():
+                last = time.monotonic()
+                if away is not None:
+                    away.close()
+                    away = None
+            elif away is None and time.monotonic() - last > seconds:
+                away = await turn_away(listener.dup())
+    finally:
+        if away is not None:
+            away.close()
+
+
+async def ask_listener(listener: socket.socket, ask: bytes, *, seconds: float = 2.0) -> str | None:
+    """Connect where clients connect, and ask. The reason why a client would not be answered, or None.
+
+    Which of the processes that share the listener answers is not known.
+    """
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    try:
+        async with asyncio.timeout(seconds):
+            reader, writer = await asyncio.open_connection(host, port)
+            try:
+                writer.write(ask)
+                line = await reader.readline()
+            finally:
+                writer.close()
+    except TimeoutError:
+        return f"a new connection was not answered within {seconds:g} s"
+    except OSError as error:
+        return f"a new connection failed: {error.strerror or error}"
+    status = line.split(b" ", 2)[1:2]
+    if not status:
+        return "a new connection was closed without an answer"
+    return "a new connection was answered 503" if status == [b"503"] else None
+
+
+async def start_health(address: tuple[str, int], report: Report, numbers: Numbers | None = None) -> asyncio.Server:
+    """Answer at `address`, for as long as the server is open. Raises DeveloperError where it cannot listen there."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(30):
+                head = await reader.readuntil(b"\r\n\r\n")
+                type_ = "application/json"
+                if head.split(b" ", 2)[1].partition(b"?")[0] != b"/metrics":
+                    status, said = await report()
+                    body = json.dumps(said).encode()
+                elif numbers is None:
+                    status, body = 404, b'{"error": "Nothing is measured. Start core serve with --metrics"}'
+                else:
+                    from core.telemetry.metrics import CONTENT_TYPE
+
+                    status, body, type_ = 200, (await numbers()).encode(), CONTENT_TYPE
+                writer.write(
+                    f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {type_}\r\nContent-Length: {len(body)}\r\n"
+                    "Connection: close\r\n\r\n".encode()
+                    + body
+                )
+                await writer.drain()
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, IndexError, TimeoutError):
+            pass  # whoever asked is gone, or sent something else
+        finally:
+            writer.close()
+
+    return await asyncio.start_server(answer, sock=open_listener(*address, options="--health"))

@@ -1,12 +1,72 @@
-"""workerd's output, for people: its lines as they come, Python's tracebacks with the application's frames first."""
+"""The log of a service: the lines of its keeper, and those of its processes, on standard error.
+
+workerd's output is made for people, or for JSON: lines as they come, Python's tracebacks with the application's frames
+first.
+
+A log that cannot be written (its disk is full, its reader is gone) ends nothing: the line is lost, and the service goes
+on. Nothing is buffered here, so that a line which was lost does not come back later in the middle of another.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["LogReader"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from core.hosts.output import LineReader
+    from core.telemetry.logs import LogFormat
+
+_STDERR: Final = 2
+
+
+class ServiceLog:
+    """The log of one `core serve`, in lines of text or of JSON."""
+
+    def __init__(self, log_format: LogFormat) -> None:
+        self.is_json: bool = log_format == "json"
+        self._told: set[str] = set()
+
+    def write(self, line: str) -> None:
+        """Write a line as it is."""
+        rest = f"{line}\n".encode("utf-8", "backslashreplace")
+        with contextlib.suppress(OSError):
+            while rest:
+                rest = rest[os.write(_STDERR, rest) :]
+
+    def say(self, line: str, level: str = "INFO") -> None:
+        """Write a line of the supervisor's own; in JSON it is a record of that level."""
+        if self.is_json:
+            from core.telemetry.logs import json_line
+
+            line = json_line(level, "core.serve", line)
+        self.write(line)
+
+    def warn(self, line: str) -> None:
+        """Write a warning."""
+        self.say(line, "WARNING")
+
+    def fail(self, line: str) -> None:
+        """Write an error."""
+        self.say(line, "ERROR")
+
+    def warn_once(self, line: str) -> None:
+        """Write a warning, unless it was written before: several processes find the same."""
+        if line not in self._told:
+            self._told.add(line)
+            self.warn(line)
+
+    def reader(self, logger: str, extra: Mapping[str, Any] | None = None, *, mark: str | None = None) -> LineReader:
+        """A reader that makes records of a process's output. Lines that begin with `mark` are records already."""
+        from core.hosts.output import LineReader
+
+        return LineReader(self.write, logger, extra=extra, mark=mark)
+
 
 _FRAME = re.compile(r'  File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<name>.+))?$')
 _START = "Traceback (most recent call last):"
@@ -18,8 +78,6 @@ _NOISE = re.compile(
     r"|^Received a connect event but we lack a handler\."
     r"|: error: Uncaught exception: .*Handler does not export a connect\(\) function\.$"
 )
-
-
 # workerd cancels a request that waits for something which nothing of that request will do, and cannot tell its line.
 _HUNG = re.compile(r"detected that your Worker's code had hung|resolved or rejected from a different request context")
 _HUNG_FIX = (

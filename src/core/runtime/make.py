@@ -1,12 +1,15 @@
 """From an application to a bundle: collect, look at it while it is imported, take the snapshot, write.
 
-Everything that would go wrong in the worker is told here, all at once, in the words of the application's own files.
+Everything that would go wrong in the worker is told here, all at once, in the words of the application's own files. A
+deploy to the hosted platform takes the same packages, as the folder `python_modules`, with the platform's SDK: its
+runtime has not contained that since 2026-04-21.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import importlib.metadata
 import json
 import os
 import re
@@ -21,15 +24,13 @@ import attrs
 
 from core.errors import DeveloperError
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
-from core.runtime.build_worker import ask, base_of, glue_of
-from core.runtime.bundle import Bundle, BundleError, Migrations, worker_file, write_bundle
+from core.program.cache import Cache
+from core.runtime.build_worker import ask, base_of, digest_of, glue_of
+from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, worker_file, write_bundle
 from core.runtime.capnp import Plan, Socket, worker_config
 from core.runtime.collect import Collected, collect, main_module
-from core.runtime.kept_answers import keep, kept, key_of
 from core.runtime.ready import try_bundle
 from core.runtime.toolchain import Toolchain
-
-__all__ = ["Inspection", "check_compiled", "inspect", "make_bundle"]
 
 
 @attrs.frozen
@@ -46,7 +47,6 @@ class Inspection:
     """The secrets that the Env asks for, and True where it cannot do without; None where it takes any name."""
 
 
-# One function: each step of a build needs the results of the ones before it, and the last one writes them.
 async def make_bundle(
     main: Path,
     *,
@@ -76,8 +76,7 @@ async def make_bundle(
         collected = attrs.evolve(collected, files={**collected.files, **files})
     glue = await glue_of(toolchain)
     root, module = main_module(main)
-    if collected.compiled:
-        await check_compiled(collected, toolchain, glue, progress)
+    await check_compiled(collected, project, toolchain, glue, progress)
     progress("importing it in a worker")
     if attribute is not None:
         module = f"{module}:{attribute}"
@@ -145,11 +144,17 @@ def with_secrets(plan: Plan, asked: Mapping[str, bool] | None) -> Plan:
 
 
 async def check_compiled(
-    collected: Collected, toolchain: Toolchain, glue: Sequence[str], progress: Callable[[str], None] = lambda line: None
+    collected: Collected,
+    project: Path,
+    toolchain: Toolchain,
+    glue: Sequence[str],
+    progress: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Import the packages that have compiled modules in a worker, where they are without. Raises BundleError for those
-    that need them. A worker is asked once for the same packages, whatever the application's own files have in them.
+    that need them. For a project a worker is asked once for the same packages, whatever its own files have in them.
     """
+    if not collected.compiled:
+        return
     compiled = collected.compiled
     asked = json.dumps(
         {name: {"compiled": [*found.files], "modules": found.modules} for name, found in compiled.items()}
@@ -157,14 +162,14 @@ async def check_compiled(
     parts = [toolchain.key.encode(), worker_file("compiled.py"), asked.encode()]
     for path, content in sorted(collected.files.items()):
         parts += (path.encode(), b"" if path in collected.own else content)
-    key = key_of(parts)
-    told = kept(key)
+    cache, key = Cache(project), digest_of(parts)
+    told = cache.read("compiled", key)
     if told is None:
         progress(f"trying {', '.join(found.package for found in compiled.values())} without compiled modules")
         with _build_worker(collected, "", "app", toolchain, glue) as worker:
             binding = {"name": "CORE_COMPILED", "text": asked}
             told = json.loads(await ask(toolchain, worker, "/examine-compiled", Plan(), extra=[binding]))
-        keep(key, told)
+        cache.write("compiled", key, told)
     problems: list[str] = []
     for name, (module, by) in told.items():
         found = compiled[name]
@@ -341,3 +346,51 @@ def _path(path: str, root: Path) -> str:
         return own.relative_to(Path.cwd()).as_posix()
     except ValueError:
         return str(own)
+
+
+_SDK = "workers-runtime-sdk"
+
+
+async def fill_python_modules(
+    main: Path,
+    *,
+    project: Path,
+    plan: Plan,
+    toolchain: Toolchain,
+    attribute: str | None = None,
+    extra: Iterable[str] = (),
+    left_out: Iterable[str] = (),
+    progress: Callable[[str], None] = lambda line: None,
+) -> Sequence[PackageSize]:
+    """Write the packages of an application into `python_modules` in its project, and return the size of each.
+
+    The application is looked at in a worker first, as for a bundle. What the folder had is replaced, where this or the
+    platform's tool wrote it. Raises BundleError for everything that would not run, or if somebody else wrote it.
+    """
+    out = project / "python_modules"
+    if out.exists() and any(out.iterdir()) and not (out / "pyvenv.cfg").is_file():
+        raise BundleError(
+            f"{out} was filled by something else. Remove it first, so that its files are not lost by this"
+        )
+    progress("collecting the application and its dependencies")
+    collected = collect(main, project=project, extra=extra, left_out=left_out)
+    glue = await glue_of(toolchain)
+    await check_compiled(collected, project, toolchain, glue, progress)
+    progress("importing it in a worker")
+    root, module = main_module(main)
+    name = module if attribute is None else f"{module}:{attribute}"
+    await inspect(collected, root, name, plan=plan, toolchain=toolchain, glue=glue)
+    uploaded = collect(main, project=project, extra=[*extra, _SDK], left_out=left_out)
+    files = {path: content for path, content in uploaded.files.items() if path not in uploaded.own}
+    # By them the SDK loads itself where an interpreter starts.
+    installed = importlib.metadata.distribution(_SDK)
+    files |= {
+        file.name: file.read_binary() for file in installed.files or () if file.suffix == ".pth" and not file.parts[1:]
+    }
+    shutil.rmtree(out, ignore_errors=True)
+    for path, content in files.items():
+        target = out / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    (out / "pyvenv.cfg").touch()  # the mark of the platform's tool, too
+    return uploaded.packages[1:]

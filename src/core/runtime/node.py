@@ -1,4 +1,4 @@
-"""One node: a bundle, a plan and a folder of state, running in one workerd.
+"""One node: a bundle, a plan and a folder of state, running in one workerd; its health, its output and its spans.
 
 Common to `core dev`, `core serve` and the tests. It writes the configuration into the folder, readable by
 its owner alone since a cluster's key is in it.
@@ -9,42 +9,48 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import socket
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from core.hosts.workers.isolate import IP_HEADER_BINDING, ORIGIN_BINDING, RETRY_DELAYS_BINDING
+from core.hosts.workers.isolate import (
+    IP_HEADER_BINDING,
+    LOG_FORMAT_BINDING,
+    METRICS_BINDING,
+    ORIGIN_BINDING,
+    RETRY_DELAYS_BINDING,
+    SPANS_BINDING,
+)
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Cluster, External, Module, Plan, Socket, storage_folders, worker_config
-from core.runtime.ending import memory_of
+from core.runtime.keeper import SILENT
+from core.runtime.logs import LogReader, ServiceLog
+from core.runtime.options import NO_PROXY, Front
 from core.runtime.process import Workerd, WorkerdError
 from core.runtime.toolchain import Toolchain
 
 if TYPE_CHECKING:
-    from core.metrics import Snapshot
-
-__all__ = [
-    "Node",
-    "ask_health",
-    "ask_to_leave",
-    "exchange",
-    "open_node",
-    "post_json",
-    "start_node",
-    "until_unwell",
-]
+    from core.hosts.output import LineReader
+    from core.telemetry.metrics import Snapshot
 
 CLOSED_BINDING = "CORE_CLOSED"
+ASKED_SECONDS = 10.0
+"""The time that an answer to the question for health may take."""
+_SPANS_EVERY = 1.0
 
 
-@attrs.define
+@attrs.define(eq=False)
 class Node:
     """A running node. `port` is where it answers, `health_port` where it says whether it can, both on 127.0.0.1 unless
-    another address was asked for. `numbers` are those that it gave last, where it counts.
+    another address was asked for. `numbers` are those that it gave last, where it counts. One that is kept is `ready`
+    once its application is loaded and its migrations are applied.
     """
 
     workerd: Workerd
@@ -52,6 +58,7 @@ class Node:
     port: int
     health_port: int
     numbers: Snapshot = attrs.field(factory=dict[str, Any])
+    ready: asyncio.Future[None] = attrs.field(init=False)
 
     @property
     def pid(self) -> int:
@@ -64,8 +71,47 @@ class Node:
         if "error" not in answer:
             self.numbers = answer
 
+    @property
+    def ended(self) -> asyncio.Future[int]:
+        """Its status, once it has ended."""
+        return self.workerd.ended
 
-# One function: all files opened for the process are closed again wherever starting it fails.
+    @property
+    def takes_over(self) -> asyncio.Future[None]:
+        """Done when the node before it may stop."""
+        return self.ready
+
+    async def answers(self, seconds: float | None) -> str | None:
+        """Return the reason why it does not answer, or None."""
+        return await ask_health(self.health_port, seconds=seconds)
+
+    async def condition(self) -> str | None:
+        """The same for whoever asks for health."""
+        return await self.answers(ASKED_SECONDS)
+
+    async def where(self) -> str:
+        """Return its requests in flight."""
+        told = await post_json(self.health_port, "/where", {}, seconds=5.0)
+        return told.get("where") or "it does not answer, and workerd has no stacks to show from outside"
+
+    async def leave(self, deadline: float) -> asyncio.Future[None]:
+        """End it by `deadline`: first endless connections, then requests in flight."""
+        left = deadline - time.monotonic()
+        sending = asyncio.ensure_future(send_spans(self, last=True, seconds=left))
+        await ask_to_leave(self, hold=True, seconds=min(2.0, left / 2))
+
+        async def end() -> None:
+            # Requests are held for a while only: nothing is waited for between, and no other node.
+            await self.workerd.stop(seconds=max(0.1, deadline - time.monotonic()))
+            await sending
+
+        return asyncio.ensure_future(end())
+
+    async def kill(self) -> None:
+        """End it at once: one that hangs does not heed SIGTERM."""
+        await self.workerd.kill()
+
+
 async def start_node(
     toolchain: Toolchain,
     bundle: Bundle,
@@ -76,9 +122,7 @@ async def start_node(
     listener: socket.socket | None = None,
     cluster: Cluster | None = None,
     env: Mapping[str, str] | None = None,
-    ip_header: str | None = None,
-    proto_header: str | None = None,
-    origin: str | None = None,
+    front: Front = NO_PROXY,
     lock: int | None = None,
     private_network: bool = False,
     closed: bool = False,
@@ -91,23 +135,22 @@ async def start_node(
     """Start a node and return when it listens.
 
     `listener` is a socket that is open already, which several nodes may share; `address` is where to listen without
-    one. `ip_header` names the request header whose word on the client's address is to be believed: give it only behind
-    a proxy that sets it. So does `proto_header` on the scheme, and `origin` is scheme and host of every URL. `lock` is
-    the lock of the state folder, which the process is to hold as well. With `closed` it listens and lets events wait,
+    one. `front` is the proxy whose headers are to be believed: give it only behind one that sets them. `lock` is the
+    lock of the state folder, which the process is to hold as well. With `closed` it listens and lets events wait,
     until it is told to let them in by `open_node`: a request that hangs would else come before the question whether the
     process is well. `env` is the environment of the process, with the secrets in it; `bindings` are further ones, in
     Cap'n Proto's form; `test_clock` and `fronts` are those of `worker_config`.
     """
     listening = {
-        "http": Socket(address, proto_header=proto_header),
+        "http": Socket(address, proto_header=front.proto_header),
         "health": Socket("127.0.0.1:0", "Health"),
         **(sockets or {}),
     }
     extra = list(bindings)
-    if ip_header is not None:
-        extra.append({"name": IP_HEADER_BINDING, "text": ip_header})
-    if origin is not None:
-        extra.append({"name": ORIGIN_BINDING, "text": origin})
+    if front.ip_header is not None:
+        extra.append({"name": IP_HEADER_BINDING, "text": front.ip_header})
+    if front.origin is not None:
+        extra.append({"name": ORIGIN_BINDING, "text": front.origin})
     if cluster is not None and plan.consumers:
         delays = {consumer.queue: consumer.settings.get("retryDelay", 0) for consumer in plan.consumers}
         extra.append({"name": RETRY_DELAYS_BINDING, "text": json.dumps(delays)})
@@ -158,6 +201,34 @@ async def start_node(
     return Node(workerd, state, workerd.ports.get("http", 0), workerd.ports["health"])
 
 
+def node_output(
+    log: ServiceLog,
+    root: Path,
+    *,
+    write: Callable[[str], None] | None = None,
+    label: str = "",
+    extra: Mapping[str, Any] | None = None,
+    metrics: bool = False,
+) -> tuple[Callable[[str, str], None], list[Mapping[str, str]]]:
+    """Return what takes the lines of a node whose application is in `root`, and the bindings that tell it what to give.
+
+    Lines of text begin with `label`, and go to `write` instead of the log where that is given. Records have `extra`.
+    """
+    bindings: list[Mapping[str, str]] = [{"name": METRICS_BINDING, "text": "1"}] if metrics else []
+    if are_collected():
+        bindings.append({"name": SPANS_BINDING, "text": "1"})
+    reader: LineReader | LogReader
+    if log.is_json:
+        # Before each of its own records: nobody whose text it prints can know it.
+        mark = f"{secrets.token_hex(16)} "
+        bindings.append({"name": LOG_FORMAT_BINDING, "text": mark})
+        reader = log.reader("workerd", extra, mark=mark)
+    else:
+        to = write or log.write
+        reader = LogReader(lambda line: to(f"{label}{line}"), root)
+    return lambda stream, line: reader.line(line), bindings
+
+
 def _modules_of(bundle: Bundle) -> list[Module]:
     """The modules by absolute paths: the configuration is not in the bundle's folder, which may be somebody else's."""
     folder = _absolute(bundle.folder)
@@ -180,9 +251,6 @@ def _prepare(state: Path, folders: Sequence[str], text: str) -> Path:
     return config
 
 
-_SILENT = "it did not answer within"
-
-
 async def ask_health(port: int, *, seconds: float | None = 60.0) -> str | None:
     """Return the reason why a node does not answer, or None.
 
@@ -191,7 +259,7 @@ async def ask_health(port: int, *, seconds: float | None = 60.0) -> str | None:
     try:
         status, body = await exchange(port, "GET", "/", b"", seconds)
     except TimeoutError:
-        return f"{_SILENT} {seconds:g} s"
+        return f"{SILENT} {seconds:g} s"
     except OSError as error:
         return f"it does not answer: {error}"
     if status == 200:
@@ -200,33 +268,6 @@ async def ask_health(port: int, *, seconds: float | None = 60.0) -> str | None:
         return str(json.loads(body)["problems"])
     except (ValueError, KeyError, TypeError):
         return body.decode("utf-8", "replace") or "it closed the connection"
-
-
-async def until_unwell(node: Node, *, patience: float, memory: int | None = None, every: float = 5.0) -> str:
-    """Wait until a node has to be replaced, and say why. It may still be running.
-
-    It has ended, has not answered its health endpoint for `patience` seconds (0: for as long as it likes), has said
-    three times in a row, `every` seconds apart, that it cannot answer, although it could when it was started, or takes
-    more than `memory` bytes.
-    """
-    # Never cancelled, since that would end the reading of the process's output.
-    ended = asyncio.ensure_future(node.workerd.wait())
-    failures = 0
-    while True:
-        await asyncio.wait({ended}, timeout=every)
-        asking = asyncio.ensure_future(ask_health(node.health_port, seconds=patience or None))
-        try:
-            await asyncio.wait({ended, asking}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            asking.cancel()
-        if ended.done():
-            return f"ended with status {ended.result()}"
-        problem = asking.result()
-        failures = 0 if problem is None else failures + 1
-        if problem is not None and (failures == 3 or problem.startswith(_SILENT)):
-            return f"is not well: {problem}"
-        if memory is not None and (taken := memory_of(node.workerd.pid)) > memory:
-            return f"takes {taken >> 20} MiB, more than --memory allows"
 
 
 async def open_node(node: Node) -> None:
@@ -239,8 +280,9 @@ async def open_node(node: Node) -> None:
 async def ask_to_leave(node: Node, *, hold: bool = False, seconds: float = 2.0) -> None:
     """Have a node end its endless connections: it closes WebSockets with 1001, and ends streams of events.
 
-    With `hold`, requests that arrive are held, for three quarters of `seconds` at most and beyond this call. Told to
-    stop meanwhile, the node answers them with `Connection: close`, where it would have cut off their connections.
+    With `hold`, requests that arrive are held, also beyond this call, for at most three quarters of `seconds`, without
+    the time in which Python is busy. Told to stop meanwhile, the node answers them with `Connection: close`, where it
+    would have cut off their connections.
 
     One that hangs is not waited for longer than `seconds`.
     """
@@ -287,3 +329,34 @@ def _unchunked(body: bytes) -> bytes:
         whole += rest[:length]
         body = rest[length + 2 :]
     return whole
+
+
+def are_collected() -> bool:
+    """Return True where `OTEL_EXPORTER_OTLP_ENDPOINT` is set. Raises MissingExtraError without the extra `otel`."""
+    if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        return False
+    import_module("core.hosts.otel")
+    return True
+
+
+async def collect_spans(nodes: Callable[[], Iterable[Node]]) -> None:
+    """Send the spans of the nodes that run to the collector, again and again."""
+    while True:
+        await asyncio.sleep(_SPANS_EVERY)
+        await send_spans(*nodes())
+
+
+async def send_spans(*nodes: Node, last: bool = False, seconds: float = 2.0) -> None:
+    """Send those that have ended since the last time. One that does not answer has them ready for the next.
+
+    With `last` nodes answer once they have been asked to leave, so that nothing has to wait for it: a process that is
+    told to stop ends its requests, this one included.
+    """
+    if not are_collected():
+        return
+    from core.hosts.otel import send
+
+    running = [node for node in nodes if node.workerd.returncode is None]
+    asked = (post_json(node.health_port, "/spans", {"last": last}, seconds=seconds) for node in running)
+    for answer in await asyncio.gather(*asked):
+        send(answer.get("spans", ()))

@@ -1,25 +1,60 @@
-"""The options of `core serve` for a bundle, checked."""
+"""The options of `core serve`, checked: those of serving, and those of a bundle and of a cluster."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from core.errors import DeveloperError, UsageError
-from core.runtime.capnp import Cluster
 from core.runtime.secrets import read_secrets
 
 if TYPE_CHECKING:
-    from core.logs import LogFormat
-
-__all__ = ["ClusterOptions", "ServeOptions"]
+    from core.runtime.capnp import Cluster
+    from core.telemetry.logs import LogFormat
 
 KEY_VARIABLE = "CORE_CLUSTER_KEY"
 _CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+
+
+@attrs.frozen
+class Front:
+    """The proxy in front, as far as it is believed.
+
+    `ip_header` has the client's address, `proto_header` says `http` or `https`; `origin` is the one that clients know,
+    such as https://example.com. None: nothing is believed.
+    """
+
+    ip_header: str | None = None
+    proto_header: str | None = None
+    origin: str | None = None
+
+
+NO_PROXY: Final = Front()
+
+
+@attrs.frozen(kw_only=True)
+class Serving:
+    """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not
+    answer before it is replaced (0: for as long as it likes), `memory` how many bytes it may take (None: as many as it
+    likes). With `metrics` the health address has numbers too. `secrets` is a folder of secrets.
+    """
+
+    state: Path
+    host: str = "127.0.0.1"
+    port: int = 8787
+    health: tuple[str, int] = ("127.0.0.1", 8788)
+    stop_seconds: float = 8.0
+    hang_seconds: float = 60.0
+    memory: int | None = None
+    migrate: bool = True
+    front: Front = NO_PROXY
+    metrics: bool = False
+    log_format: LogFormat = "text"
+    secrets: str | None = None
 
 
 @attrs.frozen
@@ -80,6 +115,8 @@ class ClusterOptions:
 
     def cluster(self, index: int, stop_seconds: float) -> Cluster:
         """The cluster as process `index` is told of it."""
+        from core.runtime.capnp import Cluster
+
         host, port = self.address
         return Cluster(
             bucket=self.bucket,
@@ -92,28 +129,10 @@ class ClusterOptions:
         )
 
 
-@attrs.frozen
-class ServeOptions:
-    """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not
-    answer its health endpoint before it is replaced (0: for as long as it likes), `memory` how many bytes it may take.
-    `ip_header`, `proto_header` and `origin` say how far a proxy in front is believed: see `start_node`.
-    `secrets` is a folder of secrets.
-    """
+@attrs.frozen(kw_only=True)
+class ServeOptions(Serving):
+    """Options of serving a bundle with so many `processes`, which are those of a `cluster` or have no state."""
 
-    host: str
-    port: int
-    health: tuple[str, int]
-    state: Path
     processes: int = 1
-    stop_seconds: float = 8.0
-    hang_seconds: float = 60.0
-    migrate: bool = True
-    ip_header: str | None = None
-    proto_header: str | None = None
-    origin: str | None = None
-    memory: int | None = None
     private_network: bool = False
     cluster: ClusterOptions | None = None
-    metrics: bool = False
-    log_format: LogFormat = "text"
-    secrets: str | None = None

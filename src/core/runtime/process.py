@@ -1,4 +1,4 @@
-"""One workerd process: started, watched until it listens, read line by line, and stopped.
+"""One workerd process: started, watched until it listens, read line by line, and stopped; and what Linux knows of any.
 
 It knows no application and no configuration beyond the file it is given.
 """
@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import functools
 import json
 import os
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from core.errors import DeveloperError
-from core.runtime.ending import die_with_parent
-
-__all__ = ["Workerd", "WorkerdError", "read_lines"]
 
 # Starting compiles 10 MB of wasm; on a busy machine with two cores that has taken 12 seconds.
 _START_SECONDS = 60.0
@@ -41,6 +40,8 @@ class Workerd:
         self._process = process
         self._tasks = tasks
         self.ports = ports
+        self.ended: asyncio.Future[int] = asyncio.ensure_future(self.wait())
+        """Its status, once it has ended and the last of its output was read."""
 
     @property
     def pid(self) -> int:
@@ -52,7 +53,6 @@ class Workerd:
         """The exit code, or None while it runs."""
         return self._process.returncode
 
-    # One function: all files opened for the process are closed again wherever starting it fails.
     @classmethod
     async def start(
         cls,
@@ -202,3 +202,30 @@ async def _listening(read_end: int, ports: dict[str, int], expected: int) -> Non
 
 def _tail(lines: Sequence[str]) -> str:
     return "\n".join(f"  {line}" for line in lines[-20:])
+
+
+_PR_SET_PDEATHSIG = 1
+# Found beforehand: a process that was forked a moment ago does as little as it can.
+_prctl: Callable[..., int] | None = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+
+
+def die_with_parent(parent: int) -> None:
+    """Have this process killed when `parent`, which started it, ends, however it ends. On Linux; nothing elsewhere.
+
+    Nothing that was acknowledged is lost by it, and no process goes on in a state folder that has another owner.
+    """
+    if _prctl is None:
+        return
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        # It ended before we had asked.
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def memory_of(pid: int) -> int:
+    """The resident memory of a process in bytes; 0 where it is gone, or the system does not say."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,22 +1,21 @@
-"""A project as the commands for workerd see it: its configuration, its main file, its secrets, its plan."""
+"""A project as the commands for workerd see it: its configuration, main file and secrets, and its plan for workerd."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 
+from core.bindings.kinds import KINDS, Kind
 from core.config.load import load
-from core.config.model import Configuration
+from core.config.model import Configuration, Worker
 from core.config.nearest import discover
 from core.config.secrets import read_local_secrets
 from core.runtime.bundle import Migrations
-from core.runtime.capnp import Plan
-from core.runtime.plan import entry_of, plan_of, unsupported
-
-__all__ = ["Project", "open_project"]
+from core.runtime.capnp import Consumer, Plan
 
 
 @attrs.frozen
@@ -84,3 +83,129 @@ def open_project(start: Path, *, environment: str | None = None) -> Project:
         local=sorted(secrets.values),
         without=tuple(f"{name}: {reason}" for name, reason in unsupported(worker).items()),
     )
+
+
+_DEFAULT_DATE = "2026-04-01"
+# The oldest date under which the bundled services and pyodide were tried.
+_OLDEST_DATE = "2024-09-23"
+# Flags that CPython and its sockets need, and the dates from which each is on by itself.
+_NEEDED_FLAGS = {"handle_cross_request_promise_resolution": "2024-10-14", "enable_weak_ref": "2025-05-05"}
+
+
+def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Plan:
+    """The plan for one environment of a configuration whose file is in `folder`.
+
+    `secrets` are the names of secrets that are there; the required ones are added.
+    """
+    required = () if worker.secrets is None else worker.secrets.required
+    variables: dict[str, Any] = dict(worker.vars)
+    if worker.version_metadata is not None:
+        variables[worker.version_metadata.binding] = {"id": "local", "tag": "", "timestamp": ""}
+    assets = worker.assets
+    # A database is an address and not only methods: there is nothing to put in its place.
+    absent = unsupported(worker)
+    for name in _names(worker, KINDS["hyperdrive"]):
+        del absent[name]
+    date = max(str(worker.compatibility_date or _DEFAULT_DATE), _OLDEST_DATE)
+    flags = [flag for flag in worker.compatibility_flags if not flag.startswith("python_")]
+    flags += [flag for flag, since in _NEEDED_FLAGS.items() if date < since and flag not in flags]
+    return Plan(
+        name=_service_name(worker.name or "app"),
+        compatibility_date=date,
+        compatibility_flags=flags,
+        vars={name: value for name, value in variables.items() if name not in secrets},
+        secrets=list(dict.fromkeys((*required, *secrets))),
+        kv={table.binding: table.id or table.binding for table in worker.kv_namespaces},
+        d1={table.binding: table.database_id or table.database_name or table.binding for table in worker.d1_databases},
+        r2={table.binding: table.bucket_name or table.binding for table in worker.r2_buckets},
+        queues={table.binding: table.queue for table in worker.queues.producers},
+        consumers=[
+            Consumer(
+                queue=table.queue,
+                settings={
+                    "maxBatchSize": table.max_batch_size,
+                    "maxBatchTimeout": table.max_batch_timeout,
+                    "maxRetries": table.max_retries,
+                    "retryDelay": table.retry_delay,
+                    **({} if table.dead_letter_queue is None else {"deadLetterQueue": table.dead_letter_queue}),
+                    **({} if table.max_concurrency is None else {"maxConcurrency": table.max_concurrency}),
+                },
+            )
+            for table in worker.queues.consumers
+            if table.type == "worker"
+        ],
+        durable_objects={
+            table.name: table.class_name for table in worker.durable_objects.bindings if table.script_name is None
+        },
+        crons=list(worker.triggers.crons),
+        services={
+            table.binding: _service_name(worker.name or "app")
+            for table in worker.services
+            if table.service == worker.name
+        },
+        absent=absent,
+        assets=None
+        if assets is None or assets.directory is None
+        else (assets.binding or "", str(folder / assets.directory), _asset_settings(worker)),
+    )
+
+
+def unsupported(worker: Worker) -> dict[str, str]:
+    """The bindings of a configuration that workerd by itself has no service for, one sentence each."""
+    places = {kind.title: _names(worker, kind) for kind in KINDS.values() if not kind.alone}
+    places["service binding to another worker"] = [
+        table.binding for table in worker.services if table.service != worker.name
+    ]
+    places["Durable Object class of another worker"] = [
+        table.name for table in worker.durable_objects.bindings if table.script_name is not None
+    ]
+    databases = _names(worker, KINDS["hyperdrive"])
+    places.pop(KINDS["hyperdrive"].title)
+    return dict.fromkeys(
+        databases,
+        "a client of a database opens sockets, which Python has not in workerd, so no asyncpg and no other driver "
+        "connects there. Run the worker on CPython: `core serve --python`",
+    ) | {
+        name: f"workerd alone has no service for this {kind}. `core dev` has an embedded one where there is one, and "
+        "the hosted platform has the real one"
+        for kind, names in places.items()
+        for name in names
+    }
+
+
+def _names(worker: Worker, kind: Kind) -> list[str]:
+    tables: Any = worker
+    for key in kind.section:
+        tables = getattr(tables, key)
+    return [getattr(table, kind.key) for table in (tables if kind.many else [tables]) if table is not None]
+
+
+def entry_of(worker: Worker, folder: Path) -> tuple[Path, str | None]:
+    """The file that has the application, and the application's name in it where `[core] app` says one."""
+    named = worker.core.app
+    if named is None:
+        return folder / (worker.main or "main.py"), None
+    module, _, attribute = named.partition(":")
+    root = folder / (worker.main or "main.py")
+    place = Path(*module.split("."))
+    for base in (root.parent, folder, folder / "src"):
+        for candidate in (base / place.with_suffix(".py"), base / place / "__init__.py"):
+            if candidate.is_file():
+                return candidate, attribute or None
+    return folder / place.with_suffix(".py"), attribute or None
+
+
+def _service_name(name: str) -> str:
+    return name if name not in ("internet", "do-storage") and not name.startswith("core-") else f"app-{name}"
+
+
+def _asset_settings(worker: Worker) -> Mapping[str, object]:
+    assets = worker.assets
+    assert assets is not None
+    return {
+        "html_handling": assets.html_handling,
+        "not_found_handling": assets.not_found_handling,
+        "run_worker_first": assets.run_worker_first
+        if isinstance(assets.run_worker_first, bool)
+        else list(assets.run_worker_first),
+    }

@@ -33,8 +33,6 @@ from core.errors import BindingError, DeveloperError
 from core.http import Headers
 from core.runtime.capnp import Cluster, External
 
-__all__ = ["R2Service", "reach_bucket"]
-
 _CHUNK: Final = 256 * 1024
 _DIGESTS: Final = ("md5", "sha1", "sha256", "sha384", "sha512")  # an answer has them under their numbers here
 _INCLUDED: Final = ("httpMetadata", "customMetadata")

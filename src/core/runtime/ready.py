@@ -15,8 +15,6 @@ from core.runtime.node import Node, ask_health, open_node, post_json, start_node
 from core.runtime.process import WorkerdError
 from core.runtime.toolchain import Toolchain
 
-__all__ = ["apply_migrations", "make_ready", "try_bundle"]
-
 
 async def try_bundle(
     toolchain: Toolchain,

@@ -17,8 +17,6 @@ from core.config.model import Configuration
 from core.errors import DeveloperError, UsageError
 from core.hosts.secrets_asked import secrets_asked
 
-__all__ = ["check_folder", "read_secrets", "secrets_of"]
-
 CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
 # An environment takes 128 kB for one variable, and workerd gets its secrets there.
 _LONGEST: Final = 100_000

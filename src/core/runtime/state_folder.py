@@ -13,8 +13,6 @@ from core.backends.embedded.durable_object.ids import id_from_name
 from core.backends.embedded.file_lock import lock_file
 from core.errors import DeveloperError
 
-__all__ = ["BUILDS", "empty_databases", "lock_state"]
-
 BUILDS = ".builds"
 """The folder in it that has the builds which are running."""
 
@@ -33,16 +31,16 @@ def lock_state(folder: Path) -> int:
         if folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
         lock = lock_file(str(folder / _LOCK))
+        if lock is None:
+            holder = (folder / _LOCK).read_text("utf-8", "replace").strip() or "unknown"
+            raise DeveloperError(
+                f"{folder} is in use by process {holder}. Two would damage the state there: end that one, or choose "
+                "another folder with --state, and other addresses with --port and --health"
+            )
+        os.truncate(lock, 0)
+        os.pwrite(lock, str(os.getpid()).encode(), 0)
     except OSError as error:
         raise DeveloperError(f"{folder}: {error.strerror}. Choose another folder with --state") from error
-    if lock is None:
-        holder = (folder / _LOCK).read_text("utf-8", "replace").strip() or "unknown"
-        raise DeveloperError(
-            f"{folder} is in use by process {holder}. Two would damage the state there: end that one, or choose "
-            "another folder with --state, and other addresses with --port and --health"
-        )
-    os.truncate(lock, 0)
-    os.pwrite(lock, str(os.getpid()).encode(), 0)
     return lock
 
 

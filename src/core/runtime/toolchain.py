@@ -22,8 +22,6 @@ import attrs
 
 from core.errors import DeveloperError
 
-__all__ = ["PINNED", "Toolchain", "ToolchainError", "find_toolchain", "missing_reason", "toolchain"]
-
 # Read from the package.json beside this file by a test, so that the two cannot drift.
 PINNED = {"workerd": "1.20261117.1", "pyodide": "314.0.7"}
 

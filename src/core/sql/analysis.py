@@ -3,8 +3,6 @@
 SQLite itself is asked, through the standard library, and a user's statement is only ever compiled (`EXPLAIN`), never
 run. An uncertain problem is not reported. This file knows no type checker and no source file; the texts of
 findings are decided here, once.
-
-One file, since every question about a statement is asked of one connection, whose answers are kept.
 """
 
 from __future__ import annotations
@@ -29,17 +27,16 @@ from core.sql.rules import (
     allows_pragma,
     refusal,
 )
-from core.sql.statement import Column, SqlProblem, Statement
+from core.sql.statement import Column, Slot, SqlProblem, Statement
 from core.sql.syntax import NOT_ALIASES
-from core.sql.tokens import StatementText, Token, outside, quoted, statements_of, verb_of
 from core.sql.values import Value, Values, values_of
-
-__all__ = ["StatementAnalysis"]
-
+from core.statements.given import never_unset
+from core.statements.tokens import StatementText, Token, outside, quoted, statements_of, verb_of
 
 # One statement ------------------------------------------------------------------------------------------------------
 
 _SCHEMA_WORDS: Final = frozenset(["CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE"])
+_BEFORE_TABLES: Final = frozenset(["FROM", "JOIN", "INTO", "UPDATE"])
 _ROWS: Final = frozenset(["SELECT", "VALUES"])
 _CHANGES: Final = frozenset(["INSERT", "REPLACE", "UPDATE", "DELETE"])
 
@@ -70,12 +67,13 @@ _NEWER: Final[Sequence[tuple[tuple[int, int, int], re.Pattern[str], re.Pattern[s
 class StatementAnalysis:
     """One statement of a string, being read."""
 
-    def __init__(self, migrated: Migrated, part: StatementText, known: bool, line: int = 0) -> None:
+    def __init__(self, migrated: Migrated, part: StatementText, known: bool) -> None:
         self.migrated = migrated
         self.part = part
-        self.line = line
         self.tokens: tuple[Token, ...] = part.tokens
-        self.known = known
+        names = ((token.name or "").lower() for token in part.tokens) if known and migrated.unmade else ()
+        self.unknown: str = next((name for name in names if name in migrated.unmade), "")
+        self.known: bool = known and not self.unknown
         self.problems: list[SqlProblem] = []
 
     def read(self) -> Statement:
@@ -117,13 +115,17 @@ class StatementAnalysis:
         if error is not None or self.problems:
             return self._finish(takes if not self.problems else None)
         if word in _SCHEMA_WORDS or word == "EXPLAIN" or not self.known:
-            return Statement(takes=takes, columns=None if word == "EXPLAIN" or not self.known else ())
+            unsure = word == "EXPLAIN" or not self.known
+            return Statement(takes=takes, columns=None if unsure else (), unknown=self.unknown)
         values = values_of(self.part.text, self.tokens, self.migrated.tables)
         for message in _null_mistakes(values):
             self._say(message, first)
         if self.problems:
             return self._finish(takes)
-        return Statement(takes=takes, columns=self._columns(values), slots=values.slots, certain=values.certain)
+        outside = tuple(Slot(number, "outside") for number in sorted(never_unset(self.tokens)))
+        return Statement(
+            takes=takes, columns=self._columns(values), slots=(*values.slots, *outside), certain=values.certain
+        )
 
     def _judge_run(self) -> None:
         """Find the mistakes that SQLite only refuses when it runs: long patterns, and pragmas read as tables."""
@@ -159,12 +161,12 @@ class StatementAnalysis:
                 return
         self._say(f"D1 does not authorize PRAGMA {name}", table)
 
-    def _say(self, message: str, token: Token | None, table: str = "") -> None:
-        line = self.line + self.part.text.count("\n", 0, token.start) if token is not None else 0
-        self.problems.append(SqlProblem(message, line, table))
+    def _say(self, message: str, token: Token, table: str = "") -> None:
+        at = self.part.start + token.start
+        self.problems.append(SqlProblem(message, at, table))
 
     def _finish(self, takes: int | None) -> Statement:
-        return Statement(tuple(self.problems), takes)
+        return Statement(tuple(self.problems), takes, unknown=self.unknown)
 
     # -- asking SQLite
 
@@ -211,72 +213,86 @@ class StatementAnalysis:
         for version, text, against in _NEWER:
             if sqlite3.sqlite_version_info < version and text.search(self.part.text) and against.fullmatch(error):
                 return
+        place = self._place_of(error)
         if match := re.fullmatch(r"no such table: (?:main\.)?(.+)", error):
-            self._no_such_table(match[1])
+            self._no_such_table(match[1], place)
         elif match := re.fullmatch(r"no such column: (.+)", error):
-            self._no_such_column(match[1])
+            self._no_such_column(match[1], place)
         elif match := re.fullmatch(r"table (.+) has no column named (.+)", error):
             table = self.migrated.tables.get(match[1].lower())
             near = did_you_mean(match[2], [c.name for c in table.columns] if table is not None else [])
-            self._say(f"{error}.{near or _those(table)}", self._find(match[2]))
+            self._say(f"{error}.{near or _those(table)}", place)
         elif match := re.fullmatch(r"no such function: (.+)", error):
             near = did_you_mean(match[1], self.migrated.functions)
-            self._say(f"{error}.{near or ' D1 has those of SQLite, and takes no others'}", self._find(match[1]))
+            self._say(f"{error}.{near or ' D1 has those of SQLite, and takes no others'}", place)
         elif error.endswith("syntax error"):
-            self._say(f"{error}. Correct the statement there", locate(self.part, error) or self.tokens[0])
+            self._say(f"{error}. Correct the statement there", place)
         elif error == "incomplete input":
             self._say("the statement breaks off. Write its end", self.tokens[-1])
         elif match := re.fullmatch(r"not authorized to use function: (.+)", error):
-            self._say(f"D1 does not authorize the function {match[1]}()", self._find(match[1]))
+            self._say(f"D1 does not authorize the function {match[1]}()", place)
         elif error.startswith("not authorized"):
             self._say("D1 does not authorize this statement", self.tokens[0])
         elif error.startswith("ambiguous column name"):
-            self._say(f"{error}. Name its table too, as in users.id", self._named_in(error))
+            self._say(f"{error}. Name its table too, as in users.id", place)
         else:
-            self._say(error, self._named_in(error))
+            self._say(error, place)
 
-    def _no_such_table(self, name: str) -> None:
+    def _no_such_table(self, name: str, place: Token) -> None:
         bare = name.rpartition(".")[2]
         lower = bare.lower()
         if lower.startswith(("sqlite_", "_cf_")) or lower == "d1_migrations":
             return
-        tables = [table.name for table in self.migrated.tables.values()]
+        if lower in self.migrated.unmade:  # a trigger writes into it
+            self.unknown = lower
+            return
+        tables = [table.name for key, table in self.migrated.tables.items() if not key.startswith("sqlite_")]
         near = did_you_mean(bare, tables)
         if not near:
             near = f" The migrations make {listed(sorted(tables))}" if tables else " The migrations make no table"
-        self._say(f"no such table: {name}.{near}", self._find(bare), lower)
+        self._say(f"no such table: {name}.{near}", place, lower)
 
-    def _no_such_column(self, name: str) -> None:
+    def _no_such_column(self, name: str, place: Token) -> None:
         qualifier, _, column = name.rpartition(".")
-        token = self._find(column)
-        if token is not None and token.text[0] == '"':
-            self._say(f"no such column: {name}. SQLite takes it for a text: write that as '{column}'", token)
+        if place.text[0] == '"':
+            self._say(f"no such column: {name}. SQLite takes it for a text: write that as '{column}'", place)
             return
-        tables = list(self._tables_of(qualifier.rpartition(".")[2].lower()))
+        alias = qualifier.rpartition(".")[2].lower()
+        sources = list(self._sources())
+        tables = [table for named, table in sources if table is not None and alias in ("", named.lower())]
         near = did_you_mean(column, [known.name for table in tables for known in table.columns])
         if not near and len(tables) == 1:
             near = _those(tables[0])
-        self._say(f"no such column: {name}.{near or ' Name a column of a table in this statement'}", token)
+        named = list(dict.fromkeys(named for named, _ in sources))
+        if alias and alias not in map(str.lower, named):
+            right = did_you_mean(qualifier, named)
+            near = f"{right[:-1]}.{column}?" if right else f" The statement reads {listed(named)}" if named else ""
+        self._say(f"no such column: {name}.{near or ' Name a column of a table in this statement'}", place)
 
-    def _tables_of(self, alias: str) -> Iterator[TableInfo]:
-        """The tables that `alias` may mean, or all tables of the statement where there is none."""
+    def _sources(self) -> Iterator[tuple[str, TableInfo | None]]:
+        """The sources of the statement by the names that a column may be qualified with; None for a query's rows."""
         for at, (before, token) in enumerate(pairwise(self.tokens), start=2):
             table = self.migrated.tables.get((token.name or "").lower())
             behind = [other for other in self.tokens[at : at + 2] if other.word != "AS"][:1]
-            placed = before.word in ("FROM", "JOIN", "INTO", "UPDATE") or before.text in (",", ".", "(")
-            if table is None or not placed or (behind and behind[0].text == "."):
-                continue
             named = behind[0].name if behind and behind[0].word not in NOT_ALIASES else None
-            if alias in ("", (named or table.name).lower()):
-                yield table
+            if before.text == ")" and (token.word == "AS" or token.word not in NOT_ALIASES):
+                alias = named if token.word == "AS" else token.name
+                if alias is not None and named != "(":
+                    yield alias, None
+            if token.name is None or (behind and behind[0].text == "."):
+                continue
+            if before.word in _BEFORE_TABLES or (table is not None and before.text in (",", ".", "(")):
+                yield named or token.name, table
+                if before.word == "INTO" and any(other.word == "CONFLICT" for other in self.tokens):
+                    yield "excluded", table
 
-    def _find(self, name: str) -> Token | None:
-        """The first token that spells a name."""
-        wanted = name.lower()
-        return next((token for token in self.tokens if (token.name or "").lower() == wanted), None)
-
-    def _named_in(self, error: str) -> Token | None:
-        return self._find(error.rpartition(": ")[2].rpartition(".")[2].removesuffix("()")) or self.tokens[0]
+    def _place_of(self, error: str) -> Token:
+        """The token that SQLite complains of: where it says so, the first that spells the name in its message."""
+        name = error.rpartition(" named ")[2].rpartition(": ")[2].rpartition(".")[2].removesuffix("()").lower()
+        named = [(before, token) for before, token in pairwise(self.tokens) if (token.name or "").lower() == name]
+        if error.startswith("no such table"):
+            named.sort(key=lambda pair: pair[0].word not in _BEFORE_TABLES)
+        return locate(self.part, error) or next((token for _, token in named), self.tokens[0])
 
     # -- the values of rows
 
@@ -285,7 +301,7 @@ class StatementAnalysis:
         verb, at = verb_of(self.tokens)
         names: Sequence[str] | None = None
         if verb in _ROWS:
-            names = values.names or self._names()
+            names = self._names()
         elif verb in _CHANGES:
             returning = next((i for i, token in outside(self.tokens) if i > at and token.word == "RETURNING"), None)
             if returning is None:

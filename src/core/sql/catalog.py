@@ -1,8 +1,8 @@
 """The tables that a database's migrations make.
 
 They run in memory, statement by statement, under an authorizer that lets nothing out of the process; rows are not
-written, since only the schema is asked for. A statement that fails is a problem with its file and line, and makes the
-schema one that cannot be relied on.
+written, since only the schema is asked for. A statement that fails is a problem with its file and line, and the tables
+that it would have made or changed are not known.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -19,18 +21,9 @@ import attrs
 from core.sql.location import locate
 from core.sql.migrations import migration_files
 from core.sql.rules import FUNCTIONS, LIMITS, MAX_SQL_BYTES, TRANSACTION_STATEMENTS, allows, refusal
-from core.sql.tokens import StatementText, statements_of, words
+from core.sql.statement import Storage
+from core.statements.tokens import StatementText, Token, statements_of, tokens_of, words
 from core.values import frozen
-
-__all__ = [
-    "Migrated",
-    "MigrationProblem",
-    "TableColumn",
-    "TableInfo",
-    "add_functions",
-    "migrate",
-    "problem_text",
-]
 
 # The functions that a newer SQLite, or one built with more options, has and this machine's may lack: stand-ins, so that
 # a statement that calls them can be compiled.
@@ -47,18 +40,22 @@ _STEPS_AT_MOST: Final = 20_000_000
 
 @frozen
 class MigrationProblem:
-    """A statement that SQLite, or D1, does not take. `line` counts from 1."""
+    """A statement that SQLite, or D1, does not take. `line` counts from 1. `tables` are the names, in lower case, of
+    those that it may make or change.
+    """
 
     file: Path
     line: int
     message: str
+    tables: frozenset[str] = frozenset()
 
 
 def problem_text(problem: MigrationProblem, directory: Path) -> str:
     """A problem as it is told beside the database: the file from the configuration's directory on, and the line."""
     file = problem.file
     shown = file.relative_to(directory) if file.is_relative_to(directory) else file
-    return f"{shown.as_posix()}:{problem.line}: {problem.message}. Until it is corrected, no table counts as known"
+    tables = ", ".join(sorted(problem.tables)) if len(problem.tables) == 1 else "what it makes"
+    return f"{shown.as_posix()}:{problem.line}: {problem.message}. Until it is corrected, {tables} is not known"
 
 
 @frozen
@@ -66,7 +63,8 @@ class TableColumn:
     """A column as its table declares it.
 
     `nullable` and `filled` are both False where it cannot be told whether it holds NULL. `key` says that it is the key
-    of its rows, an integer that the database gives where nobody does; `generated` that nobody may give it.
+    of its rows, an integer that the database gives where nobody does; `generated` that nobody may give it; `checked`
+    that a CHECK names it.
     """
 
     name: str
@@ -77,11 +75,49 @@ class TableColumn:
     filled: bool = False
     key: bool = False
     generated: bool = False
+    checked: bool = False
 
     @property
     def required(self) -> bool:
         """True if an INSERT has to give it a value."""
         return self.filled and not (self.has_default or self.key or self.generated)
+
+    @property
+    def storage(self) -> frozenset[Storage]:
+        """The storage classes of its values, where its declared type says so; else nothing."""
+        return _storage_of(self.declared)
+
+
+def affinity(declared: str) -> str:
+    """SQLite's rules (https://www.sqlite.org/datatype3.html#determination_of_column_affinity), as a word for each."""
+    upper = declared.upper()
+    if "INT" in upper:
+        return "INT"
+    if "CHAR" in upper or "CLOB" in upper or "TEXT" in upper:
+        return "TEXT"
+    if "BLOB" in upper or not upper:
+        return "BLOB"
+    return "REAL" if "REAL" in upper or "FLOA" in upper or "DOUB" in upper else "NUM"
+
+
+@lru_cache(256)
+def _storage_of(declared: str) -> frozenset[Storage]:
+    upper = declared.upper()
+    match affinity(upper):
+        case "INT":
+            return frozenset(["integer"])
+        case "TEXT":
+            return frozenset(["text"])
+        case "REAL":
+            return frozenset(["real"])
+        case "BLOB" if upper:
+            return frozenset(["blob"])
+        case "NUM" if "BOOL" in upper:
+            return frozenset(["integer"])
+        case "NUM" if "DEC" in upper or "NUMERIC" in upper:
+            return frozenset(["integer", "real"])
+        case _:
+            return frozenset()  # no type at all, ANY, or DATE, which people keep texts and numbers in
 
 
 def _places(table: TableInfo) -> Mapping[str, int]:
@@ -90,7 +126,7 @@ def _places(table: TableInfo) -> Mapping[str, int]:
 
 @frozen
 class TableInfo:
-    """A table or view. Where it was created is told by `file` and `line`, as far as it is known.
+    """A table or view.
 
     `foreign` has its foreign keys of one column: the column, the other table and its column, in lower case. `guarded`
     says that a trigger or a conflict clause may keep a row that would break a constraint from it.
@@ -100,8 +136,6 @@ class TableInfo:
     columns: tuple[TableColumn, ...]
     view: bool
     sql: str
-    file: Path | None = None
-    line: int = 0
     foreign: frozenset[tuple[str, str, str]] = frozenset()
     guarded: bool = False
     hidden: frozenset[str] = frozenset()
@@ -121,19 +155,18 @@ class TableInfo:
 class Migrated:
     """The database that the migrations make: the tables by their names in lower case, and a connection to be asked.
 
-    `trusted` is False where a migration failed, or needs a feature that this machine's SQLite lacks: then only errors
-    that SQLite reports without knowing a table count. `empty` says that there are no migrations at all, and the same
-    holds.
+    `unmade` are the names of tables, in lower case, whose migration failed, or needs a feature that this machine's
+    SQLite lacks: of statements that name one, only errors that SQLite reports without knowing a table count. `trusted`
+    is False where no migrations could be read, and the same holds for every statement.
     """
 
-    folder: Path
-    files: tuple[Path, ...]
     connection: sqlite3.Connection
     lock: threading.RLock
     gate: Gate
     tables: Mapping[str, TableInfo]
     functions: frozenset[str]
     problems: tuple[MigrationProblem, ...]
+    unmade: frozenset[str]
     trusted: bool
 
 
@@ -182,8 +215,8 @@ def migrate(folder: Path) -> Migrated:
     gate = Gate()
     connection.set_authorizer(gate.__call__)  # a bound method is called faster than an object
     problems: list[MigrationProblem] = []
-    places: dict[str, tuple[Path, int]] = {}
-    foreign = False
+    unmade: set[str] = set()
+    readable = 0
     files = migration_files(folder)
     for file in files:
         try:
@@ -191,31 +224,42 @@ def migrate(folder: Path) -> Migrated:
         except (OSError, UnicodeDecodeError) as error:
             problems.append(MigrationProblem(file, 1, f"cannot be read: {error}"))
             continue
+        readable += 1
         for statement in statements_of(text):
             if not statement.tokens:
                 continue
             line = text.count("\n", 0, statement.start + statement.tokens[0].start) + 1
-            try:
-                failure = _run(connection, statement)
-            except _Foreign:
-                foreign = True
-                continue
+            failure = _run(connection, statement)
             if failure is not None:
                 message, offset = failure
-                at = text.count("\n", 0, statement.start + offset) + 1 if offset is not None else line
-                problems.append(MigrationProblem(file, at, message))
-            for name in _tables_now(connection, gate) - places.keys():
-                places[name] = (file, line)
+                named = _named_in(statement)
+                unmade |= named
+                if not message.startswith("no such module"):  # which D1 has
+                    at = text.count("\n", 0, statement.start + offset) + 1 if offset is not None else line
+                    problems.append(MigrationProblem(file, at, message, named))
     with gate:
-        tables = dict(_describe(connection, places))
-    trusted = bool(files) and not problems and not foreign
-    return Migrated(
-        folder, tuple(files), connection, threading.RLock(), gate, tables, functions, tuple(problems), trusted
-    )
+        tables = dict(_describe(connection))
+    for name, table in tables.items():
+        if table.view and not unmade.isdisjoint(_names_of(tokens_of(table.sql))):
+            unmade.add(name)
+    trusted = 0 < readable == len(files)
+    lock = threading.RLock()
+    return Migrated(connection, lock, gate, tables, functions, tuple(problems), frozenset(unmade), trusted)
 
 
-class _Foreign(Exception):
-    """A statement that needs a module which this machine's SQLite has not."""
+def _names_of(tokens: Iterable[Token]) -> frozenset[str]:
+    return frozenset(token.name.lower() for token in tokens if token.name is not None)
+
+
+def _named_in(statement: StatementText) -> frozenset[str]:
+    """The tables that a failed statement may make or change: those behind its first TABLE, VIEW or ON, and TO."""
+    tokens = statement.tokens
+    found: list[Token] = []
+    for word in (("TABLE", "VIEW", "ON"), ("TO",)):
+        at = next((at for at, token in enumerate(tokens, 1) if token.word in word), len(tokens))
+        rest = [token for token in tokens[at : at + 6] if token.word not in ("IF", "NOT", "EXISTS")]
+        found += rest[2:3] if len(rest) > 2 and rest[1].text == "." else rest[:1]
+    return _names_of(found)
 
 
 def _run(connection: sqlite3.Connection, statement: StatementText) -> tuple[str, int | None] | None:
@@ -235,14 +279,12 @@ def _run(connection: sqlite3.Connection, statement: StatementText) -> tuple[str,
     if len(statement.text) * 4 > MAX_SQL_BYTES and (size := len(statement.text.encode())) > MAX_SQL_BYTES:
         return f"the statement has {size} bytes. D1 takes {MAX_SQL_BYTES} at most", start
     makes_schema = first in ("CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE")
-    steps = _Steps()
-    connection.set_progress_handler(steps, 1_000_000)
+    steps = iter(range(_STEPS_AT_MOST // 1_000_000))
+    connection.set_progress_handler(lambda: next(steps, None) is None, 1_000_000)
     try:
         connection.execute(text if makes_schema or first == "EXPLAIN" else f"EXPLAIN {text}")
     except sqlite3.Error as error:
         message = str(error)
-        if message.startswith("no such module"):
-            raise _Foreign from None
         if "Incorrect number of bindings" in message:
             return "a migration takes no parameters. Write the value", statement.tokens[0].start
         if message == "interrupted":
@@ -257,30 +299,19 @@ def _run(connection: sqlite3.Connection, statement: StatementText) -> tuple[str,
     return None
 
 
-class _Steps:
-    __slots__ = ("_left",)
-
-    def __init__(self) -> None:
-        self._left = _STEPS_AT_MOST // 1_000_000
-
-    def __call__(self) -> int:
-        self._left -= 1
-        return 1 if self._left < 0 else 0
-
-
 def add_functions(connection: sqlite3.Connection) -> frozenset[str]:
     """Add the stand-ins, and return the names of all functions that there are."""
     rows = connection.execute("SELECT DISTINCT name FROM pragma_function_list")
     known = frozenset(str(row[0]) for row in rows)
     for name in _FUNCTIONS - known:
-        connection.create_function(name, -1, _stand_in)
+        connection.create_function(name, -1, lambda *_: None)
     for name in _AGGREGATES - known:
         connection.create_aggregate(name, -1, _StandIn)
     return (known | _FUNCTIONS | _AGGREGATES) & FUNCTIONS
 
 
 class _StandIn:
-    """An aggregate that is never run: statements that use it are only compiled."""
+    """An aggregate that is never run, as the functions are not: statements that use them are only compiled."""
 
     def step(self, *_: object) -> None:
         """Take a row."""
@@ -290,50 +321,38 @@ class _StandIn:
         return 0
 
 
-def _stand_in(*_: object) -> None:
-    """Is never called: statements that use it are compiled and not run."""
-
-
-def _tables_now(connection: sqlite3.Connection, gate: Gate) -> set[str]:
-    with gate:
-        rows = connection.execute("SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
-    return {str(row[0]) for row in rows}
-
-
-def _describe(
-    connection: sqlite3.Connection, places: Mapping[str, tuple[Path, int]]
-) -> Iterator[tuple[str, TableInfo]]:
+def _describe(connection: sqlite3.Connection) -> Iterator[tuple[str, TableInfo]]:
     rows = connection.execute(
-        "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid"
+        "SELECT m.name, l.type, m.sql, l.wr, l.strict FROM sqlite_master m JOIN pragma_table_list l ON l.name = m.name "
+        "WHERE l.schema = 'main' AND m.type IN ('table', 'view') ORDER BY m.rowid"
     ).fetchall()
     triggers = connection.execute(
         "SELECT lower(tbl_name) FROM sqlite_master WHERE type = 'trigger' AND upper(sql) LIKE '%BEFORE%'"
     ).fetchall()
     triggered = {str(row[0]) for row in triggers}
-    for name, kind, sql in rows:
-        file, line = places.get(str(name).lower(), (None, 0))
+    for name, kind, sql, keyed, strict in rows:
         try:
             columns = connection.execute("SELECT * FROM pragma_table_xinfo(?)", (name,)).fetchall()
         except sqlite3.Error:
             # A view over something that is no longer there. whoever selects from it gets SQLite's error.
             columns = []
         text = str(sql or "")
-        strict = _is_strict(text)
-        virtual = text[:30].upper().split()[:2] == ["CREATE", "VIRTUAL"]
-        checked = "CHECK" in text.upper() and "NOT NULL" in _checks(text)
-        plain = kind == "table" and not virtual
-        keyed = "WITHOUTROWID" in "".join(text.rpartition(")")[2].upper().replace(",", " ").split())
+        checks = _checks(text)
+        full = any(token.word == "NOT" and after.word == "NULL" for token, after in pairwise(checks))
+        checked = {(token.name or "").lower() for token in checks}
+        plain = kind in ("table", "shadow")
         keys = sum(row[5] > 0 for row in columns)
         described = tuple(
             TableColumn(
                 str(column),
                 str(declared or ""),
-                plain and not not_null and not key and hidden == 0 and not checked,
-                default is not None,
-                strict,
+                plain and not not_null and not key and hidden == 0 and not full,
+                default is not None and default.upper() != "NULL",
+                bool(strict),
                 plain and bool(not_null or (key and (keyed or strict or _is_rowid(declared, keys, text)))),
                 plain and bool(key) and not keyed and _is_rowid(declared, keys, text),
                 hidden != 0,
+                str(column).lower() in checked,
             )
             for _, column, declared, not_null, default, key, hidden in columns
         )
@@ -342,7 +361,7 @@ def _describe(
         guarded = bool(_CONFLICT.search(text)) or str(name).lower() in triggered
         yield (
             str(name).lower(),
-            TableInfo(str(name), described, kind == "view", text, file, line, foreign, guarded, unlisted),
+            TableInfo(str(name), described, kind == "view", text, foreign, guarded, unlisted),
         )
 
 
@@ -373,18 +392,14 @@ def _foreign_keys(connection: sqlite3.Connection, name: str, view: bool) -> froz
     return frozenset(found)
 
 
-def _is_strict(sql: str) -> bool:
-    return "STRICT" in sql.rpartition(")")[2].upper().replace(",", " ").split()
-
-
-def _checks(sql: str) -> str:
-    """Return the SQL after the first CHECK of a table: where NOT NULL in it constrains values."""
-    upper = " ".join(sql.upper().split())
-    parts = upper.split("CHECK", 1)[1:]
-    inside: list[str] = []
-    for part in parts:
-        depth = 0
-        for character in part:
-            depth += {"(": 1, ")": -1}.get(character, 0)
-            inside.append(character if depth > 0 else " ")
-    return "".join(inside)
+def _checks(sql: str) -> list[Token]:
+    """The tokens inside the CHECKs of a table."""
+    found: list[Token] = []
+    depth = 0
+    inside = False
+    for token in tokens_of(sql) if "CHECK" in sql.upper() else ():
+        inside = inside or (token.word == "CHECK")
+        depth += {"(": 1, ")": -1}.get(token.text, 0) if inside else 0
+        inside = inside and (depth > 0 or token.word == "CHECK")
+        found += [token] if depth else []
+    return found

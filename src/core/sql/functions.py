@@ -12,9 +12,7 @@ from functools import cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from core.sql.statement import Storage
-from core.sql.tokens import words
-
-__all__ = ["AGGREGATES", "FUNCTIONS", "Nulls", "OPERATORS", "Rule", "WINDOWS", "storages"]
+from core.statements.tokens import words
 
 Nulls: TypeAlias = Literal["never", "any", "some", "first", "unknown"]
 """The cases in which a result is NULL: never; exactly if any argument is; if any argument is, and perhaps otherwise;

@@ -7,9 +7,7 @@ import sqlite3
 from typing import Final
 
 from core.sql.rules import MAX_PARAMETERS
-from core.sql.tokens import StatementText, Token, parameter_count, words
-
-__all__ = ["locate"]
+from core.statements.tokens import StatementText, Token, parameter_count, words
 
 _NAMED: Final = (
     re.compile(r"^no such column: (?P<name>.+)$"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-__all__ = ["did_you_mean", "listed"]
-
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a question with the known name nearest to `name`, or nothing."""

@@ -11,9 +11,7 @@ from core.errors import D1Error
 from core.values import field, frozen
 
 if TYPE_CHECKING:
-    from core.sql.tokens import StatementText
-
-__all__ = ["Migration", "MigrationError", "migration_digest", "migration_files", "read_migrations"]
+    from core.statements.tokens import StatementText
 
 
 @frozen
@@ -27,7 +25,9 @@ class Migration:
     @property
     def statements(self) -> list[tuple[int, StatementText]]:
         """Its statements with the line, from 1, that each begins on."""
-        from core.sql.tokens import statements_of  # a checker that has analysed all statements asks for digests alone
+        from core.statements.tokens import (
+            statements_of,  # a checker that has analysed all statements asks for digests alone
+        )
 
         return _without_transaction(
             [

@@ -16,8 +16,6 @@ from core.sql.statement import Slot, Storage
 if TYPE_CHECKING:
     from core.sql.rows import Kind
 
-__all__ = ["Given", "check_parameter"]
-
 _NONE: Final[frozenset[Kind]] = frozenset(["none"])
 _DATE: Final[frozenset[Kind]] = frozenset(["date"])
 _JSON: Final[frozenset[Kind]] = frozenset(["json"])
@@ -48,6 +46,12 @@ def check_parameter(number: int, slots: Sequence[Slot], given: Given) -> str | N
         return f"bind() takes no {given.refused}. Bind its values one by one{text}"
     if given.kinds == _DATE:
         return "bind() takes no dates, times and UUIDs. Bind their text: str()"
+    if "unset" in given.kinds and any(slot.number == number and slot.use == "outside" for slot in slots):
+        may = "is" if len(given.kinds) == 1 else "may be"
+        return (
+            f"value {number} {may} UNSET, but the statement reads it outside of an assignment of UPDATE … SET, where "
+            "nothing can be left out. Bind None for NULL, or ask `is UNSET` before"
+        )
     # A statement that asks whether a value is NULL does not count on it elsewhere.
     asks = given.kinds == _NONE and any(slot.use == "null" for slot in slots)
     for slot in slots:
@@ -59,7 +63,7 @@ def check_parameter(number: int, slots: Sequence[Slot], given: Given) -> str | N
 
 
 def _mistake(slot: Slot, given: Given) -> str | None:
-    kinds = given.kinds
+    kinds = given.kinds - {"unset"}
     column = slot.column
     if kinds == _JSON:
         return _list(slot)

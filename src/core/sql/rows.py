@@ -10,23 +10,9 @@ from core.sql.messages import did_you_mean, listed
 if TYPE_CHECKING:
     from core.sql.statement import Column, Statement, Storage
 
-__all__ = [
-    "Kind",
-    "ROW_KINDS",
-    "RowField",
-    "check_column",
-    "check_row",
-    "check_scalar",
-    "check_value",
-    "check_values",
-    "field_type",
-    "misfit",
-    "value_kinds",
-]
-
-Kind = Literal["int", "float", "bool", "str", "date", "bytes", "json", "none", "any"]
+Kind = Literal["int", "float", "bool", "str", "date", "bytes", "json", "none", "unset", "any"]
 """The kinds of values a field accepts. `date` covers everything read from a string: dates, times, UUIDs; `json` for
-lists and objects, which no column gives; `any` for an unknown type.
+lists and objects, which no column gives; `unset` for what was left out; `any` for an unknown type.
 """
 
 ROW_KINDS: Final[Mapping[str, Kind]] = {
@@ -46,6 +32,8 @@ ROW_KINDS: Final[Mapping[str, Kind]] = {
     "builtins.tuple": "json",
     "typing.List": "json",
     "typing.Dict": "json",
+    "core.Unset": "unset",
+    "core.unset.Unset": "unset",
 }
 """The kind of the fields that are annotated with a type, by its full name."""
 
@@ -58,6 +46,7 @@ _FROM: Final[dict[str, frozenset[Storage]]] = {
     "bytes": frozenset(["blob"]),
     "json": frozenset(["text"]),
     "none": frozenset(),
+    "unset": frozenset(),
 }
 _FITS: Final[dict[Storage, Kind]] = {"integer": "int", "real": "float", "text": "str", "blob": "bytes"}
 _TAKES: Final[dict[Kind, frozenset[Kind]]] = {
@@ -179,11 +168,10 @@ def check_value(statement: Statement, call: str, name: str, shown: str, kinds: f
 def _mismatch(title: str, column: Column, field: RowField) -> str | None:
     for part in column.arms or (column,):
         if not _holds(field.kinds, part):
-            fits = " or ".join(_FITS[storage] for storage in sorted(column.storage or part.storage))
             kind = part.declared if part.source else " or ".join(_SHOWN[storage] for storage in sorted(part.storage))
             return (
                 f"{title}.{field.name}: {field.shown} cannot hold {part.source or part.text}, which is {kind}. "
-                f"Make it {_optional(fits, column)}"
+                f"Make it {_type_of([column], optional=bool(column.null))}"
             )
     if column.null and not field.optional:
         return (
@@ -209,6 +197,10 @@ def field_type(columns: Sequence[Column], *, optional: bool = False) -> str:
 
     One that may be NULL, for all that is known, is optional.
     """
+    return _type_of(columns, optional=optional or not all(column.never for column in columns))
+
+
+def _type_of(columns: Sequence[Column], *, optional: bool) -> str:
     parts = [part for column in columns for part in column.arms or (column,)]
     kinds: set[Kind] = set()
     for part in parts:
@@ -218,9 +210,4 @@ def field_type(columns: Sequence[Column], *, optional: bool = False) -> str:
         kinds |= {"bool"} if boolean else {_FITS[storage] for storage in known}
     if kinds <= {"bool", "int", "float"} and len(kinds) > 1:
         kinds = kinds & {"float"} or {"int"}  # which is read from all of them
-    optional = optional or not all(column.never for column in columns)
     return " | ".join([kind for kind in _ORDER if kind in kinds] + (["None"] if optional else []))
-
-
-def _optional(fits: str, column: Column) -> str:
-    return f"{fits} | None" if column.null else fits

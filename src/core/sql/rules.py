@@ -14,35 +14,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final, Literal
 
-from core.sql.tokens import StatementText, Token, words
-
-__all__ = [
-    "FUNCTIONS",
-    "LIMITS",
-    "MAX_COLUMNS",
-    "MAX_PARAMETERS",
-    "MAX_PATTERN_BYTES",
-    "MAX_SQL_BYTES",
-    "NOT_AUTHORIZED",
-    "NO_EMPTY_STATEMENT",
-    "NO_STATEMENT",
-    "NO_TRANSACTION",
-    "ONLY_LAST_HAS_PARAMETERS",
-    "PRAGMAS",
-    "REFUSED_FUNCTIONS",
-    "REFUSED_STATEMENTS",
-    "TOO_LONG",
-    "TRANSACTION_STATEMENTS",
-    "VIRTUAL_TABLES",
-    "WRONG_COUNT",
-    "allows",
-    "allows_pragma",
-    "is_reserved",
-    "is_transaction",
-    "refusal",
-    "renames_to_reserved",
-]
-
+from core.statements.tokens import StatementText, Token, words
 
 # Limits -------------------------------------------------------------------------------------------------------------
 

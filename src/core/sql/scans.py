@@ -32,11 +32,10 @@ from core.sql.syntax import (
     Query,
     Table,
     Unclear,
+    froms,
     read_statement,
 )
-from core.sql.tokens import quoted, statements_of, tokens_of
-
-__all__ = ["scan_problems"]
+from core.statements.tokens import parameter_count, quoted, statements_of, tokens_of
 
 _ALLOWED: Final = re.compile(r"--\s*core:\s*scan ok\b,?[ \t]*(?P<reason>[^\n]*)", re.IGNORECASE)
 _SMALL: Final = re.compile(r"--\s*core:\s*small\b", re.IGNORECASE)
@@ -78,14 +77,8 @@ def scan_problems(migrated: Migrated, sql: str) -> tuple[str, ...]:
 
 def _plan(migrated: Migrated, text: str) -> list[str]:
     """The lines of a plan, without the platform's rules: EXPLAIN QUERY PLAN runs nothing."""
-    count = max((int(t.text[1:] or 0) for t in tokens_of(text) if t.kind == "parameter"), default=0)
-    values = (None,) * max(count, sum(token.kind == "parameter" for token in tokens_of(text)))
-    for size in range(len(values), -1, -1):
-        try:
-            return [str(row[3]) for row in migrated.connection.execute(f"EXPLAIN QUERY PLAN {text}", values[:size])]
-        except sqlite3.ProgrammingError:
-            continue  # a number that is written twice takes one value
-    return []
+    values = (None,) * parameter_count(tokens_of(text))
+    return [str(row[3]) for row in migrated.connection.execute(f"EXPLAIN QUERY PLAN {text}", values)]
 
 
 def _judge(migrated: Migrated, text: str, plan: Sequence[str], parts: Sequence[_Part]) -> Iterator[str]:
@@ -192,7 +185,7 @@ def _parts(statement: Query | Insert | Change) -> Iterator[_Part]:
         if statement.query is not None:
             yield from _query_parts(statement.query)
         return
-    tables = {change.alias: change.table, **dict(_tables_in(change.source))}
+    tables = {change.alias: change.table, **_tables_in(change.source)}
     yield _Part(tables, list(_conjuncts(change.where)))
 
 
@@ -204,7 +197,7 @@ def _query_parts(query: Query) -> Iterator[_Part]:
     for core in query.cores:
         conditions = [*_conjuncts(core.where), *_on(core.source)]
         bounded = alone and bool(query.limit) and core.where is None and not core.group and not _is_whole(core)
-        yield _Part(dict(_tables_in(core.source)), conditions, query.order if alone else (), bounded)
+        yield _Part(_tables_in(core.source), conditions, query.order if alone else (), bounded)
         yield from _derived(core.source)
 
 
@@ -214,29 +207,20 @@ def _is_whole(core: Core) -> bool:
 
 
 def _derived(source: From | None) -> Iterator[_Part]:
-    if isinstance(source, Derived):
-        yield from _query_parts(source.query)
-    elif isinstance(source, Join):
-        yield from _derived(source.left)
-        yield from _derived(source.right)
+    for one in froms(source):
+        if isinstance(one, Derived):
+            yield from _query_parts(one.query)
 
 
-def _tables_in(source: From | None) -> Iterator[tuple[str, str]]:
-    match source:
-        case Table(name=name, alias=alias, arguments=None):
-            yield alias, name
-        case Join(left=left, right=right):
-            yield from _tables_in(left)
-            yield from _tables_in(right)
-        case _:
-            pass
+def _tables_in(source: From | None) -> dict[str, str]:
+    tables = [one for one in froms(source) if isinstance(one, Table) and one.arguments is None]
+    return {table.alias: table.name for table in tables}
 
 
 def _on(source: From | None) -> Iterator[Expression]:
-    if isinstance(source, Join):
-        yield from _on(source.left)
-        yield from _on(source.right)
-        yield from _conjuncts(source.on)
+    for one in froms(source):
+        if isinstance(one, Join):
+            yield from _conjuncts(one.on)
 
 
 def _conjuncts(expression: Expression | None) -> Iterator[Expression]:

@@ -13,9 +13,7 @@ from core.sql.migrations import migration_digest
 from core.sql.rules import MAX_SQL_BYTES
 from core.sql.scans import scan_problems
 from core.sql.statement import SqlProblem, Statement
-from core.sql.tokens import statements_of
-
-__all__ = ["Schema", "blank_schema", "schema_of"]
+from core.statements.tokens import statements_of
 
 _KEPT: Final = 4096
 """The number of statements kept: `core check --watch` and `dmypy` ask about those of a whole project after every edit.
@@ -58,7 +56,7 @@ class Schema:
 
     @property
     def known(self) -> bool:
-        """True if there are migrations and all of them ran, so that a table which is not there is a mistake."""
+        """True if there are migrations that could be read, so that a table which is not there is a mistake."""
         return self.migrated.trusted
 
     def analyse(self, sql: str) -> Statement:
@@ -93,7 +91,7 @@ class Schema:
                     SqlProblem(
                         "D1 takes the text after a semicolon for another statement, and finds none there. Leave out the "
                         "comment or the second semicolon",
-                        sql.count("\n", 0, part.start),
+                        part.start,
                     )
                 )
         real = [part for part in parts if part.tokens]
@@ -106,12 +104,10 @@ class Schema:
                     SqlProblem(
                         "of several statements in one text, only the last may have parameters. Prepare each by itself, "
                         "and run them with batch()",
-                        sql.count("\n", 0, part.start + part.tokens[0].start),
+                        part.start + part.tokens[0].start,
                     )
                 )
-            result = StatementAnalysis(
-                self.migrated, part, self.known and not changes_schema, sql.count("\n", 0, part.start)
-            ).read()
+            result = StatementAnalysis(self.migrated, part, self.known and not changes_schema).read()
             problems += result.problems
             changes_schema = changes_schema or part.tokens[0].word in ("CREATE", "ALTER", "DROP")
         return attrs.evolve(result, problems=tuple(problems), columns=None if problems else result.columns)

@@ -5,12 +5,15 @@ They may come from a cache, so nothing of what reads SQL is loaded for them.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from core.values import frozen
 
-__all__ = ["Column", "Slot", "SqlProblem", "Statement", "Storage"]
+if TYPE_CHECKING:
+    from core.sql.interpolated import Text
 
+T = TypeVar("T")
 Storage = Literal["integer", "real", "text", "blob"]
 """SQLite's storage classes: kinds of values, not of columns."""
 
@@ -37,7 +40,8 @@ class Column:
 
 class Slot(NamedTuple):
     """A place of a parameter: beside a column that it is compared with or stored in, in LIMIT, given to json_each, or
-    where it is asked whether it is NULL (`null`).
+    where it is asked whether it is NULL (`null`). A value that is read outside of an assignment of UPDATE … SET has one
+    more (`outside`): it cannot be UNSET.
 
     `exact` says that the column holds its own storage class alone: in a STRICT table, or as the key of one.
     """
@@ -52,13 +56,13 @@ class Slot(NamedTuple):
 
 @frozen
 class SqlProblem:
-    """A mistake in a statement. `line` counts from 0, within the statement's own text.
+    """A mistake in a statement, and the character of the text `at` which it is.
 
     `table` is the name of a table that no migration makes: a program may make it itself.
     """
 
     message: str
-    line: int = 0
+    at: int = 0
     table: str = ""
 
 
@@ -76,6 +80,30 @@ class Statement:
     columns: tuple[Column, ...] | None = None
     slots: tuple[Slot, ...] = ()
     certain: bool | None = None
+    unknown: str = ""
+
+    @classmethod
+    def either(cls, statements: Mapping[Text, Statement]) -> Statement:
+        """The facts that hold for each of several statements, and the mistakes of those that a choice certainly makes:
+        of the others nobody can tell whether their choices go together.
+        """
+        every = list(statements.values())
+        if len(every) == 1:
+            return every[0]
+        items = {item for text in statements for item in text.chosen}
+        among = ([one for text, one in statements.items() if item in text.chosen] for item in items)
+        wrong = {one.problems[0] for some in among if all(one.problems for one in some) for one in some[:1]}
+        return cls(
+            tuple(
+                SqlProblem(problem.message, table=problem.table)
+                for problem in sorted(wrong, key=lambda one: one.message)
+            ),
+            _same([one.takes for one in every], None),
+            _same([one.columns for one in every], None),
+            _same([one.slots for one in every], ()),
+            _same([one.certain for one in every], None),
+            next((one.unknown for one in every if one.unknown), ""),
+        )
 
     def column(self, name: str) -> Column | None:
         """The column of that name; of several, the last one, as in a row."""
@@ -83,3 +111,7 @@ class Statement:
             if column.name == name:
                 return column
         return None
+
+
+def _same(values: Sequence[T], otherwise: T) -> T:
+    return values[0] if all(value == values[0] for value in values[1:]) else otherwise

@@ -2,50 +2,18 @@
 lang_expr.html).
 
 Only statements that SQLite has compiled are read, so nothing is judged here: a form that is not understood raises
-`Unclear`, and then nothing is said about the statement's values. One file, since it is one grammar: expressions hold
-queries, and queries expressions.
+`Unclear`, and then nothing is said about the statement's values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
-from core.sql.tokens import Token, words
+from core.statements.tokens import Token, words
 from core.values import frozen
-
-__all__ = [
-    "Between",
-    "Call",
-    "Case",
-    "Cast",
-    "Change",
-    "Common",
-    "Constant",
-    "Core",
-    "Derived",
-    "Exists",
-    "Expression",
-    "From",
-    "In",
-    "Insert",
-    "Join",
-    "NOT_ALIASES",
-    "Name",
-    "Operator",
-    "Parameter",
-    "Query",
-    "Returned",
-    "Row",
-    "Star",
-    "Subquery",
-    "Table",
-    "Unclear",
-    "read_statement",
-]
-
 
 T = TypeVar("T")
 
@@ -162,12 +130,11 @@ class Star(NamedTuple):
 
 
 class Returned(NamedTuple):
-    """An entry of a result list: its alias in lower case, its text, and the alias as it is written."""
+    """An entry of a result list: its alias in lower case, and its text."""
 
     value: Expression | Star
     alias: str | None
     text: str
-    written: str = ""
 
 
 class Table(NamedTuple):
@@ -196,6 +163,15 @@ class Join(NamedTuple):
 
 
 From: TypeAlias = "Table | Derived | Join"
+
+
+def froms(source: From | None) -> Iterator[From]:
+    """A FROM clause and the sources and joins inside it, without those of its queries."""
+    if isinstance(source, Join):
+        yield from froms(source.left)
+        yield from froms(source.right)
+    if source is not None:
+        yield source
 
 
 Common: TypeAlias = "dict[str, tuple[tuple[str, ...], Query | None]]"
@@ -514,8 +490,7 @@ class _Reader:
         text = self.text[begin.start : self.tokens[self.at - 1].end]
         if not self.skip("AS") and (self.at_end or not self._is_alias()):
             return Returned(value, None, text)
-        token = self.tokens[self.at]
-        return Returned(value, self.identifier(), text, token.name or token.text[1:-1])
+        return Returned(value, self.identifier(), text)
 
     def _is_alias(self) -> bool:
         token = self.tokens[self.at]

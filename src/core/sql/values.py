@@ -3,8 +3,7 @@ parameters.
 
 Follows https://www.sqlite.org/lang_select.html and lang_expr.html. Three answers are possible about NULL: it is proven
 that a value never is, it is known why it can be, or neither; then nothing is said. A column that any condition names
-counts as not known, since the condition may be there to leave its NULLs out. One file, since expressions and queries
-are evaluated by each other.
+counts as not known, since the condition may be there to leave its NULLs out.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from core.sql.catalog import TableColumn, TableInfo
-from core.sql.columns import affinity, storage_of
+from core.sql.catalog import TableColumn, TableInfo, affinity
 from core.sql.functions import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, Rule, storages
 from core.sql.statement import Slot, Storage
 from core.sql.syntax import (
@@ -44,12 +42,11 @@ from core.sql.syntax import (
     Subquery,
     Table,
     Unclear,
+    froms,
     read_statement,
 )
-from core.sql.tokens import Token, statements_of, words
+from core.statements.tokens import Token, statements_of, words
 from core.values import frozen
-
-__all__ = ["Value", "Values", "values_of"]
 
 NO_ROW: Final = "is NULL where no row is found"
 _MISSING: Final = "is NULL where the outer join"
@@ -88,16 +85,25 @@ class Value(NamedTuple):
     text: str = ""
     arms: tuple[Value, ...] = ()
 
+    @property
+    def alone(self) -> Value:
+        """It without the column that it comes from."""
+        return self._replace(source="", declared="", text="", arms=())
+
+    @property
+    def unsaid(self) -> Value:
+        """It where nothing is said about NULL, unless it is proven that it never is."""
+        return self._replace(null="", about="")
+
 
 @frozen
 class Values:
-    """The facts about a statement. `columns` is None where its rows are not understood, `names` where only SQLite can
-    tell theirs; `missing` and `nulls` are the NOT NULL columns that it leaves out, and that it writes NULL into.
-    `certain`: it gives a row for certain, None where that is not known.
+    """The facts about a statement. `columns` is None where its rows are not understood; `missing` and `nulls` are the
+    NOT NULL columns that it leaves out, and that it writes NULL into. `certain`: it gives a row for certain, None where
+    that is not known.
     """
 
     columns: tuple[Value, ...] | None = None
-    names: tuple[str, ...] | None = None
     slots: tuple[Slot, ...] = ()
     missing: tuple[str, ...] = ()
     nulls: tuple[str, ...] = ()
@@ -175,17 +181,16 @@ class _Named:
                 self.expression(column.value)
 
     def source(self, source: From | None) -> None:
-        if isinstance(source, Derived):
-            self.query(source.query)
-        elif isinstance(source, Join):
-            self.source(source.left)
-            self.source(source.right)
-            if source.on is not None:
-                self.condition(source.on, drops=source.kind == "inner")
-                self.expression(source.on)
-            for name in source.using:
-                if name is not None:
-                    self.add(Name(None, name), source.kind == "inner", True)
+        for one in froms(source):
+            if isinstance(one, Derived):
+                self.query(one.query)
+            elif isinstance(one, Join):
+                if one.on is not None:
+                    self.condition(one.on, drops=one.kind == "inner")
+                    self.expression(one.on)
+                for name in one.using:
+                    if name is not None:
+                        self.add(Name(None, name), one.kind == "inner", True)
 
     def expression(self, expression: Expression | Star) -> None:
         """The expressions in the conditions inside an expression: of CASE, of iif(), of FILTER and of queries."""
@@ -246,20 +251,14 @@ def _names_in(expression: Expression) -> Iterator[Name]:
                 yield inner
             case Subquery(query=query) | Exists(query=query) | In(query=Query() as query):
                 for core in query.cores:
-                    conditions = [core.where, core.having, *_conditions_on(core.source)]
+                    conditions = [core.where, core.having]
+                    conditions += [one.on for one in froms(core.source) if isinstance(one, Join)]
                     listed = [column.value for column in core.columns if not isinstance(column.value, Star)]
                     for one in (*conditions, *listed):
                         if one is not None:
                             yield from _names_in(one)
             case _:
                 pass
-
-
-def _conditions_on(source: From | None) -> Iterator[Expression | None]:
-    if isinstance(source, Join):
-        yield source.on
-        yield from _conditions_on(source.left)
-        yield from _conditions_on(source.right)
 
 
 def _aggregates(expression: Expression | Star) -> bool:
@@ -330,8 +329,6 @@ class _Evaluation:
         self.named = _Named()
         self.slots: dict[Slot, None] = {}
         self.action = ""
-        self.last = _Scope()
-        """The sources of the SELECT that was read last."""
         self.common: list[Mapping[str, list[tuple[str, Value]] | None]] = []
 
     # -- statements
@@ -340,8 +337,7 @@ class _Evaluation:
         if isinstance(statement, Query):
             self.named.query(statement)
             columns = tuple(value for _, value in self.query(statement, None))
-            names = self.names(statement.cores[0].columns, self.last) if len(statement.cores) == 1 else None
-            return Values(columns, names, tuple(self.slots), certain=_gives_row(statement))
+            return Values(columns, tuple(self.slots), certain=_gives_row(statement))
         insert = statement if isinstance(statement, Insert) else None
         change = statement.change if isinstance(statement, Insert) else statement
         return self.change(change, insert)
@@ -363,10 +359,13 @@ class _Evaluation:
         for listed in change.returning:
             named.expression(listed.value)
         self.action = change.action
+        written = {name for names, _ in change.sets for name in names}
         missing: tuple[str, ...] = ()
         nulls: list[str] = []
         if insert is not None:
-            missing, nulls = self.insert(insert, table)
+            given: Sequence[str] = () if insert.query is None else insert.columns or self.all_of(table)
+            missing, nulls = self.insert(insert, table, given)
+            written |= {*given, *(column.name.lower() for column in table.columns if column.has_default)}
         entry = self.entry(Table(change.table, change.alias, None), None)
         scope = _Scope([entry])
         if insert is not None:
@@ -380,28 +379,26 @@ class _Evaluation:
         for condition in (change.where, *change.others):
             if condition is not None:
                 self.evaluate(condition, scope)
-        written = {name for names, _ in change.sets for name in names}
         returned = None
         if change.returning:
-            # A value that was just written is not NULL because the column can be: only where nothing else names it.
-            unsure = set(entry.columns) if insert is not None else written
+            # A value that was just written is not NULL because the column can be: only where it was left out.
             entry.columns = {
-                name: value if value.never or name not in unsure else value._replace(null="", about="")
+                name: value if value.never or name not in written else value.unsaid
                 for name, value in entry.columns.items()
             }
             returned = tuple(value for _, value in self.listed(change.returning, _Scope([entry])))
         written_out = insert is not None and (insert.query is None or any(core.rows for core in insert.query.cores))
         certain = written_out and change.where is None and change.action != "IGNORE"
-        return Values(returned if change.returning else (), None, tuple(self.slots), missing, tuple(nulls), certain)
+        return Values(returned if change.returning else (), tuple(self.slots), missing, tuple(nulls), certain)
 
-    def insert(self, insert: Insert, table: TableInfo) -> tuple[tuple[str, ...], list[str]]:
-        """Read the inserted values: the columns that are left out, and those that NULL is written into."""
-        columns = insert.columns
-        if columns is None:
-            columns = tuple(
-                name for name, column in zip(table.places, table.columns, strict=True) if not column.generated
-            )
-        given = columns if insert.query is not None else ()
+    def all_of(self, table: TableInfo) -> list[str]:
+        """The columns that an INSERT which lists none gives values."""
+        return [name for name, column in zip(table.places, table.columns, strict=True) if not column.generated]
+
+    def insert(self, insert: Insert, table: TableInfo, columns: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+        """Read the values inserted in `columns`: the columns that must not be left out, and those that NULL is written
+        into.
+        """
         nulls: list[str] = []
         query = insert.query
         if query is not None and len(query.cores) == 1 and query.cores[0].rows:
@@ -422,7 +419,7 @@ class _Evaluation:
         missing = [
             f"{table.name}.{column.name}"
             for name, column in zip(table.places, table.columns, strict=True)
-            if column.required and name not in given
+            if column.required and name not in columns
         ]
         return tuple(missing), nulls
 
@@ -436,7 +433,7 @@ class _Evaluation:
         if column.has_default and self.action == "REPLACE":
             full = False  # it takes the default then
         if isinstance(value, Parameter):
-            self.slots[Slot(value.number, "store", shown, storage_of(column), full, column.strict or column.key)] = None
+            self.slots[Slot(value.number, "store", shown, column.storage, full, column.strict or column.key)] = None
         return [shown] if full and isinstance(value, Constant) and value.kind == "null" else []
 
     # -- queries
@@ -472,7 +469,6 @@ class _Evaluation:
         for core in query.cores:
             columns, scope = self.core(core, parent)
             parts.append(columns)
-            self.last = scope
             if len(query.cores) == 1:
                 for one in query.order:
                     self.evaluate(one, scope)
@@ -490,7 +486,7 @@ class _Evaluation:
             arms = tuple(value for _, value in rows)
             value = _either(arms)._replace(text="", arms=arms)
             if set(query.compound) & {"EXCEPT", "INTERSECT"}:
-                value = rows[0][1]._replace(null="", about="")
+                value = rows[0][1].unsaid
             result.append((name, value))
         return result
 
@@ -521,7 +517,7 @@ class _Evaluation:
 
     def listed(self, columns: Sequence[Returned], scope: _Scope) -> list[tuple[str, Value]]:
         found: list[tuple[str, Value]] = []
-        for value, alias, text, _ in columns:
+        for value, alias, text in columns:
             if isinstance(value, Star):
                 found += self.all(value.qualifier, scope)
                 continue
@@ -534,28 +530,9 @@ class _Evaluation:
             if not known.source:
                 known = known._replace(text=_short(text))
             if alias in self.named.filters.bare:
-                known = known._replace(null="", about="")
+                known = known.unsaid
             found.append((name, known))
         return found
-
-    def names(self, columns: Sequence[Returned], scope: _Scope) -> tuple[str, ...] | None:
-        """The names of a SELECT's columns where each is an alias or a table's column; else SQLite has to be asked."""
-        found: list[str] = []
-        for value, _, _, written in columns:
-            if written:
-                found.append(written)
-            elif isinstance(value, Star):
-                for entry in scope.entries:
-                    if value.qualifier in (None, entry.alias):
-                        if entry.inner or entry.table is None or scope.merged:
-                            return None
-                        found += [c.name for c in entry.table.columns if c.name.lower() not in entry.hidden]
-            else:
-                declared = self.declared(value, scope) if isinstance(value, Name) else None
-                if declared is None:
-                    return None
-                found.append(declared[0].name)
-        return tuple(found) or None
 
     def all(self, qualifier: str | None, scope: _Scope) -> list[tuple[str, Value]]:
         found: list[tuple[str, Value]] = []
@@ -715,7 +692,7 @@ class _Evaluation:
             value = Value(_INTEGER, never=True, source=f"{entry.alias}.{name}")
         about = value.about or value.source or f"{entry.alias}.{name}"
         if value.null and _conditioned(entry, name, value, names):
-            value = value._replace(null="", about="")
+            value = value.unsaid
         if entry.missing:
             value = value._replace(never=False)
             if not _narrowed(entry, names):
@@ -748,7 +725,7 @@ class _Evaluation:
             case Cast(operand=operand, type=declared):
                 value = self.evaluate(operand, scope)
                 storage = {"INT": "i", "TEXT": "t", "BLOB": "b", "REAL": "r", "NUM": "ir"}[affinity(declared)]
-                return value._replace(storage=storages(storage), source="", declared="", text="", arms=())
+                return value.alone._replace(storage=storages(storage))
             case Between(operand=operand):
                 self.beside(operand, expression[1:], scope)
                 values = [self.evaluate(part, scope) for part in expression]
@@ -776,7 +753,7 @@ class _Evaluation:
                     self.slots[Slot(operand.number, "null")] = None
         values = [self.evaluate(operand, scope) for operand in operands]
         if name == "+" and len(values) == 1:
-            return values[0]._replace(source="", declared="", text="", arms=())
+            return values[0].alone
         rule = OPERATORS[name]
         if name in ("AND", "OR"):
             return Value(_INTEGER, never=all(value.never for value in values))
@@ -799,7 +776,7 @@ class _Evaluation:
             return
         declared, table = found
         exact = declared.strict or declared.key
-        shown, storage = f"{table.name}.{declared.name}", storage_of(declared)
+        shown, storage = f"{table.name}.{declared.name}", declared.storage
         for parameter in parameters:
             self.slots[Slot(parameter.number, use, shown, storage, declared.filled, exact)] = None
 
@@ -838,7 +815,7 @@ class _Evaluation:
             case "coalesce" | "ifnull":
                 return _coalesced(values)
             case "iif" | "if" if len(values) == 3:
-                return _either(values[1:])._replace(source="", declared="", text="", arms=())
+                return _either(values[1:]).alone
             case "nullif" if len(values) == 2:
                 reason = values[0] if values[0].null else Value(null="is NULL where both of its values are equal")
                 return Value(values[0].storage, reason.null, reason.about)
@@ -875,8 +852,9 @@ class _Evaluation:
             return value._replace(null="", about="", never=False)
         if not call.window and scope.empty:
             return Value(value.storage, NO_ROW, "")
-        # NULLs are left out, so that a column which can be NULL makes a NULL only where all of its values are.
-        return value if call.name in WINDOWS else value._replace(null="", about="")
+        if value.null and call.name in AGGREGATES:
+            return value._replace(null="is NULL where all of its values are", about="")
+        return value
 
     def case(self, case: Case, scope: _Scope) -> Value:
         if case.base is not None:
@@ -887,10 +865,18 @@ class _Evaluation:
         values = [self.evaluate(value, scope) for _, value in case.branches]
         if case.otherwise is not None:
             values.append(self.evaluate(case.otherwise, scope))
-            return _either(values)._replace(source="", declared="", text="", arms=())
-        # The WHENs may be all there is.
-        value = _either(values)
-        return Value(value.storage, value.null, value.about)
+        else:
+            values.append(Value(frozenset(), "" if self.may_be_all(case, scope) else "is NULL where no WHEN holds"))
+        return _either(values).alone
+
+    def may_be_all(self, case: Case, scope: _Scope) -> bool:
+        """True if a condition or a CHECK may leave no values but those of the WHENs."""
+        conditions = [] if case.base is None else [case.base]
+        for name in (name for one in (*conditions, *(when for when, _ in case.branches)) for name in _names_in(one)):
+            declared = self.declared(name, scope)
+            if name.name in self.named.filters.all or (declared is not None and declared[0].checked):
+                return True
+        return False
 
     def inside(self, expression: In, scope: _Scope) -> Value:
         operand = self.evaluate(expression.operand, scope)
@@ -985,7 +971,7 @@ def _of_column(table: TableInfo, at: int) -> Value:
     column = table.columns[at]
     null = "can be NULL" if column.nullable else ""
     source = f"{table.name}.{column.name}"
-    return Value(storage_of(column) or None, null, source if null else "", column.filled, source, column.declared)
+    return Value(column.storage or None, null, source if null else "", column.filled, source, column.declared)
 
 
 def _without_aggregate(scope: _Scope) -> _Scope:
@@ -1034,15 +1020,11 @@ def _unique(columns: Iterable[tuple[str, Value]]) -> Iterator[tuple[str, Value]]
 
 
 def _uses(source: From | None, name: str) -> bool:
-    match source:
-        case Table(name=other):
-            return other == name
-        case Join(left=left, right=right):
-            return _uses(left, name) or _uses(right, name)
-        case Derived(query=query):
-            return any(_uses(core.source, name) for core in query.cores)
-        case None:
-            return False
+    return any(
+        one.name == name if isinstance(one, Table) else any(_uses(core.source, name) for core in one.query.cores)
+        for one in froms(source)
+        if not isinstance(one, Join)
+    )
 
 
 def _has_row(source: From | None) -> bool:

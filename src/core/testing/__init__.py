@@ -22,10 +22,26 @@ if TYPE_CHECKING:
     from core.testing.kv import FakeKVNamespace
     from core.testing.queue import FakeQueue
     from core.testing.r2 import FakeR2Bucket
+    from core.testing.recorded.fixture import Recorded
+    from core.testing.recorded.values import ANY_ID, ANY_TIME, Answer, Jwt, Revealed, Signed
+    from core.testing.simulation.checkers import (
+        exactly_once_effect,
+        linearizable,
+        never_more_than,
+        no_lost_update,
+        no_read_of_older_than,
+    )
+    from core.testing.simulation.decorators import call_log, replay, simulate
+    from core.testing.simulation.drawn import CoreStateMachine
+    from core.testing.simulation.log import SimulatedCall
     from core.testing.spans import SpanRecorder
 
 __all__ = [
+    "ANY_ID",
+    "ANY_TIME",
+    "Answer",
     "Client",
+    "CoreStateMachine",
     "FakeAi",
     "FakeClock",
     "FakeD1Database",
@@ -35,12 +51,29 @@ __all__ = [
     "FakeKVNamespace",
     "FakeQueue",
     "FakeR2Bucket",
+    "Jwt",
+    "Recorded",
+    "Revealed",
+    "Signed",
+    "SimulatedCall",
     "SpanRecorder",
+    "call_log",
     "env",
+    "exactly_once_effect",
+    "linearizable",
+    "never_more_than",
+    "no_lost_update",
+    "no_read_of_older_than",
+    "replay",
+    "simulate",
 ]
 
 _HOMES = {
+    "ANY_ID": "recorded.values",
+    "ANY_TIME": "recorded.values",
+    "Answer": "recorded.values",
     "Client": "client",
+    "CoreStateMachine": "simulation.drawn",
     "FakeAi": "ai",
     "FakeClock": "clock",
     "FakeD1Database": "d1",
@@ -50,8 +83,21 @@ _HOMES = {
     "FakeKVNamespace": "kv",
     "FakeQueue": "queue",
     "FakeR2Bucket": "r2",
+    "Jwt": "recorded.values",
+    "Recorded": "recorded.fixture",
+    "Revealed": "recorded.values",
+    "Signed": "recorded.values",
+    "SimulatedCall": "simulation.log",
     "SpanRecorder": "spans",
+    "call_log": "simulation.decorators",
     "env": "environment",
+    "exactly_once_effect": "simulation.checkers",
+    "linearizable": "simulation.checkers",
+    "never_more_than": "simulation.checkers",
+    "no_lost_update": "simulation.checkers",
+    "no_read_of_older_than": "simulation.checkers",
+    "replay": "simulation.decorators",
+    "simulate": "simulation.decorators",
 }
 
 

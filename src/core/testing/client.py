@@ -16,17 +16,21 @@ from typing_extensions import TypeVar
 
 from core import http
 from core.app import App
-from core.context import Clock, ExecutionContext
-from core.diagnosis import with_note
+from core.context import Clock, ExecutionContext, ScheduledEvent, system_clock
+from core.description import description_of
+from core.explain.diagnosis import with_note
+from core.http.escapes import encode_query
+from core.testing import seam
 from core.testing.clock import FakeClock
 from core.testing.context import FakeExecutionContext
 
 if TYPE_CHECKING:
     from core.http.websocket import ConnectedWebSocket
+    from core.mcp import MCP
     from core.openapi.contract import Contract
+    from core.testing.mcp import MCPClient
     from core.testing.spans import SpanRecorder
 
-__all__ = ["Client"]
 __tracebackhide__ = True  # pytest shows the line of the test
 
 E = TypeVar("E", default=Any)
@@ -55,6 +59,9 @@ class Client(Generic[E]):
     `contract` is an OpenAPI document, or its file, that every response is compared with: one that the document does not
     allow raises ContractError, an AssertionError. Without one it is the document of the pytest setting `core_openapi`;
     False is none at all. Raises MissingExtraError where the extra `openapi` is not installed.
+
+    `place` is where its requests come in, for a `FakeKVNamespace(places=2)`: 0 by default. In a simulation of several
+    places, clients are at each in turn.
     """
 
     def __init__(
@@ -67,6 +74,7 @@ class Client(Generic[E]):
         headers: Mapping[str, str] | None = None,
         ip: str | None = "203.0.113.7",
         contract: Contract | Path | str | Literal[False] | None = None,
+        place: int | None = None,
     ) -> None:
         self.app = app
         self.env = env
@@ -75,13 +83,17 @@ class Client(Generic[E]):
         )
         self.base_url: str = base_url.rstrip("/")
         self.headers: dict[str, str] = dict(headers) if headers else {}
-        if app.dispatcher.on_failure is None:
+        if app.dispatcher.failures.on_failure is None:
             # An error handler of the application may log the error: that log has the fix too.
-            app.dispatcher.on_failure = with_note
+            app.dispatcher.failures.on_failure = with_note
         self.ip = ip
+        if place is None:
+            place = 0 if seam.running is None else seam.running.next_place()
+        self.place: int = place
         self.contract: Contract | None = _contract(app, contract)
         self._sessions: list[asyncio.Future[None]] = []
         self._started = False
+        self._in_flight: set[asyncio.Task[Any]] = set()
         self.cookies: dict[str, str] = {}
         """The cookies that the application has set, by name. A test may add to it."""
         clients.add(self)
@@ -104,7 +116,7 @@ class Client(Generic[E]):
         elif "://" not in url:
             raise ValueError(f'a path begins with "/". Write client.{method.lower()}("/{url}")')
         if query:
-            url += ("&" if "?" in url else "?") + http.url.encode_query(list(query.items()))
+            url += ("&" if "?" in url else "?") + encode_query(list(query.items()))
         merged = self._own_headers()
         for name, value in (headers or {}).items():
             merged[name] = value
@@ -140,7 +152,21 @@ class Client(Generic[E]):
         if contract is not None and contract.examples is not None and "json" in message.headers.get("Content-Type", ""):
             sent = await message.clone().bytes()
         await self._start()
-        response = await self.app.fetch(message, self.env, self.ctx)
+        task = asyncio.current_task()
+        assert task is not None
+        self._in_flight.add(task)
+        try:
+            if self.place or seam.running is not None:
+                response = await self._at_place(message)
+            else:
+                response = await self.app.fetch(message, self.env, self.ctx)
+        except asyncio.CancelledError as cancelled:
+            if cancelled.args != (_CRASHED,):
+                raise
+            task.uncancel()
+            response = _dead()
+        finally:
+            self._in_flight.discard(task)
         for text in response.headers.get_set_cookie():
             self._keep(text)
         if contract is not None:
@@ -151,6 +177,41 @@ class Client(Generic[E]):
             path = http.URL(message.url).pathname
             contract.check(message.method, path, response.status, response.headers, body, sent=sent)
         return response
+
+    async def _at_place(self, message: http.Request) -> http.Response:
+        """The answer in a simulation, or at another place than the first."""
+        if seam.running is not None:
+            label = f"{message.method} {http.URL(message.url).pathname}"
+            answer = await seam.running.event(label, self.place, lambda: self.app.fetch(message, self.env, self.ctx))
+            return _dead() if answer is None else answer
+        there = seam.place.set(self.place)
+        try:
+            return await self.app.fetch(message, self.env, self.ctx)
+        finally:
+            seam.place.reset(there)
+
+    async def trigger(self, cron: str, /) -> None:
+        """Let the cron trigger `cron` come up now. A simulation may let it come up twice. See `App.trigger`."""
+        event = ScheduledEvent(cron, (_clock_of(self.env) or system_clock).time())
+        await self._start()
+        simulation = seam.running
+        if simulation is None:
+            await self.app.trigger(event, self.env, self.ctx)
+            return
+        for _ in range(1 + simulation.draw("cron", 2)):
+            await simulation.event(cron, self.place, lambda: self.app.trigger(event, self.env, self.ctx))
+
+    async def crash(self) -> None:
+        """Let the isolate die, and with it all that is in its memory. The bindings keep what was written.
+
+        Requests in flight are answered 500, work given to `wait_until` ends where it is, and lifespans begin again with
+        the next request. Modules stay loaded, with what they hold.
+        """
+        for task in self._in_flight:
+            task.cancel(_CRASHED)
+        if isinstance(self.ctx, FakeExecutionContext):
+            await self.ctx.crash()
+        await self.__aexit__()
 
     async def _start(self) -> None:
         """Enter the lifespans of the application with the first request."""
@@ -235,6 +296,47 @@ class Client(Generic[E]):
         self._sessions.append(asyncio.ensure_future(res.upgrade.run(server)))
         return client
 
+    def mcp(
+        self,
+        server: MCP[E, Any] | None = None,
+        /,
+        *,
+        user: object = None,
+        answer: Callable[[str, dict[str, Any]], dict[str, Any] | None] | None = None,
+    ) -> MCPClient:
+        """A client of the application's MCP server, which needs naming only where there are several.
+
+            tools = client.mcp(user=User(id=1))
+            assert await tools.call(note, id=1) == Note(1, "first")
+
+        `user` is whom the server's authenticator would have found, which is not asked then. `answer(message, schema)`
+        answers the forms that tools ask to be filled in: a dict, or None to decline.
+
+        Raises LookupError where the application has no server.
+        """
+        from core.request import Request
+        from core.response import Response
+        from core.testing.mcp import MCPClient
+
+        found = [each for route in self.app.entries() if (each := getattr(route.handler, "__core_mcp__", None))]
+        if server is None and len(found) != 1:
+            raise LookupError(f"the application has {len(found)} MCP servers. Name one: client.mcp(server)")
+        chosen = found[0] if server is None else server
+
+        async def send(path: str, headers: Mapping[str, str], json: dict[str, Any]) -> http.Response:
+            await self._start()
+            merged = self._own_headers()
+            merged.update(headers)
+            message = http.Request(self.base_url + path, method="POST", headers=merged, json=json)
+            req, res = Request(message, self.env, self.ctx), Response()
+            req._app = self.app
+            if user is not None:
+                req.users[chosen.behind] = user
+            await self.app.dispatcher.respond(req, res)
+            return res.to_http()
+
+        return MCPClient(send, chosen, answer)
+
     def _keep(self, text: str) -> None:
         pair, *attributes = text.split(";")
         name, _, value = pair.strip().partition("=")
@@ -245,16 +347,29 @@ class Client(Generic[E]):
             self.cookies[name] = value
 
 
+_CRASHED = "the isolate died"
+
+
+def _dead() -> http.Response:
+    return http.Response(_CRASHED, status=500)
+
+
 def _contract(app: App[Any], given: Contract | Path | str | Literal[False] | None) -> Contract | None:
     if given is False:
         return None
+    contract: Contract | None = None if isinstance(given, str | Path) else given
     if given is None:
-        return contract_of(app) if contract_of is not None else None
-    if isinstance(given, str | Path):
+        contract = contract_of(app) if contract_of is not None else None
+    elif isinstance(given, str | Path):
         from core.openapi.contract import Contract
 
-        return Contract.read(given)
-    return given
+        contract = Contract.read(given)
+    if contract is not None:
+        for route in app.entries():
+            said = description_of(route.handler)
+            if said is not None and said.hidden and route.method is not None:
+                contract.hide(route.method, route.pattern.text)
+    return contract
 
 
 def _clock_of(env: object) -> Clock | None:

@@ -18,8 +18,7 @@ from itertools import count
 from typing import Any
 
 from core.context import TimerHandle
-
-__all__ = ["Advance", "FakeClock"]
+from core.testing import seam
 
 # How often a walk lets the loop go round before it says that the tasks will never wait.
 _MOST_ROUNDS = 10_000
@@ -89,6 +88,8 @@ class FakeClock:
 
     def call_later(self, seconds: float, callback: Callable[[], object], /) -> TimerHandle:
         """Call `callback` when the clock has moved `seconds` from now. Timers of one moment keep their order."""
+        if seam.running is not None:
+            seam.running.has_timers(self)
         timer = _Timer(self._elapsed + max(0.0, seconds), next(self._order), callback)
         heapq.heappush(self._timers, timer)
         return timer
@@ -115,6 +116,11 @@ class FakeClock:
         """The number of timers and sleepers that wait for the clock."""
         return sum(not timer.cancelled for timer in self._timers)
 
+    def until_next(self) -> float | None:
+        """Seconds until the next timer; None where nothing waits for the clock."""
+        dues = [timer.due for timer in self._timers if not timer.cancelled]
+        return min(dues) - self._elapsed if dues else None
+
     def advance(self, seconds: float) -> Advance:
         """Move the clock on by `seconds`: at once, or, awaited, from timer to timer with tasks running in between.
 
@@ -131,12 +137,12 @@ class FakeClock:
         self._elapsed = max(self._elapsed, target)
 
     async def _walk(self, target: float) -> None:
-        await _idle()
+        await _rest()
         while (timer := self._next(target)) is not None:
             self._fire(timer)
-            await _idle()
+            await _rest()
         self._elapsed = max(self._elapsed, target)
-        await _idle()
+        await _rest()
 
     def _next(self, target: float) -> _Timer | None:
         while self._timers and self._timers[0].due <= target:
@@ -157,7 +163,11 @@ class FakeClock:
             loop.call_exception_handler({"message": "a timer of FakeClock raised", "exception": error})
 
 
-async def _idle() -> None:
+async def _rest() -> None:
+    await (idle() if seam.running is None else seam.running.rest())
+
+
+async def idle() -> None:
     """Let every task run until it waits for something that time does not bring at once."""
     # The loop's queue of ready callbacks; uvloop has none to look at, and gets a fair number of rounds instead.
     ready = getattr(asyncio.get_running_loop(), "_ready", None)

@@ -13,9 +13,8 @@ from collections.abc import Awaitable
 from typing import Any
 
 from core.context import Clock, Spans, require_awaitable
+from core.testing import seam
 from core.testing.clock import FakeClock
-
-__all__ = ["FakeExecutionContext", "forget_contexts", "left_behind"]
 
 _contexts: list[FakeExecutionContext] = []
 
@@ -34,7 +33,9 @@ class FakeExecutionContext(Spans):
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
-        self.clock: Clock = clock if clock is not None else FakeClock(time.time())
+        if clock is None:
+            clock = FakeClock(time.time()) if seam.running is None else seam.running.clock
+        self.clock: Clock = clock
         self.waited: list[Awaitable[Any]] = []
         """Everything given to `wait_until`, as tasks, in order."""
         self.passed_through: bool = False
@@ -63,7 +64,7 @@ class FakeExecutionContext(Spans):
             position = len(results)
         errors: list[BaseException] = []
         for number, result in enumerate(results):
-            if isinstance(result, BaseException) and number not in self._raised:
+            if isinstance(result, BaseException) and number not in self._raised and not _died(result):
                 self._raised.add(number)
                 errors.append(result)
         if len(errors) == 1:
@@ -71,6 +72,15 @@ class FakeExecutionContext(Spans):
         if errors:
             raise BaseExceptionGroup("work given to wait_until failed", errors)
         return results
+
+    async def crash(self) -> None:
+        """End everything given to `wait_until` where it is, as the death of the isolate does, and forget it."""
+        tasks = [task for task in self.waited if isinstance(task, asyncio.Future)]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.waited.clear()
+        self._raised.clear()
 
     def problems(self) -> list[str]:
         """Return the problems that the test did not resolve: work that has not ended, and failures that nobody has
@@ -82,9 +92,16 @@ class FakeExecutionContext(Spans):
                 continue
             if not task.done():
                 found.append(f"work given to wait_until has not ended: {_name(task)}. Write `await ctx.drain()`")
-            elif number not in self._raised and not task.cancelled() and (error := task.exception()) is not None:
+            elif number in self._raised or task.cancelled():
+                continue
+            elif (error := task.exception()) is not None and not _died(error):
                 found.append(f"work given to wait_until failed: {_name(task)}: {type(error).__name__}: {error}")
         return found
+
+
+def _died(error: BaseException) -> bool:
+    """True for work that ended with its isolate, as a simulation lets it."""
+    return isinstance(error, seam.IsolateDied)
 
 
 def _name(task: asyncio.Future[Any]) -> str:

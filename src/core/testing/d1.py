@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from contextlib import suppress
+from typing import Any, cast
 
-from core.backends.embedded.d1 import EmbeddedD1Database, EmbeddedD1PreparedStatement
+from core.backends.embedded.d1 import EmbeddedD1Database, EmbeddedD1PreparedStatement, EmbeddedD1Session
+from core.backends.embedded.d1.engine import Answer
 from core.backends.embedded.d1.reads import RowsRead
 from core.backends.embedded.migrations import apply_at_once
 from core.backends.embedded.store import Store
-from core.bindings.d1 import D1PreparedStatement
-from core.calls import BindingCall, add_hook
+from core.calls import BindingCall, Proceed, add_hook
 from core.context import Clock, system_clock
 from core.sql.migrations import read_migrations
+from core.testing import seam
 from core.testing.calls import Call
 from core.testing.faults import Faults, Faulty
 
-__all__ = ["FakeD1Database"]
 
-
-if TYPE_CHECKING:
-
-    class _Engine(EmbeddedD1Database):
-        def prepare(self, sql: str, /) -> D1PreparedStatement:  # type: ignore[override]  # with the types of its Protocol
-            ...
-
-else:
-    _Engine = EmbeddedD1Database
-
-
-class FakeD1Database(Faulty, _Engine):
+class FakeD1Database(Faulty, EmbeddedD1Database):
     """A `D1Database` in memory for tests, with the semantics of the embedded one.
 
         db = FakeD1Database(migrations="migrations")
@@ -62,6 +53,10 @@ class FakeD1Database(Faulty, _Engine):
         self.clock: Clock = clock
         self.faults: Faults = Faults(clock, latency=latency, record=_recorded)
         super().__init__(Store(clock=clock), "DB")
+        self._versions: _Versions | None = None
+        if seam.running is not None and "replica" in seam.running.faults:
+            self._versions = _Versions(self)
+            add_hook(self, self._versions, name="DB", kind="d1")
         self._reads = self.engine.reads = RowsRead(self.engine.database, clock)
         add_hook(self, self.faults, name="DB", kind="d1")
         if migrations is not None:
@@ -71,6 +66,91 @@ class FakeD1Database(Faulty, _Engine):
     def rows_read(self) -> int:
         """The rows that all statements have read so far. Migrations do not count."""
         return self._reads.total
+
+    def with_session(self, constraint_or_bookmark: str | None = None, /) -> EmbeddedD1Session:
+        """Return a session. See `D1Database.with_session`."""
+        session = super().with_session(constraint_or_bookmark)
+        if self._versions is None:
+            return session
+        at_primary = constraint_or_bookmark is not None and constraint_or_bookmark.strip() == "first-primary"
+        return _LateSession(self, session.get_bookmark(), self._versions, at_primary)
+
+    async def _answer(self, statement: EmbeddedD1PreparedStatement[Any]) -> Answer:
+        session = statement._session
+        if session is not None and isinstance(session, _LateSession) and self.engine.is_reading(statement.sql):
+            copy = session.copy()
+            if copy is not None:
+                return await copy._answer(EmbeddedD1PreparedStatement(copy, statement.sql, statement.values))
+        return await super()._answer(statement)
+
+
+class _Versions:
+    """What a database was after each of its writes: a replica may be at any of them. It is a hook of its calls."""
+
+    def __init__(self, database: EmbeddedD1Database) -> None:
+        self._database = database
+        self._newest: object = None
+        self._kept: list[bytes] = []
+        self._copies: dict[int, EmbeddedD1Database] = {}
+        self.of_bookmark: dict[str, int] = {}
+
+    async def __call__(self, call: BindingCall, proceed: Proceed, /) -> Any:
+        """Note the versions before and after a call."""
+        self.newest()
+        answer = await proceed()
+        self.newest()
+        return answer
+
+    def newest(self) -> int:
+        """The number of the version that the database is at."""
+        connection = self._database._database.connection
+        state = (connection.total_changes, connection.execute("PRAGMA schema_version").fetchone())
+        if state != self._newest:
+            self._newest = state
+            self._kept.append(b"")
+            with suppress(sqlite3.OperationalError):  # a database that nothing was ever written to
+                self._kept[-1] = connection.serialize()
+        return len(self._kept) - 1
+
+    def copy(self, number: int) -> EmbeddedD1Database:
+        """The database as it was at a version."""
+        copy = self._copies.get(number)
+        if copy is None:
+            copy = self._copies[number] = EmbeddedD1Database(Store(clock=self._database._clock), "DB")
+            if self._kept[number]:
+                copy._database.connection.deserialize(self._kept[number])
+        return copy
+
+
+class _LateSession(EmbeddedD1Session):
+    """A session whose reads a replica may answer: one that has all that the session has seen and written."""
+
+    __slots__ = ("_seen", "_versions")
+
+    def __init__(
+        self, database: EmbeddedD1Database, bookmark: str | None, versions: _Versions, at_primary: bool
+    ) -> None:
+        super().__init__(database, bookmark)
+        self._versions = versions
+        # The version before which it does not go back; None where its first statement asks the primary database.
+        self._seen: int | None = None if at_primary else 0
+        if bookmark is not None:
+            self._seen = versions.of_bookmark.get(bookmark)
+
+    def copy(self) -> EmbeddedD1Database | None:
+        """The replica that answers the next read; None for the primary database."""
+        newest = self._versions.newest()
+        simulation, seen = seam.running, self._seen
+        if simulation is None or seen is None or not (late := simulation.draw("replica", newest - seen + 1)):
+            return None
+        self._moved(newest - late)
+        return self._versions.copy(newest - late)
+
+    def _moved(self, to: int | None = None) -> None:
+        super()._moved()
+        self._seen = self._versions.newest() if to is None else to
+        assert self._bookmark is not None
+        self._versions.of_bookmark[self._bookmark] = self._seen
 
 
 def _recorded(call: BindingCall) -> Call:

@@ -18,8 +18,6 @@ from core.errors import EnvError
 if TYPE_CHECKING:
     from core.config.model import Configuration
 
-__all__ = ["env"]
-
 E = TypeVar("E")
 
 _PLAIN: Mapping[type, Callable[[str], object]] = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from core.backends.embedded.hyperdrive import EmbeddedHyperdrive
 from core.context import Clock, system_clock
 
-__all__ = ["FakeHyperdrive"]
-
 
 class FakeHyperdrive(EmbeddedHyperdrive):
     """A `Hyperdrive` for tests: the address of a database that the test started, or by default of none.
 
-    env(Env, DATABASE=FakeHyperdrive("postgres://test:test@127.0.0.1:54321/test"))
+    In a test:
+
+        env(Env, DATABASE=FakeHyperdrive("postgres://test:test@127.0.0.1:54321/test"))
     """
 
     __slots__ = ()

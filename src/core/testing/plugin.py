@@ -26,11 +26,21 @@ if TYPE_CHECKING:
     from core.testing.client import Client
     from core.testing.clock import FakeClock
     from core.testing.context import FakeExecutionContext
+    from core.testing.recorded.fixture import Recorded
     from core.testing.spans import SpanRecorder
 
 _CONTRACT: pytest.StashKey[Contract] = pytest.StashKey()
 
-__all__ = ["core_app", "core_client", "core_clock", "core_config", "core_ctx", "core_env", "core_spans"]
+__all__ = [
+    "core_app",
+    "core_client",
+    "core_clock",
+    "core_config",
+    "core_ctx",
+    "core_env",
+    "core_recorded",
+    "core_spans",
+]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,6 +59,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="write examples for `core openapi --examples FILE`: what tests sent and got",
     )
+    group.addoption(
+        "--core-simulate",
+        metavar="N",
+        type=int,
+        default=0,
+        help="run every async test N times, each with its calls of bindings in another order",
+    )
+    group.addoption(
+        "--core-update", action="store_true", help="write what the tests of `core record` expect again, as it is now"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run a test of `@simulate` that has fixtures, and with `--core-simulate=N` every async test, once for each run."""
+    decorators = sys.modules.get("core.testing.simulation.decorators")
+    runs = int(item.config.getoption("--core-simulate") or 0)
+    if (not runs and decorators is None) or not isinstance(item, pytest.Function):
+        return None
+    from core.testing.simulation.items import settings_of, simulate_item
+
+    settings = settings_of(item, runs)
+    if settings is None:
+        return None
+    simulate_item(item, nextitem, settings)
+    return True
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -113,7 +149,11 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """List the answers of the document that no test reached, and write the examples of those that were."""
+    """List the faults and the answers of the document that no test reached, and write examples of those that were."""
+    decorators = sys.modules.get("core.testing.simulation.decorators")
+    unmet: dict[str, list[str]] = {} if decorators is None else decorators.unreached
+    for test, missing in unmet.items():
+        terminalreporter.write_line(f"{test} asks for faults that none of its runs reached: {', '.join(missing)}")
     contract = config.stash.get(_CONTRACT, None)
     if contract is None or not contract.reached:
         return
@@ -153,7 +193,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         result = yield
     except Exception as error:
         if "core.app" in sys.modules:
-            from core.diagnosis import with_note
+            from core.explain.diagnosis import with_note
 
             with_note(error)
         raise
@@ -197,10 +237,18 @@ def core_config(request: pytest.FixtureRequest) -> Path | None:
 
 @pytest.fixture
 def core_app(request: pytest.FixtureRequest) -> App[Any]:
-    """The application named by `--core-app` or `core_app`. A conftest.py may define its own instead."""
+    """The application named by `--core-app` or `core_app`, else that of the configuration file. A conftest.py may
+    define its own instead.
+    """
     from importlib import import_module
 
     named: str = request.config.getoption("--core-app") or request.config.getini("core_app")
+    if not named and (config := request.getfixturevalue("core_config")) is not None:
+        from core.config.load import load
+        from core.program.entry import entry_of, find_app, import_main
+
+        entry = entry_of(load(config))
+        return find_app(import_main(entry), entry)
     if not named:
         raise pytest.UsageError(
             "core_app: name the application under test in pyproject.toml: [tool.pytest.ini_options] "
@@ -231,6 +279,16 @@ def core_client(core_app: App[Any], core_env: Any, core_ctx: FakeExecutionContex
     from core.testing.client import Client
 
     return Client(core_app, core_env, core_ctx)
+
+
+@pytest.fixture
+def core_recorded(request: pytest.FixtureRequest, core_app: App[Any], core_config: Path | None) -> Recorded:
+    """Sends the request of a test that `core record` wrote."""
+    from core.testing.recorded.fixture import Recorded
+
+    node: Any = request.node
+    updates = bool(request.config.getoption("--core-update"))
+    return Recorded(core_app, core_config, (node.path, node.originalname or node.name) if updates else None)
 
 
 @pytest.fixture

@@ -6,9 +6,10 @@ faults.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Generic
 
 import attrs
@@ -24,6 +25,7 @@ from core.backends.embedded.queue import (
     broker_of,
     request_of,
 )
+from core.backends.embedded.queue.database import QueueDatabase
 from core.backends.embedded.store import Store
 from core.bindings.queue import (
     MessageBatch,
@@ -36,6 +38,7 @@ from core.calls import BindingCall, add_hook
 from core.context import Clock, system_clock
 from core.errors import HandlerError
 from core.router import Router
+from core.testing import seam
 from core.testing.calls import Call
 from core.testing.faults import Faults, Faulty
 
@@ -140,21 +143,26 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         broker = self.broker
         now = broker.now()
         due = [seq for seq, at in broker.waiting(self.name) if at <= now]
-        consumer = Consumer(broker, self.name, handler, self.settings)
+        consumer = _FakeConsumer(self, broker, self.name, handler, self.settings)
         size = self.settings.max_batch_size
         batches: list[Delivery[Any]] = []
         self._delivered = []
+        if seam.running is not None:
+            # A simulation may cut the batches otherwise, and leave the last message for a later delivery.
+            size -= seam.running.draw("queue", min(size, len(due)))
+            due = due[: len(due) - seam.running.draw("queue", 2)]
         for start in range(0, len(due), size):
-            rows = broker.rows(due[start : start + size])
-            self._delivered += rows
-            batch, failure = await consumer.hand_over(rows)
+            try:
+                batch, failure = await consumer.hand_over(broker.rows(due[start : start + size]))
+            except _UndecidedError:  # the messages wait for the next delivery
+                continue
             batches.append(batch)
             if failure is not None:
                 raise failure
         return batches
 
     def redeliver(self) -> int:
-        """Put back the messages of the last `deliver`, as the platform may: every message comes at least once.
+        """Put back the messages of the last `deliver`, or of the last batch of `consume`: each comes at least once.
 
         Returns how many messages that were. They keep id, timestamp and attempts. Those that wait already, since they
         were retried, are not doubled.
@@ -177,11 +185,43 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
     def consume(self, handler: Handler) -> None:
         """Deliver to `handler` from now on, as the clock moves: `await clock.advance(5)`. Needs the running loop."""
         _checked("consume", handler)
-        self.broker.consume(self.name, handler, self.settings)
+        self.broker.consume(self.name, handler, self.settings, consumer=partial(_FakeConsumer, self))
 
     async def stop(self) -> None:
         """End the consumer that `consume` began."""
         await self.broker.cancel(self.name)
+
+
+class _UndecidedError(Exception):
+    """The isolate of a batch died before it had decided about its messages."""
+
+
+class _FakeConsumer(Consumer):
+    """Delivers a queue's messages. A simulation may make a batch smaller, end its isolate, and put messages back."""
+
+    def __init__(
+        self, queue: FakeQueue[Any], broker: QueueDatabase, name: str, handler: Handler, settings: ConsumerSettings
+    ) -> None:
+        super().__init__(broker, name, handler, settings)
+        self._queue = queue
+
+    def _size(self) -> int:
+        size = super()._size()
+        return size if seam.running is None else size - seam.running.draw("queue", size)
+
+    async def hand_over(self, rows: Sequence[StoredMessage]) -> tuple[Delivery[Any], Exception | None]:
+        """See `Consumer.hand_over`. Raises _UndecidedError where the isolate died."""
+        queue = self._queue
+        queue._delivered = [*([] if self.is_active else queue._delivered), *rows]
+        simulation = seam.running
+        if simulation is None:
+            return await super().hand_over(rows)
+        handed = await simulation.event(f"batch of {self.name}", 0, partial(super().hand_over, rows))
+        if simulation.draw("queue", 2):
+            queue.redeliver()
+        if handed is None:
+            raise _UndecidedError(f"the isolate of a batch of {self.name} died")
+        return handed
 
 
 def _checked(method: str, handler: object) -> None:

@@ -10,8 +10,6 @@ from core.calls import add_hook
 from core.context import Clock, system_clock
 from core.testing.faults import Faults, Faulty
 
-__all__ = ["FakeR2Bucket"]
-
 
 class FakeR2Bucket(Faulty, EmbeddedR2Bucket):
     """An `R2Bucket` in memory for tests, with the semantics of the embedded one.

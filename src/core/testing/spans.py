@@ -107,7 +107,7 @@ class SpanRecorder:
 
     def attach(self, app: App[Any], env: object) -> None:
         """Trace `app` and the bindings of `env`, until `detach`. An app or binding that is traced already stays so."""
-        from core.tracing import trace, trace_bindings, untrace
+        from core.telemetry.tracing import trace, trace_bindings, untrace
 
         key = (id(app), id(env))
         if key not in self._undo:

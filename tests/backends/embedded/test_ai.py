@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
+from tests.contracts.ai import ECHO
 from tests.support.openai_server import openai_server
 
 from core.backends.embedded.ai import EmbeddedAi
 from core.backends.embedded.openai import AiServer
 from core.bindings.ai import GatewayOptions, MarkdownDocument
 from core.errors import AiError, MissingExtraError, OptionError, UnsupportedBindingError
-from core.testing.contracts.ai import ECHO
 
 CHAT = {"messages": [{"role": "user", "content": "hello"}]}
 

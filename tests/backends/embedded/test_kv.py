@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.backends.embedded.kv import EmbeddedKVNamespace
@@ -159,7 +159,6 @@ async def test_the_size_of_a_bulk_read_is_limited() -> None:
             await kv.get(["k", "l"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.dictionaries(
         st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20), st.binary(max_size=50), max_size=12

@@ -150,8 +150,8 @@ async def test_after_the_busy_timeout_the_error_says_who_and_what_to_do(tmp_path
         assert 0.2 <= waited < 2
         place = tmp_path / "kv" / "kv.sqlite"
         assert str(kv_error.value) == (
-            f"KV PUT failed: 503 {place} has been held by another process, or another connection of this one, "
-            "for more than 0.2 seconds. Wait for its transaction to finish, or end it, and try again"
+            "KV PUT failed: 503 Another process, or another connection of this one, has held the database for more than "
+            f"0.2 seconds: {place}. Wait for its transaction to finish, or end it, and try again"
         )
         assert str(d1_error.value).startswith("D1_ERROR: database is locked: SQLITE_BUSY. ")
         await kv.put("k", "v")

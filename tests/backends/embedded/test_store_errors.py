@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from core.sql.migrations import MigrationError, read_migrations
 
 LARGE = b"x" * 3_000_000
 SMALL = "x" * 60_000
+LONG = "a long name " * 20
 
 Call = Callable[[Any], Awaitable[object]]
 KINDS: list[tuple[Callable[[Store], Any], type[BindingError], list[Call], list[Call]]] = [
@@ -75,19 +77,20 @@ def value_files(state: Path) -> list[Path]:
     return [file for folder in state.rglob("*.files") for file in folder.iterdir()]
 
 
-async def refused(call: Awaitable[object], kind: type[BindingError], *parts: str) -> None:
+async def refused(call: Awaitable[object], kind: type[BindingError], *parts: str) -> BindingError:
     with pytest.raises(kind) as raised:
         await call
     assert type(raised.value) is kind
     for part in parts:
         assert part in str(raised.value)
+    return raised.value
 
 
 @pytest.mark.parametrize(("make", "kind", "writes", "reads"), KINDS, ids=IDS)
 async def test_a_full_store_says_so(
     tmp_path: Path, make: Any, kind: type[BindingError], writes: list[Call], reads: list[Call]
 ) -> None:
-    with Store(tmp_path) as store:
+    with Store(tmp_path / LONG) as store:
         binding = make(store)
         await writes[0](binding)
         for connection in databases(store):
@@ -101,7 +104,8 @@ async def test_a_full_store_says_so(
 
         with pytest.raises(kind) as raised:
             await fill()
-        assert ".sqlite: database or disk is full. Free some space" in str(raised.value)
+        assert re.search(r"database or disk is full: .+\.sqlite\. Free some space", str(raised.value))
+        assert raised.value.retryable
         for read_call in reads:
             await read_call(binding)
 
@@ -117,7 +121,7 @@ async def test_a_read_only_store_says_so(
         for connection in databases(store):
             connection.execute("PRAGMA query_only = ON")
         for write in writes[1:]:
-            await refused(write(binding), kind, ".sqlite: attempt to write a readonly database", "may write both")
+            await refused(write(binding), kind, "attempt to write a readonly database: ", "may write both")
         for read_call in reads:
             await read_call(binding)
 
@@ -126,7 +130,7 @@ async def test_a_read_only_store_says_so(
 async def test_a_locked_store_says_so(
     tmp_path: Path, make: Any, kind: type[BindingError], writes: list[Call], reads: list[Call]
 ) -> None:
-    with Store(tmp_path, busy_timeout=0.02) as store:
+    with Store(tmp_path / LONG, busy_timeout=0.02) as store:
         binding = make(store)
         for write in writes:
             await write(binding)
@@ -134,7 +138,8 @@ async def test_a_locked_store_says_so(
         other = sqlite3.connect(str(path), isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         for write in writes[1:]:
-            await refused(write(binding), kind, f"{path} has been held by another process", "end it, and try again")
+            error = await refused(write(binding), kind, f"has held the database for more than 0.02 seconds: {path}.")
+            assert error.retryable
         other.close()
 
 
@@ -161,7 +166,7 @@ async def test_a_damaged_store_says_so(
             failures.append(str(raised.value))
     store.close()
     for failure in failures:
-        assert f"{path}: database disk image is malformed. Restore the file from a copy" in failure
+        assert f"database disk image is malformed: {path}. Restore the file from a copy" in failure
 
 
 @pytest.mark.parametrize(("make", "kind", "writes", "reads"), KINDS, ids=IDS)
@@ -172,17 +177,17 @@ def test_a_file_that_is_no_database_is_named_when_it_is_opened(
         make(store)
     (path,) = tmp_path.rglob("*.sqlite")
     path.write_bytes(b"not a database " * 500)
-    with Store(tmp_path) as store, pytest.raises(StoreError, match=r"file is not a database\. Restore"):
+    with Store(tmp_path) as store, pytest.raises(StoreError, match=r"file is not a database: \S+\. Restore"):
         make(store)
     path.unlink()
     path.mkdir()
-    with Store(tmp_path) as store, pytest.raises(StoreError, match=r"unable to open database file\. See that"):
+    with Store(tmp_path) as store, pytest.raises(StoreError, match=r"unable to open database file: \S+\. See that"):
         make(store)
 
 
 def test_a_state_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
-    with Store(tmp_path / "state") as store, pytest.raises(StoreError, match=r"state/kv: .* See that its directory"):
+    with Store(tmp_path / "state") as store, pytest.raises(StoreError, match=r": \S+state/kv\. See that its directory"):
         EmbeddedKVNamespace(store, "n")
 
 

@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.contracts.contract import Case
+from tests.contracts.durable_object import Subject, contract
 
 from core import http
 from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
@@ -22,8 +24,6 @@ from core.backends.remote.web_socket import RemoteWebSocket
 from core.errors import DurableObjectError
 from core.http.websocket import WebSocket, WebSocketClosed
 from core.testing.clock import FakeClock
-from core.testing.contracts.contract import Case
-from core.testing.contracts.durable_object import Subject, contract
 
 Namespace = EmbeddedDurableObjectNamespace[Subject]
 

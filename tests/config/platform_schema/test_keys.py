@@ -11,9 +11,10 @@ import attrs
 import pytest
 from tests.config.platform_schema.schema import SCHEMA, TABLE, table
 
+from core.bindings.kinds import KINDS
 from core.config.keys import INHERITED_KEYS, TOP_LEVEL_KEYS, UNCHECKED_IN, UNCHECKED_KEYS
 from core.config.load import load
-from core.config.model import KINDS, AiServer, CoreSettings, UnsafeBinding, Worker
+from core.config.model import AiServer, CoreSettings, UnsafeBinding, Worker
 
 LINES = TABLE.read_text().splitlines()
 PLATFORM = {line.partition(" = ")[0].removeprefix("^"): line.partition(" = ")[2].split() for line in LINES}

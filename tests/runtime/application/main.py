@@ -29,7 +29,7 @@ from core.bindings.queue import MessageBatch
 from core.bindings.r2 import FixedLengthStream
 from core.calls import BindingCall, Proceed, add_hook
 from core.context import ScheduledEvent
-from core.errors import KVError
+from core.errors import D1Error, KVError
 from core.hosts.workers import durable_object, entrypoint
 from core.http.sse import Event
 from core.http.websocket import WebSocket
@@ -248,6 +248,7 @@ async def later(req: Request[Env], res: Response) -> None:
 @app.get("/slow/:key")
 async def slow(req: Request[Env], res: Response) -> None:
     """Takes half a second and leaves a trace at its end."""
+    print(f"slow {req.params['key']} began")
     await asyncio.sleep(0.5)
     await req.env.KV.put(req.params["key"], "to the end")
     res.text("slow")
@@ -411,6 +412,21 @@ async def sync(req: Request[Env], res: Response) -> None:
         return
     run_sync(req.env.KV.put("sync", "yes"))
     res.json(run_sync(req.env.KV.get("sync")))
+
+
+@app.post("/judge")
+async def judge(req: Request[Env], res: Response) -> None:
+    """What D1 says against statements, each in a batch that is undone: its last statement fails whenever it runs."""
+    database = req.env.DB
+    given = await req.json()
+    await database.batch([database.prepare(sql) for sql in given["setup"]])
+    found: list[str | None] = []
+    for sql in given["statements"]:
+        try:
+            await database.batch([database.prepare(sql), database.prepare("SELECT json('[')")])
+        except D1Error as error:
+            found.append(None if "malformed JSON" in str(error) else str(error))
+    res.json(found)
 
 
 @app.post("/repeat/:times")

@@ -1,4 +1,4 @@
-"""The published contracts, run inside a worker or on CPython: one request runs one case on the place's bindings."""
+"""The contracts, run inside a worker or on CPython: one request runs one case on the place's bindings."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import Any
 
 from queues import QUEUES, queue_name  # type: ignore[import-not-found]  # it lies beside this file in the bundle
+from tests.contracts import durable_object
 
 from core import Request, Response, create_app, http
 from core.backends.workerd.durable_object import WorkerdDurableObjectNamespace
-from core.testing.contracts import durable_object
 
 app = create_app()
 
@@ -163,7 +163,7 @@ for _name in QUEUES:
 @app.post("/run/:kind/:case")
 async def run(req: Request, res: Response) -> None:
     kind = req.params["kind"]
-    contract = import_module(f"core.testing.contracts.{kind}").contract
+    contract = import_module(f"tests.contracts.{kind}").contract
     case = next(case for case in contract.cases if case.name == req.params["case"])
     one: Any
     other: Any

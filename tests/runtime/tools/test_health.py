@@ -10,7 +10,7 @@ import pytest
 from core.hosts.limits import Limits
 from core.hosts.process import UNAVAILABLE
 from core.hosts.server import Server
-from core.runtime.health import ASK_UVICORN, ask_listener
+from core.runtime.listening import ASK_UVICORN, ask_listener
 
 
 async def test_nobody_accepts() -> None:

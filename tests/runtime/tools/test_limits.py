@@ -71,6 +71,19 @@ def test_who_comes_beyond_the_limit_is_told_when_to_return(serve: Callable[..., 
     assert ask(port).status == 200
 
 
+def test_hundreds_beyond_the_limit_are_turned_away_and_nothing_fails(serve: Callable[..., Command]) -> None:
+    served = serve("--workers", "1", "--max-connections", "20")
+    port, health = served.ports()
+    with ExitStack() as stack:
+        for _ in range(20):
+            stack.enter_context(connected(port, b"GET / HTTP/1.1\r\n"))
+        beyond = [stack.enter_context(connected(port)) for _ in range(400)]
+        assert rest(beyond[-1]).startswith(b"HTTP/1.1 503 ")
+    until(lambda: ask(health).status, lambda status: status == 200)
+    assert ask(port).status == 200
+    assert not [line for line in served.lines if "Traceback" in line or "ERROR" in line]
+
+
 def test_a_low_limit_of_files_is_told_in_a_line(serve: Callable[..., Command]) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
@@ -158,7 +171,7 @@ def test_at_a_stop_newcomers_are_turned_away_and_streams_of_events_end(serve: Ca
                 received += one.recv(65536)
         assert ask(port).status == 200
         slow = stack.enter_context(connected(port, b"GET /slow" + get))
-        time.sleep(0.2)  # it is a request in flight
+        served.until("slow began")
         began = time.monotonic()
         served.process.send_signal(signal.SIGTERM)
         served.until("stopping")

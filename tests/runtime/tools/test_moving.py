@@ -29,6 +29,8 @@ from core.runtime.moving.buckets import find_buckets
 from core.runtime.moving.objects import find_objects
 from core.runtime.moving.statements import counts_of, read_text, statements_of
 
+pytestmark = pytest.mark.slow
+
 PLAN = Plan(name="shop", kv={"KV": "kv"}, durable_objects={"ROOMS": "Room"}, r2={"FILES": "files"})
 
 

@@ -10,9 +10,11 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from socket import create_connection
 
 import pytest
 from tests.support.command_line import run
@@ -51,6 +53,7 @@ def nginx(folder: Path, port: int, upstream: int) -> list[str]:
         ("listen 443 ssl;", f"listen 127.0.0.1:{port};"),
         ("    http2 on;\n", ""),
         ("127.0.0.1:8787", f"127.0.0.1:{upstream}"),
+        ("client_header_timeout 10s;", "client_header_timeout 1s;"),
     ):
         assert old in text
         text = text.replace(old, new)
@@ -67,10 +70,15 @@ def nginx(folder: Path, port: int, upstream: int) -> list[str]:
 def caddy(folder: Path, port: int, upstream: int) -> list[str]:
     """The page's Caddy, without TLS."""
     text = block("# Caddy")
-    for old, new in (("shop.example", f"http://127.0.0.1:{port}"), ("127.0.0.1:8787", f"127.0.0.1:{upstream}")):
+    for old, new in (
+        ("shop.example", f"http://127.0.0.1:{port}"),
+        ("127.0.0.1:8787", f"127.0.0.1:{upstream}"),
+        ("read_header 10s", "read_header 1s"),
+        ("    servers {", "    admin off\n    servers {"),
+    ):
         assert old in text
         text = text.replace(old, new)
-    (folder / "Caddyfile").write_text("{\n    admin off\n}\n" + text)
+    (folder / "Caddyfile").write_text(text)
     return ["caddy", "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")]
 
 
@@ -121,6 +129,13 @@ def test_a_proxy_passes_addresses_websockets_and_streams(proxied: int) -> None:
     connection.close()
     # Caddy 2.6 has no better word for a body that is too large.
     assert ask(proxied, "/fetched", "POST", "x" * 12_000_000).status in (413, 502)
+    # The time for a head, which workerd does not limit.
+    with create_connection(("127.0.0.1", proxied), PATIENCE) as half:
+        half.sendall(b"GET / HTTP/1.1\r\nHost: a")
+        began = time.monotonic()
+        while half.recv(4096):
+            pass
+        assert time.monotonic() - began < 10
 
 
 def test_the_steps_of_the_container_make_an_application_that_serves(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from core.runtime.bundle import BundleError
-from core.runtime.requirement import MARKERS, applies, installed_requirement, requirement
+from core.runtime.collect import MARKERS, applies, installed_requirement, requirement
 from core.runtime.toolchain import find_toolchain
 
 

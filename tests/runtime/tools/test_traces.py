@@ -53,6 +53,12 @@ class Stock(DurableObject["Env"]):
         with span("count"):
             await self.env.KV.put(f"secret-{note}", note)
 
+    async def remind(self) -> None:
+        await self.ctx.storage.set_alarm(1)
+
+    async def alarm(self, info: object = None) -> None:
+        await self.env.KV.put("reminded", "yes")
+
 
 @attrs.frozen
 class Env(Bindings):
@@ -70,6 +76,7 @@ async def order(req, res):
     note = await req.text()
     await req.env.DB.prepare("SELECT ? AS note").bind(note).run()
     await req.env.STOCK.get_by_name("secret").take(note)
+    await req.env.STOCK.get_by_name("secret").remind()
     await req.env.JOBS.send(note)
     res.status(201).send()
 
@@ -86,11 +93,16 @@ POST /orders/:id
   durable_object_subrequest
     count
       kv_put
+  durable_object_subrequest
   queue_send
     queue jobs
       durable_object_subrequest
         count
           kv_put"""
+
+ALARM = """\
+alarm Stock
+  kv_put"""
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 PLACES = {
@@ -147,11 +159,14 @@ async def test_an_order_on_the_fakes(orders: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")
 @pytest.mark.parametrize("place", PLACES)
 def test_an_order_over_real_processes(orders: Path, collector: Collector, place: str) -> None:
-    order_is_traced(orders, collector, *PLACES[place])
+    lines = order_is_traced(orders, collector, *PLACES[place])
+    if place == "core dev":  # whose log has each event with what it called
+        logged = sorted(line.split(" ms ")[0].split()[1] + line.split(" ms")[1] for line in lines if " ms " in line)
+        assert logged == ["ALARM KV×1", "POST DB×1  STOCK×2  KV×1  JOBS×1", "QUEUE STOCK×1  KV×1"]
 
 
-def order_is_traced(orders: Path, collector: Collector, *arguments: str) -> None:
-    """Give one order to a command that serves, and see what arrives at the collector."""
+def order_is_traced(orders: Path, collector: Collector, *arguments: str) -> list[str]:
+    """Give one order to a command that serves, and see what arrives at the collector; the command's lines."""
     settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address, "OTEL_BSP_SCHEDULE_DELAY": "100"}
     served = Command(*arguments, folder=orders, env=settings)
     try:
@@ -160,7 +175,10 @@ def order_is_traced(orders: Path, collector: Collector, *arguments: str) -> None
         assert answer.status == 201
         trace = bytes.fromhex(PARENT[3:35])
         assert until(lambda: collector.tree(trace), lambda tree: tree.count("\n") >= TREE.count("\n")) == TREE
-        assert {span.trace_id for span in collector.spans} == {trace}
+        (alarm,) = until(lambda: {span.trace_id for span in collector.spans} - {trace}, bool)
+        assert until(lambda: collector.tree(alarm), lambda tree: "\n" in tree) == ALARM
+        assert collector.tree(trace) == TREE
         assert b"secret" not in b"".join(span.SerializeToString() for span in collector.spans)
     finally:
         served.finish()
+    return served.lines

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.runtime.bundle import PackageSize
-from core.runtime.report import upload_problem
+from core.runtime.bundle import PackageSize, upload_problem
 
 
 @pytest.mark.parametrize(

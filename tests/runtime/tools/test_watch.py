@@ -7,7 +7,8 @@ import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
-from core.runtime.node import Node, ask_health, until_unwell
+from core.runtime.keeper import until_unwell
+from core.runtime.node import Node, ask_health
 from core.runtime.process import Workerd
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"

@@ -9,7 +9,7 @@ from uuid import UUID
 import attrs
 
 from core import App, Bindings, ExecutionContext, Request, Response, create_app, http
-from core.lifespan import StateKey
+from core.context import StateKey
 from core.testing import Client
 
 

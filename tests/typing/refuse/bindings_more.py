@@ -4,6 +4,7 @@ from typing import Any
 
 import attrs
 
+from core.bindings.ai import Ai
 from core.bindings.durable_object import DurableObject, DurableObjectNamespace
 from core.bindings.queue import MessageBatch, MessageSendRequest, Queue
 from core.bindings.r2 import R2Bucket
@@ -38,9 +39,17 @@ async def consumes(batch: MessageBatch[Job]) -> None:
 
 async def puts(bucket: R2Bucket) -> None:
     await bucket.put("k", 5)  # E
+    await bucket.put("k", "v", md5=5)  # E
+    await bucket.put("k", "v", md6="x")  # E, but for ty
+    await bucket.get("k", length=5)  # E, but for ty
     await bucket.put("k", "v", only_if={"etag": "x"})  # E
     (await bucket.put("k", "v", only_if={"etag_matches": "x"})).etag  # E
     (await bucket.get("k")).text()  # E
+
+
+async def runs(ai: Ai) -> None:
+    await ai.run("@cf/m", {}, tags=5)  # E
+    await ai.run("@cf/m", {}, stream=True, temperature=1)  # E, but for ty
 
 
 async def calls(counters: DurableObjectNamespace[Counter]) -> None:

@@ -33,10 +33,7 @@ token = jwt_auth(Env, secret=lambda req: req.env.JWT_SECRET, claims=Claims, sche
 
 async def current_user(req: Request[Env, Claims]) -> User:
     statement = req.env.DB.prepare("SELECT id, username, email, bio, image FROM users WHERE id = ?")
-    user = await statement.bind(req.user.sub).first(User)
-    if user is None:
-        raise AuthenticationError("Token")
-    return user
+    return await statement.bind(req.user.sub).one(User, error=AuthenticationError("Token"))
 
 
 def viewer(user: Claims | None) -> int | None:

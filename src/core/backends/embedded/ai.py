@@ -6,12 +6,11 @@ Without a server every run raises one error, which says how to name one. The ser
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.backends.embedded.openai import AiServer, Task, events, refuse
 from core.bindings.ai import (
     Ai,
-    AiAsyncBatchResponse,
     AiGateway,
     AiModel,
     AiStream,
@@ -20,21 +19,14 @@ from core.bindings.ai import (
     MarkdownResult,
     answer_as,
 )
-from core.calls import Hookable, binding_call, implements
+from core.calls import Hookable
 from core.errors import UnsupportedBindingError
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeForm
-
     from core.http import Response
 
-__all__ = ["EmbeddedAi"]
 
-T = TypeVar("T")
-
-
-@implements(Ai)
-class EmbeddedAi(Hookable):
+class EmbeddedAi(Hookable, Ai):
     """The models of `server`, under the platform's names."""
 
     def __init__(self, server: AiServer | None, *, binding: str = "AI") -> None:
@@ -49,71 +41,7 @@ class EmbeddedAi(Hookable):
         """Always None: no gateway is embedded."""
         return None
 
-    @overload
-    async def run(
-        self,
-        model: str,
-        inputs: Mapping[str, Any],
-        type_: None = None,
-        /,
-        *,
-        stream: Literal[False] = False,
-        return_raw_response: Literal[False] = False,
-        queue_request: Literal[False] = False,
-        gateway: GatewayOptions | None = None,
-        tags: Sequence[str] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-    ) -> Any: ...
-    @overload
-    async def run(
-        self,
-        model: str,
-        inputs: Mapping[str, Any],
-        type_: TypeForm[T],
-        /,
-        *,
-        gateway: GatewayOptions | None = None,
-        tags: Sequence[str] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-    ) -> T: ...
-    @overload
-    async def run(
-        self,
-        model: str,
-        inputs: Mapping[str, Any],
-        /,
-        *,
-        stream: Literal[True],
-        gateway: GatewayOptions | None = None,
-        tags: Sequence[str] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-    ) -> AiStream: ...
-    @overload
-    async def run(
-        self,
-        model: str,
-        inputs: Mapping[str, Any],
-        /,
-        *,
-        return_raw_response: Literal[True],
-        gateway: GatewayOptions | None = None,
-        tags: Sequence[str] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-    ) -> Response: ...
-    @overload
-    async def run(
-        self,
-        model: str,
-        inputs: Mapping[str, Any],
-        /,
-        *,
-        queue_request: Literal[True],
-        gateway: GatewayOptions | None = None,
-        tags: Sequence[str] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-    ) -> AiAsyncBatchResponse: ...
-    @binding_call
-    async def run(
+    async def _run(
         self,
         model: str,
         inputs: Mapping[str, Any],
@@ -139,8 +67,7 @@ class EmbeddedAi(Hookable):
         answer = await self.answer(model, inputs, extra_headers or {})
         return answer_as(answer, type_)
 
-    @binding_call
-    async def models(
+    async def _models(
         self,
         *,
         author: str | None = None,
@@ -158,8 +85,7 @@ class EmbeddedAi(Hookable):
             wanted = wanted[first : first + per_page]
         return wanted
 
-    @binding_call
-    async def to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
+    async def _to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
         """Not embedded. See `Ai.to_markdown`."""
         return await self.convert(files)
 

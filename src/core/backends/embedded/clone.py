@@ -18,8 +18,7 @@ from enum import Enum
 from typing import Any, Final, NoReturn, cast
 
 from core.http.json import MAX_DEPTH
-
-__all__ = ["CloneError", "clone", "dump", "load"]
+from core.unset import UNSET
 
 
 class CloneError(ValueError):
@@ -69,6 +68,8 @@ def _refuse(path: str, problem: str) -> NoReturn:
 
 
 def _tag(value: Any, path: str, above: list[int]) -> Any:
+    if value is UNSET:
+        _refuse(path, "is UNSET, which is left out of a class that has it as a field")
     if isinstance(value, Enum):
         return _tag(value.value, path, above)
     if value is None or isinstance(value, (bool, int, str)):
@@ -107,7 +108,8 @@ def _tag_container(value: Any, path: str, above: list[int]) -> Any:
         return {"$": "set", "v": [_tag(_plain(item, "an item", path), path, above) for item in members]}
     names = _fields_of(value)
     if names is not None:
-        return _tag_container({name: getattr(value, name) for name in names}, path, above)
+        fields = {name: getattr(value, name) for name in names}
+        return _tag_container({name: part for name, part in fields.items() if part is not UNSET}, path, above)
     if isinstance(value, date):
         _refuse(path, "is a date: write a datetime with a time zone, or a str")
     _refuse(path, f"is of type {type(value).__name__}, which cannot be stored")

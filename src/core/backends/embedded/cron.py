@@ -22,8 +22,6 @@ from core.backends.embedded.store import Store
 from core.context import Clock, ScheduledEvent, TimerHandle
 from core.errors import OptionError
 
-__all__ = ["Cron", "CronSchedule"]
-
 _log = logging.getLogger("core.cron")
 
 Names = Mapping[str, int]

@@ -13,13 +13,12 @@ from typing import Final
 
 from core.errors import DeveloperError
 
-__all__ = ["StoreBusyError", "StoreError", "on_disk", "store_error"]
-
 
 class StoreError(DeveloperError):
     """A file of the store cannot be read or written: the disk is full, the file damaged, not a database, read-only.
 
-    Opening a store raises it as it is; a call of a binding raises that binding's own error, with this text in it.
+    Opening a store raises it as it is; a call of a binding raises that binding's own error, with this text in it. The
+    reason comes before the path, which may be long: `BindingError.retryable` looks at where a text begins.
     `reason` is the message of SQLite or the system, `code` SQLite's name for it.
     """
 
@@ -34,8 +33,8 @@ class StoreBusyError(StoreError):
 
     def __init__(self, location: str, seconds: float) -> None:
         super().__init__(
-            f"{location} has been held by another process, or another connection of this one, for more than "
-            f"{seconds:g} seconds. Wait for its transaction to finish, or end it, and try again",
+            f"Another process, or another connection of this one, has held the database for more than {seconds:g} "
+            f"seconds: {location}. Wait for its transaction to finish, or end it, and try again",
             "database is locked",
             "SQLITE_BUSY",
         )
@@ -85,7 +84,7 @@ def store_error(location: str | os.PathLike[str], error: BaseException) -> Store
         case _:
             return None
     way = _WAYS_OUT.get(code)
-    return None if way is None else StoreError(f"{os.fspath(location)}: {reason}. {way[1]}", reason, way[0])
+    return None if way is None else StoreError(f"{reason}: {os.fspath(location)}. {way[1]}", reason, way[0])
 
 
 @contextmanager

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["lock_file"]
-
 
 def lock_file(path: str) -> int | None:
     """Lock a file for this process, or return None when another one has it. The system frees it when we end."""

@@ -15,8 +15,6 @@ from typing import Final
 
 from core.backends.embedded.disk import on_disk, store_error
 
-__all__ = ["Files"]
-
 _STALE_TEMPORARY: Final = 3600.0
 
 

@@ -9,11 +9,8 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from core.bindings.hyperdrive import Hyperdrive
-from core.calls import implements
 from core.config.addresses import PORTS, connection_problem
 from core.errors import ConfigurationError, UnsupportedBindingError
-
-__all__ = ["EmbeddedHyperdrive", "VARIABLES"]
 
 VARIABLES: Final = (
     "CLOUDFLARE_HYPERDRIVE_LOCAL_CONNECTION_STRING_",
@@ -22,8 +19,7 @@ VARIABLES: Final = (
 """The beginning of the environment variable of a binding; its name follows. The first one that is set counts."""
 
 
-@implements(Hyperdrive)
-class EmbeddedHyperdrive:
+class EmbeddedHyperdrive(Hyperdrive):
     """`Hyperdrive` over a connection string. `binding` is its name on the Env, for messages."""
 
     __slots__ = ("_text", "binding")

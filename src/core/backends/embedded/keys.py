@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 
-__all__ = ["after_prefix", "decode_cursor"]
-
 
 def after_prefix(prefix: bytes) -> bytes | None:
     """The first bytes after everything that begins with `prefix`; None where nothing is after it."""

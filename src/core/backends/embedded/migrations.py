@@ -18,17 +18,7 @@ from core.backends.embedded.disk import StoreError, store_error
 from core.backends.embedded.store import is_busy
 from core.sql.location import locate
 from core.sql.migrations import Migration, MigrationError
-from core.sql.tokens import StatementText
-
-__all__ = [
-    "applied",
-    "apply",
-    "apply_at_once",
-    "changed",
-    "changed_in",
-    "late",
-    "pending",
-]
+from core.statements.tokens import StatementText
 
 TABLE: Final = "d1_migrations"
 

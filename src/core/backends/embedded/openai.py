@@ -20,8 +20,6 @@ from core.http.json import dumps, loads
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["AiServer", "Exchange", "Task", "events", "refuse"]
-
 _CONNECT_TIMEOUT: Final = 10.0
 
 # Which of the platform's inputs a chat or a completion has, under the same name.

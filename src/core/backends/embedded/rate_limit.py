@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from core.bindings.rate_limit import RateLimit, RateLimitOutcome
-from core.calls import Hookable, binding_call, implements
+from core.calls import Hookable
 from core.context import Clock, system_clock
-
-__all__ = ["EmbeddedRateLimit"]
 
 # Keys come from clients: without a bound they would fill the memory.
 _MOST_KEYS = 100_000
 
 
-@implements(RateLimit)
-class EmbeddedRateLimit(Hookable):
+class EmbeddedRateLimit(Hookable, RateLimit):
     """At most `limit` requests of a key in `period` seconds. Counts are this process's, and gone with it."""
 
     def __init__(self, limit: int, period: float, *, clock: Clock = system_clock) -> None:
-        self._limit = limit
+        self._most = limit
         self._period = period
         self._clock = clock
         self._counts: dict[str, tuple[float, int]] = {}
 
-    @binding_call
-    async def limit(self, *, key: str) -> RateLimitOutcome:
+    async def _limit(self, *, key: str) -> RateLimitOutcome:
         now = self._clock.monotonic()
         until, count = self._counts.pop(key, (0.0, 0))
         if now >= until:
@@ -32,4 +28,4 @@ class EmbeddedRateLimit(Hookable):
         self._counts[key] = (until, count + 1)
         while len(self._counts) > _MOST_KEYS:
             del self._counts[next(iter(self._counts))]
-        return RateLimitOutcome(success=count < self._limit)
+        return RateLimitOutcome(success=count < self._most)

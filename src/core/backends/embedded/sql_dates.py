@@ -14,11 +14,11 @@ import datetime as dt
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
+from weakref import ref
 
+from core.backends.embedded.store import ClosingConnection
 from core.context import Clock
-from core.sql.tokens import Token, quoted, tokens_of
-
-__all__ = ["Dates"]
+from core.statements.tokens import Token, quoted, tokens_of
 
 # The places among its arguments where each function takes a time; without the last of them it takes the present.
 _TIMES_AT: Final = {
@@ -151,22 +151,21 @@ def _arguments(words: Sequence[Token], opening: int) -> list[list[Token]]:
     return arguments
 
 
-class _Scratch(sqlite3.Connection):
-    """A connection that closes with its last user; Python 3.13 warns of one that is only forgotten."""
-
-    def __del__(self) -> None:
-        self.close()
-
-
 def _follow(connection: sqlite3.Connection, clock: Clock, dates: Dates) -> None:
     """Let SQL's own dates come from a test's clock: `CURRENT_TIMESTAMP`, `datetime('now')` and their like."""
     # Closed with the connection that calls it: that holds the functions below, and they hold this.
-    machine = _Scratch(":memory:", check_same_thread=False)
+    machine = ClosingConnection(":memory:", check_same_thread=False)
+    # A connection holds its functions where no garbage collector looks: they must not hold the connection.
+    asked = ref(dates)
 
     def now() -> str:
-        dates.asked = True
+        note()
         moment = dt.datetime.fromtimestamp(clock.time(), dt.UTC)
         return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{moment.microsecond // 1000:03d}"
+
+    def note() -> None:
+        if (found := asked()) is not None:
+            found.asked = True
 
     def function(name: str) -> Callable[..., Any]:
         places = _TIMES_AT[name]
@@ -181,7 +180,7 @@ def _follow(connection: sqlite3.Connection, clock: Clock, dates: Dates) -> None:
                         given.insert(place + 1, word)
                         break
                 elif place > places[-1] and word in _ZONES:
-                    dates.asked = True
+                    note()
             marks = ", ".join("?" * len(given))
             try:
                 return machine.execute(f"SELECT {name}({marks})", given).fetchone()[0]

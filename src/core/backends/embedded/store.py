@@ -11,6 +11,7 @@ costs more than that. Only waiting for another process, and reading and writing 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import time
@@ -24,14 +25,20 @@ from core.backends.embedded.disk import StoreBusyError, on_disk, store_error
 from core.backends.embedded.files import Files
 from core.context import Clock, system_clock
 
-__all__ = ["Database", "Store", "is_busy", "run_script"]
-
 T = TypeVar("T")
 
 BUSY_TIMEOUT: Final = 5.0
 """Seconds that a write waits for another process before it gives up."""
 
 _CACHED_STATEMENTS: Final = 512
+
+
+class ClosingConnection(sqlite3.Connection):
+    """A connection that closes with its last user; Python 3.13 warns of one that is only forgotten."""
+
+    def __del__(self) -> None:
+        with contextlib.suppress(sqlite3.ProgrammingError):  # one that could not be opened
+            self.close()
 
 
 class Database:
@@ -52,7 +59,7 @@ class Database:
         self.beside: Any = None
         # autocommit: transactions are begun here, by name, and never by the sqlite3 module.
         with on_disk(self.location):
-            self.connection: sqlite3.Connection = sqlite3.connect(
+            self.connection: sqlite3.Connection = ClosingConnection(
                 ":memory:" if path is None else str(path),
                 timeout=0,
                 isolation_level=None,
@@ -140,11 +147,6 @@ class Database:
         if self.beside is not None:
             self.beside.close()
         self.connection.close()
-
-    def __del__(self) -> None:
-        # A fake that a test forgets is closed with it; Python 3.13 warns of connections that are not.
-        if hasattr(self, "connection"):
-            self.connection.close()
 
 
 def run_script(connection: sqlite3.Connection, script: str) -> None:

@@ -9,8 +9,6 @@ import attrs
 
 from core.context import Clock
 
-__all__ = ["EmbeddedVersionMetadata"]
-
 
 @attrs.frozen
 class EmbeddedVersionMetadata:

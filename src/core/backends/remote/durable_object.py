@@ -24,6 +24,7 @@ from core.backends.embedded.durable_object.ids import ObjectId
 from core.backends.remote.link import Frame, Link, Lost
 from core.backends.remote.web_socket import RemoteWebSocket, carry
 from core.errors import DurableObjectError
+from core.explain.diagnosis import words_of
 from core.http.websocket import WebSocketClosed, close_as
 from core.spans import Elsewhere, Running, current_traceparent, running
 
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from core.spans import Tracer
 
 log: logging.Logger = logging.getLogger("core.durable_object")
-
-__all__ = ["ObjectServer", "RemoteObjects"]
 
 _IDLE_LINKS: Final = 32
 # Seconds for which a call that has not begun is sent again, while the process that has the objects is replaced.
@@ -202,7 +201,7 @@ def _dump_error(error: BaseException) -> bytes:
         _exception(*pickle.loads(dumped))
         return dumped
     except Exception:
-        text = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {words_of(error)}"
         return pickle.dumps((DurableObjectError, (text,), {}))
 
 

@@ -10,8 +10,6 @@ import struct
 from enum import IntEnum
 from typing import Final
 
-__all__ = ["Frame", "Link", "Lost"]
-
 _HEAD: Final = struct.Struct(">BQ")
 
 

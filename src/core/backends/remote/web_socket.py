@@ -16,8 +16,6 @@ from core.backends.remote.link import Frame, Link, Lost
 from core.http.streams import encode
 from core.http.websocket import Messages, WebSocket, WebSocketClosed, check_close, close_as
 
-__all__ = ["RemoteWebSocket", "carry"]
-
 _CODE: Final = struct.Struct(">H")
 _RESTART: Final = 1012, "Service Restart"
 

@@ -23,8 +23,6 @@ from core.errors import MissingExtraError
 if TYPE_CHECKING:
     from obstore.store import ObjectStore, S3Credential
 
-__all__ = ["BucketError", "SharedObject", "SharedObjects"]
-
 T = TypeVar("T")
 
 # By name of workerd's setting, the variable that it falls back to.

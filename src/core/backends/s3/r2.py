@@ -8,8 +8,6 @@ a reader may still need stays for a while after its object was replaced; what a 
 A part of an upload has an entry too, `parts/<upload>/<number>`, and its pieces become those of the object. An upload is
 claimed before its object is written, so that of two nodes that complete or abort it one does. Where a node is killed in
 between, the same `complete` can be made again.
-
-One file, since all of it is one layout of names, and who may write or delete which of them when.
 """
 
 from __future__ import annotations
@@ -37,8 +35,6 @@ from core.backends.s3.objects import BucketError, SharedObject, SharedObjects
 from core.bindings.r2 import KnownLengthStream
 from core.context import Clock, system_clock
 from core.errors import R2Error
-
-__all__ = ["PIECE", "SMALL", "SharedBucketStorage"]
 
 P = ParamSpec("P")
 

@@ -35,17 +35,14 @@ from core.bindings.ai import (
     MarkdownResult,
     answer_as,
 )
-from core.calls import BoundHook, Hookable, binding_call, implements
+from core.calls import BoundHook, Hookable
 from core.errors import AiError
 from core.http import Response
-
-__all__ = ["WorkerdAi", "WorkerdAiGateway"]
 
 _error = translator(AiError)
 
 
-@implements(Ai)
-class WorkerdAi(Hookable):
+class WorkerdAi(Hookable, Ai):
     """`Ai` over the object that the runtime has under the binding's name."""
 
     def __init__(self, ai: Any) -> None:
@@ -56,8 +53,7 @@ class WorkerdAi(Hookable):
         log: str | None = none_of(self._ai.aiGatewayLogId)
         return log
 
-    @binding_call
-    async def run(
+    async def _run(
         self,
         model: str,
         inputs: Mapping[str, Any],
@@ -93,8 +89,7 @@ class WorkerdAi(Hookable):
             return AiAsyncBatchResponse(found["request_id"])
         return answer_as(found, type_)
 
-    @binding_call
-    async def models(
+    async def _models(
         self,
         *,
         author: str | None = None,
@@ -128,8 +123,7 @@ class WorkerdAi(Hookable):
             for model in found
         ]
 
-    @binding_call
-    async def to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
+    async def _to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
         across = bridge()
         documents = [
             {
@@ -156,8 +150,7 @@ class WorkerdAi(Hookable):
         return WorkerdAiGateway(self._ai.gateway(gateway_id), gateway_id, self._hook)
 
 
-@implements(AiGateway)
-class WorkerdAiGateway(Hookable):
+class WorkerdAiGateway(Hookable, AiGateway):
     """`AiGateway` over the runtime's."""
 
     __slots__ = ("_gateway", "_hook", "_id")
@@ -170,8 +163,7 @@ class WorkerdAiGateway(Hookable):
     def _call_target(self) -> tuple[Any, ...]:
         return (self._id,)
 
-    @binding_call
-    async def run(
+    async def _run(
         self,
         data: AiGatewayUniversalRequest | Sequence[AiGatewayUniversalRequest],
         *,
@@ -182,8 +174,7 @@ class WorkerdAiGateway(Hookable):
         given = options(gateway=None if gateway is None else js_fields(gateway))
         return response_of(await call_js(_error, self._gateway.run, js_value(outgoing), **given))
 
-    @binding_call
-    async def get_log(self, log_id: str) -> AiGatewayLog:
+    async def _get_log(self, log_id: str) -> AiGatewayLog:
         from datetime import datetime
 
         found = from_js(await call_js(_error, self._gateway.getLog, log_id))
@@ -195,8 +186,7 @@ class WorkerdAiGateway(Hookable):
         }
         return AiGatewayLog(**given)
 
-    @binding_call
-    async def patch_log(
+    async def _patch_log(
         self,
         log_id: str,
         *,
@@ -207,6 +197,5 @@ class WorkerdAiGateway(Hookable):
         given = options(score=score, feedback=feedback, metadata=metadata)
         await call_js(_error, self._gateway.patchLog, log_id, js_value(given))
 
-    @binding_call
-    async def get_url(self, provider: str | None = None) -> str:
+    async def _get_url(self, provider: str | None = None) -> str:
         return str(await call_js(_error, self._gateway.getUrl, *(() if provider is None else (provider,))))

@@ -7,16 +7,12 @@ from typing import Any
 
 from core.backends.workerd.conversion import call_now, options, translator, unwrap
 from core.bindings.analytics_engine import AnalyticsEngineDataset
-from core.calls import implements
 from core.errors import BindingError, BindingTypeError
-
-__all__ = ["WorkerdAnalyticsEngineDataset"]
 
 _error = translator(BindingError, TypeError=BindingTypeError)
 
 
-@implements(AnalyticsEngineDataset)
-class WorkerdAnalyticsEngineDataset:
+class WorkerdAnalyticsEngineDataset(AnalyticsEngineDataset):
     """`AnalyticsEngineDataset` over the runtime's."""
 
     __slots__ = ("_dataset",)

@@ -7,8 +7,6 @@ it has already turned into Python's is left as it is.
 
 `js` and `pyodide` exist only inside a worker and only once a request has come, so they are imported on first use:
 a module that held a JavaScript object would be in the memory snapshot.
-
-One file, since both directions share one table of kinds: a kind that only one of them knew would not come back.
 """
 
 from __future__ import annotations
@@ -28,35 +26,6 @@ from core.http.json import MAX_DEPTH, check_nesting, loads
 
 if TYPE_CHECKING:
     from js import ReadableStream
-
-__all__ = [
-    "Bridge",
-    "attribute",
-    "bridge",
-    "bytes_of",
-    "call_js",
-    "call_now",
-    "chunks_of",
-    "constructor_name",
-    "date_of",
-    "from_js",
-    "is_null",
-    "js_bytes",
-    "js_date",
-    "js_fields",
-    "js_json",
-    "js_name",
-    "js_number",
-    "js_stream",
-    "js_value",
-    "none_of",
-    "options",
-    "rows_of",
-    "structured",
-    "translated",
-    "translator",
-    "unwrap",
-]
 
 T = TypeVar("T")
 
@@ -358,8 +327,11 @@ def _outgoing(value: Any) -> Any:
             cls = cast("type[object]", type(value))
             if attrs.has(cls):
                 # A plain object for whoever reads it in JavaScript, and the class's name for our own side.
+                from core.unset import UNSET
+
                 fields = {field.name: getattr(value, field.name) for field in attrs.fields(cls)}
-                return _outgoing({CLASS: f"{cls.__module__}:{cls.__qualname__}", **fields})
+                given = {name: part for name, part in fields.items() if part is not UNSET}
+                return _outgoing({CLASS: f"{cls.__module__}:{cls.__qualname__}", **given})
             return value
 
 
@@ -464,7 +436,9 @@ def js_stream(chunks: AsyncIterable[bytes], *, on_end: Callable[[], None] | None
         except asyncio.CancelledError:
             return  # by `cancel`, which does the rest
         except Exception as error:
-            controller.error(across.js.Error.new(str(error)))
+            from core.explain.diagnosis import words_of
+
+            controller.error(across.js.Error.new(words_of(error)))
             release()
         else:
             controller.enqueue(js_bytes(chunk))
@@ -504,7 +478,9 @@ async def fixed_length(chunks: AsyncIterable[bytes], length: int, use: Callable[
                 await writer.write(js_bytes(chunk))
             await writer.close()
         except BaseException as error:
-            await writer.abort(across.js.Error.new(str(error)))
+            from core.explain.diagnosis import words_of
+
+            await writer.abort(across.js.Error.new(words_of(error)))
             raise
 
     writing = asyncio.ensure_future(write())

@@ -6,8 +6,9 @@ JavaScript arrays of numbers there, the only arrays a row can have, and become b
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from typing_extensions import TypeVar
 
@@ -33,29 +34,37 @@ from core.bindings.d1 import (
     D1Value,
 )
 from core.bindings.numbers import MAX_SAFE_INTEGER
-from core.calls import BoundHook, Hookable, binding_call, implements
+from core.calls import BoundHook, Hookable
 from core.errors import BindingError, CoreError, D1Error, D1TypeError
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-__all__ = ["WorkerdD1Database", "WorkerdD1PreparedStatement", "WorkerdD1Session"]
+    from core.unset import Unset
 
 T = TypeVar("T")
 R = TypeVar("R", default=dict[str, Any])
 
 
-@implements(D1PreparedStatement)
-class WorkerdD1PreparedStatement(Hookable, Generic[R]):
+class WorkerdD1PreparedStatement(Hookable, D1PreparedStatement[R]):
     """`D1PreparedStatement` over the runtime's."""
 
-    __slots__ = ("_hook", "_statement", "sql", "type", "values")
+    __slots__ = ("_database", "_hook", "_statement", "_written", "sql", "type", "values")
 
     def __init__(
-        self, statement: Any, sql: str, values: tuple[D1Value, ...], hook: BoundHook | None, type_: Any = None
+        self,
+        database: Any,
+        statement: Any,
+        sql: str,
+        values: tuple[D1Value, ...],
+        hook: BoundHook | None,
+        type_: Any = None,
+        written: str | None = None,
     ) -> None:
+        self._database = database
         self._statement = statement
         self._hook = hook
+        self._written = sql if written is None else written
         self.sql: str = sql
         self.values: tuple[D1Value, ...] = values
         self.type: Any = type_
@@ -63,23 +72,31 @@ class WorkerdD1PreparedStatement(Hookable, Generic[R]):
     def _call_target(self) -> tuple[Any, ...]:
         return self.sql, *self.values
 
-    def bind(self, *values: D1Value) -> WorkerdD1PreparedStatement[R]:
-        bound = call_now(_error, self._statement.bind, *[_bindable(value) for value in values])
-        return WorkerdD1PreparedStatement(bound, self.sql, values, self._hook, self.type)
+    def bind(self, *values: D1Value | Unset) -> WorkerdD1PreparedStatement[R]:
+        sql, given, statement = self._written, cast("tuple[D1Value, ...]", values), self._statement
+        # A value is UNSET only where something has loaded its module.
+        unset = sys.modules.get("core.unset")
+        if unset is not None and unset.UNSET in values:
+            from core.statements.given import only_given
+
+            sql, given = only_given(sql, values)
+        if sql != self.sql:
+            statement = self._database.prepare(sql)
+        bound = call_now(_error, statement.bind, *[_bindable(value) for value in given])
+        return WorkerdD1PreparedStatement(self._database, bound, sql, given, self._hook, self.type, self._written)
 
     def as_(self, type_: TypeForm[T], /) -> D1PreparedStatement[T]:
-        return WorkerdD1PreparedStatement(self._statement, self.sql, self.values, self._hook, type_)
+        database, statement = self._database, self._statement
+        return WorkerdD1PreparedStatement(database, statement, self.sql, self.values, self._hook, type_, self._written)
 
-    @binding_call
-    async def first(self, column_or_type: Any = None, /) -> Any:
+    async def _first(self, column_or_type: Any = None, /) -> Any:
         if isinstance(column_or_type, str):
             value = await call_js(_error, self._statement.first, column_or_type)
             return _cell(rows_of(value) if not is_null(value) else None)
         row = await call_js(_error, self._statement.first)
         return None if is_null(row) else self._read(_row(rows_of(row)), column_or_type)
 
-    @binding_call
-    async def one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
+    async def _one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
         row = await call_js(_error, self._statement.first)
         if is_null(row):
             raise CoreError(404, "Not Found") if error is None else error
@@ -94,28 +111,24 @@ class WorkerdD1PreparedStatement(Hookable, Generic[R]):
         type_ = self.type if column_or_type is None else column_or_type
         if type_ is None:
             return row
-        from core.structure import structure_row
+        from core.validation.structure import structure_row
 
         return structure_row(row, type_)
 
-    @binding_call
-    async def all(self, type_: Any = None, /) -> Any:
+    async def _all(self, type_: Any = None, /) -> Any:
         return _result(await call_js(_error, self._statement.all), self.type if type_ is None else type_)
 
-    @binding_call
-    async def run(self) -> D1Result[R]:
+    async def _run(self) -> D1Result[R]:
         return _result(await call_js(_error, self._statement.run), self.type)
 
-    @binding_call
-    async def raw(self, column_names: bool = False) -> list[list[Any]]:
+    async def _raw(self, column_names: bool = False) -> list[list[Any]]:
         rows: list[list[Any]] = rows_of(await call_js(_error, self._statement.raw, columnNames=bool(column_names)))
         if column_names:
             return [rows[0], *([_cell(value) for value in row] for row in rows[1:])]
         return [[_cell(value) for value in row] for row in rows]
 
 
-@implements(D1DatabaseSession)
-class WorkerdD1Session(Hookable):
+class WorkerdD1Session(Hookable, D1DatabaseSession):
     """`D1DatabaseSession` over the runtime's."""
 
     def __init__(self, database: Any) -> None:
@@ -124,10 +137,9 @@ class WorkerdD1Session(Hookable):
     def prepare(self, sql: str, /) -> WorkerdD1PreparedStatement:
         if not isinstance(sql, str):
             raise D1TypeError(f"prepare() takes the text of a statement, not {type(sql).__name__}")
-        return WorkerdD1PreparedStatement(self._database.prepare(sql), sql, (), self._hook)
+        return WorkerdD1PreparedStatement(self._database, self._database.prepare(sql), sql, (), self._hook)
 
-    @binding_call
-    async def batch(self, statements: Sequence[Any], /) -> Any:
+    async def _batch(self, statements: Sequence[Any], /) -> Any:
         outgoing: list[Any] = []
         types: list[Any] = []
         for statement in statements:
@@ -147,12 +159,10 @@ class WorkerdD1Session(Hookable):
         return bookmark
 
 
-@implements(D1Database)
-class WorkerdD1Database(WorkerdD1Session):
+class WorkerdD1Database(WorkerdD1Session, D1Database):
     """`D1Database` over the object that the runtime has under the binding's name."""
 
-    @binding_call
-    async def exec(self, sql: str, /) -> D1ExecResult:
+    async def _exec(self, sql: str, /) -> D1ExecResult:
         result = rows_of(await call_js(_error, self._database.exec, sql))
         return D1ExecResult(result["count"], result["duration"])
 
@@ -223,7 +233,7 @@ def _result(result: Any, type_: Any) -> D1Result[Any]:
 def _result_of(result: Mapping[str, Any], type_: Any) -> D1Result[Any]:
     rows: list[Any] = [_row(row) for row in result["results"] or ()]
     if type_ is not None:
-        from core.structure import structure_rows
+        from core.validation.structure import structure_rows
 
         rows = structure_rows(rows, type_)
     return D1Result(rows, _meta(result["meta"]), result["success"])

@@ -3,8 +3,6 @@
 A stub's method is called by its own name on the other side, with its arguments in order: JavaScript knows no keyword
 arguments. Where the namespace is annotated with the object's class, keywords are put in their places; what has no
 place travels in one last object under `KEYWORDS`, which our own side of the call takes apart again.
-
-One file, since every class here is a few lines around one object of the runtime's, and all share one way to call it.
 """
 
 from __future__ import annotations
@@ -43,11 +41,12 @@ from core.bindings.durable_object import (
     DurableObjectTransaction,
     SqlStorage,
     SqlStorageCursor,
+    StorageOperations,
     SyncKvStorage,
     sql_binding,
 )
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
-from core.calls import BoundHook, Hookable, binding_call, declared, implements
+from core.calls import BoundHook, Hookable
 from core.context import require_awaitable
 from core.errors import (
     BindingTypeError,
@@ -57,15 +56,6 @@ from core.errors import (
 )
 from core.http import Request, Response
 
-__all__ = [
-    "WorkerdDurableObjectId",
-    "WorkerdDurableObjectNamespace",
-    "WorkerdDurableObjectState",
-    "WorkerdDurableObjectStub",
-    "WorkerdSqlStorage",
-    "WorkerdStorage",
-]
-
 T = TypeVar("T")
 
 _error = translator(DurableObjectError, TypeError=DurableObjectTypeError, RangeError=DurableObjectValueError)
@@ -73,8 +63,7 @@ _error = translator(DurableObjectError, TypeError=DurableObjectTypeError, RangeE
 _GIVEN_NOTHING: Final = object()
 
 
-@implements(DurableObjectId)
-class WorkerdDurableObjectId:
+class WorkerdDurableObjectId(DurableObjectId):
     """`DurableObjectId` over the runtime's."""
 
     __slots__ = ("_id",)
@@ -107,8 +96,7 @@ class WorkerdDurableObjectId:
         return hash(str(self))
 
 
-@implements(DurableObjectNamespace)
-class WorkerdDurableObjectNamespace(Hookable):
+class WorkerdDurableObjectNamespace(Hookable, DurableObjectNamespace[Any]):
     """`DurableObjectNamespace` over the object that the runtime has under the binding's name."""
 
     def __init__(self, namespace: Any, cls: Any = None) -> None:
@@ -145,8 +133,7 @@ class WorkerdDurableObjectNamespace(Hookable):
         return confined
 
 
-@implements(DurableObjectStub)
-class WorkerdDurableObjectStub(Hookable):
+class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
     """A stub: `fetch`, `id`, `name`, and every method of the object under its own name.
 
     The runtime's stub is broken for good once its object was reset, so a new one is got after a call that failed.
@@ -177,8 +164,7 @@ class WorkerdDurableObjectStub(Hookable):
             self._kept = self._get()
         return self._kept
 
-    @binding_call
-    async def fetch(self, request: Request, /) -> Response:
+    async def _fetch(self, request: Request, /) -> Response:
         from core.backends.workerd.fetch import fetch_through
 
         try:
@@ -217,8 +203,7 @@ def _may_be_called(cls: Any, name: str) -> bool:
 # An object's own side -------------------------------------------------------------------------------------------------
 
 
-@implements(DurableObjectState)
-class WorkerdDurableObjectState:
+class WorkerdDurableObjectState(DurableObjectState):
     """`DurableObjectState` over the runtime's."""
 
     __slots__ = ("_id", "_state", "_storage")
@@ -258,7 +243,7 @@ class WorkerdDurableObjectState:
             try:
                 value = await callback()
             except BaseException as error:
-                from core.diagnosis import words_of
+                from core.explain.diagnosis import words_of
 
                 section.reject(across.js.Error.new(words_of(error)))
                 raise
@@ -335,8 +320,7 @@ def _js_socket(socket: DurableObjectWebSocket) -> Any:
     return carrier.js_socket
 
 
-@implements(DurableObjectStorage)
-class _Operations:
+class _Operations(StorageOperations):
     """Operations shared by storage and a transaction."""
 
     __slots__ = ("_storage",)
@@ -348,7 +332,6 @@ class _Operations:
         given = _given(allow_concurrency, no_cache=no_cache)
         return from_js(await call_js(_error, self._storage.get, _keys(keys), **given))
 
-    @declared(DurableObjectStorage.list)
     async def list(self, *, allow_concurrency: bool = False, no_cache: bool = False, **keys: Any) -> dict[str, Any]:
         given = _range(**keys) | _given(allow_concurrency, no_cache=no_cache)
         found: dict[str, Any] = from_js(await call_js(_error, self._storage.list, **given))
@@ -402,8 +385,7 @@ class _Operations:
         await call_js(_error, self._storage.deleteAlarm, **_given(allow_concurrency, allow_unconfirmed))
 
 
-@implements(DurableObjectTransaction)
-class WorkerdTransaction(_Operations):
+class WorkerdTransaction(_Operations, DurableObjectTransaction):
     """`DurableObjectTransaction` over the runtime's."""
 
     __slots__ = ()
@@ -412,8 +394,7 @@ class WorkerdTransaction(_Operations):
         _call(self._storage.rollback)
 
 
-@implements(DurableObjectStorage)
-class WorkerdStorage(_Operations):
+class WorkerdStorage(_Operations, DurableObjectStorage):
     """`DurableObjectStorage` over the runtime's."""
 
     __slots__ = ("_kv", "_sql")
@@ -497,8 +478,7 @@ class WorkerdStorage(_Operations):
         return self._kv
 
 
-@implements(SyncKvStorage)
-class WorkerdSyncKv:
+class WorkerdSyncKv(SyncKvStorage):
     """`SyncKvStorage` over the runtime's."""
 
     __slots__ = ("_kv",)
@@ -509,7 +489,6 @@ class WorkerdSyncKv:
     def get(self, key: str, /) -> Any:
         return from_js(_call(self._kv.get, key))
 
-    @declared(SyncKvStorage.list)
     def list(self, **keys: Any) -> Iterator[tuple[str, Any]]:
         for entry in _call(self._kv.list, **_range(**keys)):
             yield str(entry[0]), from_js(entry[1])
@@ -521,8 +500,7 @@ class WorkerdSyncKv:
         return bool(_call(self._kv.delete, key))
 
 
-@implements(SqlStorage)
-class WorkerdSqlStorage:
+class WorkerdSqlStorage(SqlStorage):
     """`SqlStorage` over the runtime's."""
 
     __slots__ = ("_sql",)
@@ -539,8 +517,7 @@ class WorkerdSqlStorage:
         return WorkerdSqlCursor(_call(self._sql.exec, query, *outgoing))
 
 
-@implements(SqlStorageCursor)
-class WorkerdSqlCursor:
+class WorkerdSqlCursor(SqlStorageCursor):
     """`SqlStorageCursor` over the runtime's."""
 
     __slots__ = ("_cursor",)

@@ -18,23 +18,19 @@ from core.backends.workerd.conversion import (
     unwrap,
 )
 from core.bindings.email import EmailAddress, EmailBuilder, EmailMessage, EmailSendResult, SendEmail
-from core.calls import Hookable, binding_call, implements
+from core.calls import Hookable
 from core.errors import BindingError, BindingTypeError
-
-__all__ = ["WorkerdSendEmail"]
 
 _error = translator(BindingError, TypeError=BindingTypeError)
 
 
-@implements(SendEmail)
-class WorkerdSendEmail(Hookable):
+class WorkerdSendEmail(Hookable, SendEmail):
     """`SendEmail` over the runtime's."""
 
     def __init__(self, sender: Any) -> None:
         self._sender = unwrap(sender)
 
-    @binding_call
-    async def send(self, message: EmailMessage | EmailBuilder, /) -> EmailSendResult:
+    async def _send(self, message: EmailMessage | EmailBuilder, /) -> EmailSendResult:
         if isinstance(message, EmailBuilder):
             outgoing = js_value(_built(message))
         else:

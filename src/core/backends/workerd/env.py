@@ -16,8 +16,6 @@ from core.bindings.absent import AbsentBinding
 from core.bindings.kinds import KINDS, Kind
 from core.env import EnvField, fields_of, inject, kind_of
 
-__all__ = ["ABSENT_BINDING", "build_env", "preload", "wrap"]
-
 ABSENT_BINDING = "CORE_ABSENT"
 """The JSON binding that has the names without a service, each with the reason."""
 

@@ -18,8 +18,6 @@ from core.backends.workerd.conversion import (
 from core.errors import BindingError
 from core.http import Headers, Request, Response
 
-__all__ = ["JsBody", "fetch_through", "js_request", "request_of", "response_of"]
-
 
 async def fetch_through(
     target: Any, request: Request, translate: Callable[[str, str], BindingError], parent: str = ""

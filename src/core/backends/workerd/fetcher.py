@@ -9,25 +9,21 @@ from core.backends.workerd.conversion import translator, unwrap
 from core.backends.workerd.fetch import fetch_through
 from core.backends.workerd.rpc import rpc_method
 from core.bindings.fetcher import Fetcher
-from core.calls import Hookable, binding_call, implements
+from core.calls import Hookable
 from core.errors import BindingError, BindingTypeError
 from core.http import Request, Response
-
-__all__ = ["WorkerdFetcher"]
 
 _error = translator(BindingError, TypeError=BindingTypeError)
 
 
-@implements(Fetcher)
-class WorkerdFetcher(Hookable):
+class WorkerdFetcher(Hookable, Fetcher):
     """`Fetcher` over the object that the runtime has under the binding's name, with the other side's own methods."""
 
     def __init__(self, fetcher: Any, cls: Any = None) -> None:
         self._fetcher = unwrap(fetcher)
         self._cls = cls
 
-    @binding_call
-    async def fetch(self, request: Request | str, /) -> Response:
+    async def _fetch(self, request: Request | str, /) -> Response:
         return await fetch_through(self._fetcher, Request(request) if isinstance(request, str) else request, _error)
 
     def __getattr__(self, name: str, /) -> Callable[..., Awaitable[Any]]:

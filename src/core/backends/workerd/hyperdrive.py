@@ -6,13 +6,9 @@ from typing import Any
 
 from core.backends.workerd.conversion import unwrap
 from core.bindings.hyperdrive import Hyperdrive
-from core.calls import implements
-
-__all__ = ["WorkerdHyperdrive"]
 
 
-@implements(Hyperdrive)
-class WorkerdHyperdrive:
+class WorkerdHyperdrive(Hyperdrive):
     """`Hyperdrive` over the runtime's."""
 
     __slots__ = ("_hyperdrive",)

@@ -19,24 +19,20 @@ from core.backends.workerd.conversion import (
 )
 from core.backends.workerd.fetch import response_of
 from core.bindings.images import ImageInfo, Images, ImageSource, ImageTransformationResult, ImageTransformer
-from core.calls import BoundHook, Hookable, binding_call, implements
+from core.calls import BoundHook, Hookable
 from core.errors import BindingError, BindingTypeError
 from core.http import Response
-
-__all__ = ["WorkerdImages"]
 
 _error = translator(BindingError, TypeError=BindingTypeError)
 
 
-@implements(Images)
-class WorkerdImages(Hookable):
+class WorkerdImages(Hookable, Images):
     """`Images` over the runtime's."""
 
     def __init__(self, images: Any) -> None:
         self._images = unwrap(images)
 
-    @binding_call
-    async def info(self, image: ImageSource, /) -> ImageInfo:
+    async def _info(self, image: ImageSource, /) -> ImageInfo:
         found = from_js(await call_js(_error, self._images.info, _stream(image)))
         return ImageInfo(found["format"], found.get("fileSize"), found.get("width"), found.get("height"))
 
@@ -44,8 +40,7 @@ class WorkerdImages(Hookable):
         return WorkerdImageTransformer(self._images.input(_stream(image)), self._hook)
 
 
-@implements(ImageTransformer)
-class WorkerdImageTransformer(Hookable):
+class WorkerdImageTransformer(Hookable, ImageTransformer):
     """`ImageTransformer` over the runtime's."""
 
     __slots__ = ("_hook", "_transformer")
@@ -61,16 +56,14 @@ class WorkerdImageTransformer(Hookable):
         drawn = image._transformer if isinstance(image, WorkerdImageTransformer) else _stream(image)
         return WorkerdImageTransformer(self._transformer.draw(drawn, **options(**placing)), self._hook)
 
-    @binding_call
-    async def output(
+    async def _output(
         self, *, format: str, quality: int | None = None, background: str | None = None, anim: bool | None = None
     ) -> WorkerdImageResult:
         given = options(format=format, quality=quality, background=background, anim=anim)
         return WorkerdImageResult(await call_js(_error, self._transformer.output, **given))
 
 
-@implements(ImageTransformationResult)
-class WorkerdImageResult:
+class WorkerdImageResult(ImageTransformationResult):
     """`ImageTransformationResult` over the runtime's."""
 
     __slots__ = ("_result",)

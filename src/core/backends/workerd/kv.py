@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NoReturn, TypeVar, cast
+from typing import Any, Final, NoReturn, cast
 
-from typing_extensions import TypeForm
-
+from core.backends.kv import KVEngine
 from core.backends.workerd.conversion import (
     attribute,
     bridge,
@@ -27,14 +26,9 @@ from core.backends.workerd.conversion import (
     translator,
     unwrap,
 )
-from core.bindings.kv import KVKey, KVListResult, KVNamespace, KVPutValue, KVType, KVValue
-from core.calls import Hookable, binding_call, implements
+from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.errors import KVError, KVSyntaxError, KVTypeError
 from core.http.json import check_nesting, loads
-
-__all__ = ["WorkerdKVNamespace"]
-
-T = TypeVar("T")
 
 _error = translator(KVError, TypeError=KVTypeError, SyntaxError=KVSyntaxError)
 
@@ -47,18 +41,13 @@ _TYPES: Final = {
 }
 
 
-@implements(KVNamespace)
-class WorkerdKVNamespace(Hookable):
+class WorkerdKVNamespace(KVEngine):
     """`KVNamespace` over the object that the runtime has under the binding's name."""
 
     def __init__(self, namespace: Any) -> None:
         self._kv = unwrap(namespace)
 
-    @binding_call
-    async def get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
-        return await self._get(key, type, cache_ttl)
-
-    async def _get(self, key: str | Sequence[str], type: KVType, cache_ttl: int | None) -> Any:
+    async def _get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
         if not isinstance(key, str):
             return await self._bulk(self._kv.get, key, type, cache_ttl)
         if type == "text" and cache_ttl is None:
@@ -66,17 +55,7 @@ class WorkerdKVNamespace(Hookable):
         value = await call_js(_error, self._kv.get, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
         return _read_as(value, type)
 
-    @binding_call
-    async def get_json(self, key: str, type_: TypeForm[T], /, *, cache_ttl: int | None = None) -> T | None:
-        value = await self._get(key, "json", cache_ttl)
-        if value is None:
-            return None
-        from core.structure import structure
-
-        return structure(value, type_)
-
-    @binding_call
-    async def get_with_metadata(
+    async def _get_with_metadata(
         self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None
     ) -> Any:
         if not isinstance(key, str):
@@ -88,8 +67,7 @@ class WorkerdKVNamespace(Hookable):
         one = await call_js(_error, self._kv.getWithMetadata, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
         return KVValue(_read_as(one.value, type), from_js(one.metadata), attribute(one, "cacheStatus"))
 
-    @binding_call
-    async def put(
+    async def _put(
         self,
         key: str,
         value: KVPutValue,
@@ -97,11 +75,6 @@ class WorkerdKVNamespace(Hookable):
         expiration: float | None = None,
         expiration_ttl: float | None = None,
         metadata: Any = None,
-    ) -> None:
-        await self._put(key, value, expiration, expiration_ttl, metadata)
-
-    async def _put(
-        self, key: str, value: KVPutValue, expiration: float | None, expiration_ttl: float | None, metadata: Any
     ) -> None:
         _check_key(key)
         if isinstance(value, str):
@@ -122,31 +95,11 @@ class WorkerdKVNamespace(Hookable):
         )
         await call_js(_error, self._kv.put, key, outgoing, **given)
 
-    @binding_call
-    async def put_json(
-        self,
-        key: str,
-        value: Any,
-        *,
-        expiration: float | None = None,
-        expiration_ttl: float | None = None,
-        metadata: Any = None,
-    ) -> None:
-        from core.http.json import dumps
-
-        try:
-            text = dumps(value)
-        except (TypeError, ValueError) as error:
-            raise KVTypeError(f"KV put_json() cannot write this value as JSON: {error}") from error
-        await self._put(key, text, expiration, expiration_ttl, metadata)
-
-    @binding_call
-    async def delete(self, key: str) -> None:
+    async def _delete(self, key: str) -> None:
         _check_key(key)
         await call_js(_error, self._kv.delete, key)
 
-    @binding_call
-    async def list(self, *, prefix: str | None = None, limit: int = 1000, cursor: str | None = None) -> KVListResult:
+    async def _list(self, *, prefix: str | None = None, limit: int = 1000, cursor: str | None = None) -> KVListResult:
         if cursor is not None and not isinstance(cursor, str):
             raise KVTypeError(f"A cursor must be a str, not {type(cursor).__name__}. Pass the last page's cursor")
         given = options(prefix=prefix, limit=limit, cursor=cursor)

@@ -13,8 +13,6 @@ from typing import Any
 
 from core.backends.workerd.conversion import bridge
 
-__all__ = ["GOING_AWAY", "holders", "leave", "until_leaving", "when_leaving"]
-
 GOING_AWAY = (1001, "the server stops")
 """Code (RFC 6455, section 7.4.1) and reason with which WebSockets are closed."""
 

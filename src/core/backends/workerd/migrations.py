@@ -12,8 +12,6 @@ from typing import Any
 from core.backends.workerd.d1 import WorkerdD1Database
 from core.errors import D1Error
 
-__all__ = ["apply"]
-
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS {table} (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, "
     "applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)"

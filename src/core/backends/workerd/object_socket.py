@@ -12,8 +12,6 @@ from core.bindings.object_socket import DurableObjectWebSocket
 from core.errors import BindingTypeError, DurableObjectError, DurableObjectTypeError
 from core.http.websocket import WebSocketClosed, check_close
 
-__all__ = ["WorkerdSocketCarrier", "accept", "forget_without_sockets", "socket_of"]
-
 _error = translator(DurableObjectError, TypeError=DurableObjectTypeError)
 
 # The states of a WebSocket that the WHATWG standard numbers.

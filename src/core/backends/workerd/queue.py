@@ -42,25 +42,21 @@ from core.bindings.queue_limits import (
     size_of_text,
     size_of_v8,
 )
-from core.calls import Hookable, binding_call, implements
+from core.calls import Hookable
 from core.errors import QueueError, QueueTypeError
-
-__all__ = ["WorkerdMessage", "WorkerdMessageBatch", "WorkerdQueue"]
 
 _error = translator(QueueError, TypeError=QueueTypeError)
 
 MAX_DELAY: Final = 86_400
 
 
-@implements(Queue)
-class WorkerdQueue(Hookable):
+class WorkerdQueue(Hookable, Queue[Any]):
     """`Queue` over the object that the runtime has under the binding's name."""
 
     def __init__(self, queue: Any) -> None:
         self._queue = unwrap(queue)
 
-    @binding_call
-    async def send(
+    async def _send(
         self, body: Any, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
         given = options(contentType=content_type, delaySeconds=_delay("send", delay_seconds))
@@ -71,8 +67,7 @@ class WorkerdQueue(Hookable):
         check_message(size)
         return _response(await call_js(_error, self._queue.send, value, **given))
 
-    @binding_call
-    async def send_batch(
+    async def _send_batch(
         self, messages: Iterable[MessageSendRequest[Any] | Mapping[str, Any]], *, delay_seconds: int | None = None
     ) -> QueueSendResponse:
         requests = [MessageSendRequest(**one) if isinstance(one, Mapping) else one for one in messages]
@@ -86,13 +81,11 @@ class WorkerdQueue(Hookable):
         given = options(delaySeconds=_delay("sendBatch", delay_seconds))
         return _response(await call_js(_error, self._queue.sendBatch, bridge().to_js(outgoing), **given))
 
-    @binding_call
-    async def metrics(self) -> QueueMetrics:
+    async def _metrics(self) -> QueueMetrics:
         return _metrics(from_js(await call_js(_error, self._queue.metrics)))
 
 
-@implements(Message)
-class WorkerdMessage:
+class WorkerdMessage(Message[Any]):
     """`Message` over the runtime's; its body crosses when it is first read."""
 
     __slots__ = ("_message", "_sent")
@@ -134,8 +127,7 @@ class WorkerdMessage:
         self._message.retry(**options(delaySeconds=delay_seconds))
 
 
-@implements(MessageBatch)
-class WorkerdMessageBatch:
+class WorkerdMessageBatch(MessageBatch[Any]):
     """`MessageBatch` over the runtime's."""
 
     __slots__ = ("_batch", "_messages")

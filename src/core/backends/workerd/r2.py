@@ -2,8 +2,6 @@
 
 Bodies cross as they are read; a stream is stored through a pipe that says its length beforehand,
 as the platform wants it. The codes of errors are read from the ends of their messages.
-
-One file, since every function here is one side of a value that another one sends or reads.
 """
 
 from __future__ import annotations
@@ -46,29 +44,24 @@ from core.bindings.r2 import (
     R2Range,
     R2UploadedPart,
 )
-from core.calls import BoundHook, Hookable, binding_call, implements
+from core.calls import BoundHook, Hookable
 from core.errors import BindingError, R2Error, R2TypeError, R2ValueError
 from core.http import Headers
-
-__all__ = ["WorkerdR2Bucket", "WorkerdR2MultipartUpload"]
 
 _HASHES: Final = ("md5", "sha1", "sha256", "sha384", "sha512")
 
 
-@implements(R2Bucket)
-class WorkerdR2Bucket(Hookable):
+class WorkerdR2Bucket(Hookable, R2Bucket):
     """`R2Bucket` over the object that the runtime has under the binding's name."""
 
     def __init__(self, bucket: Any) -> None:
         self._bucket = unwrap(bucket)
 
-    @binding_call
-    async def head(self, key: str) -> R2Object | None:
+    async def _head(self, key: str) -> R2Object | None:
         found = await call_js(_error, self._bucket.head, _key(key))
         return None if is_null(found) else _object(found)
 
-    @binding_call
-    async def get(self, key: str, *, only_if: Any = None, range: Any = None, ssec_key: Any = None) -> Any:
+    async def _get(self, key: str, *, only_if: Any = None, range: Any = None, ssec_key: Any = None) -> Any:
         given = options(onlyIf=_stated(R2Conditional, only_if), range=_stated(R2Range, range), ssecKey=ssec_key)
         found = await call_js(_error, self._bucket.get, _key(key), **given)
         if is_null(found):
@@ -76,8 +69,7 @@ class WorkerdR2Bucket(Hookable):
         # An object whose condition failed comes without a body.
         return _object_body(found) if hasattr(found, "body") and not is_null(found.body) else _object(found)
 
-    @binding_call
-    async def put(
+    async def _put(
         self,
         key: str,
         value: Any,
@@ -103,13 +95,11 @@ class WorkerdR2Bucket(Hookable):
         stored = await _with_value(value, store)
         return None if is_null(stored) else _object(stored)
 
-    @binding_call
-    async def delete(self, keys: str | Iterable[str]) -> None:
+    async def _delete(self, keys: str | Iterable[str]) -> None:
         outgoing = _key(keys) if isinstance(keys, str) else bridge().to_js([_key(key) for key in keys])
         await call_js(_error, self._bucket.delete, outgoing)
 
-    @binding_call
-    async def list(
+    async def _list(
         self,
         *,
         prefix: str | None = None,
@@ -134,8 +124,7 @@ class WorkerdR2Bucket(Hookable):
             delimited_prefixes=from_js(page.delimitedPrefixes),
         )
 
-    @binding_call
-    async def create_multipart_upload(
+    async def _create_multipart_upload(
         self,
         key: str,
         *,
@@ -153,8 +142,7 @@ class WorkerdR2Bucket(Hookable):
         return WorkerdR2MultipartUpload(upload, self._hook)
 
 
-@implements(R2MultipartUpload)
-class WorkerdR2MultipartUpload(Hookable):
+class WorkerdR2MultipartUpload(Hookable, R2MultipartUpload):
     """`R2MultipartUpload` over the runtime's."""
 
     __slots__ = ("_hook", "_upload")
@@ -174,8 +162,7 @@ class WorkerdR2MultipartUpload(Hookable):
     def upload_id(self) -> str:
         return str(self._upload.uploadId)
 
-    @binding_call
-    async def upload_part(self, part_number: int, value: Any, *, ssec_key: Any = None) -> R2UploadedPart:
+    async def _upload_part(self, part_number: int, value: Any, *, ssec_key: Any = None) -> R2UploadedPart:
         given = options(ssecKey=ssec_key)
 
         async def store(outgoing: Any) -> Any:
@@ -184,8 +171,7 @@ class WorkerdR2MultipartUpload(Hookable):
         part = await _with_value(value, store)
         return R2UploadedPart(int(part.partNumber), str(part.etag))
 
-    @binding_call
-    async def complete(self, uploaded_parts: Sequence[R2UploadedPart | Mapping[str, Any]]) -> R2Object:
+    async def _complete(self, uploaded_parts: Sequence[R2UploadedPart | Mapping[str, Any]]) -> R2Object:
         parts = [
             {"partNumber": part["part_number"], "etag": part["etag"]}
             if isinstance(part, Mapping)
@@ -194,8 +180,7 @@ class WorkerdR2MultipartUpload(Hookable):
         ]
         return _object(await call_js(_error, self._upload.complete, js_value(parts)))
 
-    @binding_call
-    async def abort(self) -> None:
+    async def _abort(self) -> None:
         await call_js(_error, self._upload.abort)
 
 

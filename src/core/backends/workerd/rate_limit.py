@@ -6,20 +6,16 @@ from typing import Any
 
 from core.backends.workerd.conversion import call_js, unwrap
 from core.bindings.rate_limit import RateLimit, RateLimitOutcome
-from core.calls import Hookable, binding_call, implements
+from core.calls import Hookable
 from core.errors import BindingError
 
-__all__ = ["WorkerdRateLimit"]
 
-
-@implements(RateLimit)
-class WorkerdRateLimit(Hookable):
+class WorkerdRateLimit(Hookable, RateLimit):
     """`RateLimit` over the runtime's."""
 
     def __init__(self, limiter: Any) -> None:
         self._limiter = unwrap(limiter)
 
-    @binding_call
-    async def limit(self, *, key: str) -> RateLimitOutcome:
+    async def _limit(self, *, key: str) -> RateLimitOutcome:
         outcome = await call_js(lambda name, message: BindingError(message), self._limiter.limit, key=key)
         return RateLimitOutcome(bool(outcome.success))

@@ -16,8 +16,6 @@ from core.backends.workerd.conversion import bridge, error_parts, from_js, js_va
 from core.backends.workerd.spans import PARENT, parent_to_send
 from core.errors import BindingError, BindingTypeError
 
-__all__ = ["KEYWORDS", "rpc_method"]
-
 KEYWORDS: Final = "__core_keywords__"
 
 

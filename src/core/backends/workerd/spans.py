@@ -14,8 +14,6 @@ from typing import Any, ClassVar, Final
 
 from core.spans import AttributeValue, Elsewhere, Running, Span, SpanKind, is_traceparent, running
 
-__all__ = ["IsolateTracer", "PARENT", "follow", "parent_to_send"]
-
 PARENT: Final = "__core_traceparent__"
 """The key under which a `traceparent` travels with a call, or with a message."""
 

@@ -12,8 +12,6 @@ from typing import Any
 from core.backends.workerd.conversion import bridge
 from core.spans import AttributeValue, Span, SpanKind
 
-__all__ = ["PlatformSpan", "PlatformTracer"]
-
 
 class PlatformSpan:
     """A span of the runtime."""

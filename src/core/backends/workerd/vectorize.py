@@ -16,23 +16,19 @@ from core.bindings.vectorize import (
     VectorizeMatches,
     VectorizeVector,
 )
-from core.calls import Hookable, binding_call, implements
+from core.calls import Hookable
 from core.errors import BindingError, BindingTypeError
-
-__all__ = ["WorkerdVectorize"]
 
 _error = translator(BindingError, TypeError=BindingTypeError)
 
 
-@implements(Vectorize)
-class WorkerdVectorize(Hookable):
+class WorkerdVectorize(Hookable, Vectorize):
     """`Vectorize` over the runtime's."""
 
     def __init__(self, index: Any) -> None:
         self._index = unwrap(index)
 
-    @binding_call
-    async def describe(self) -> VectorizeIndexInfo:
+    async def _describe(self) -> VectorizeIndexInfo:
         found = from_js(await call_js(_error, self._index.describe))
         return VectorizeIndexInfo(
             vector_count=int(found.get("vectorCount", found.get("vectorsCount", 0))),
@@ -41,28 +37,22 @@ class WorkerdVectorize(Hookable):
             processed_up_to_mutation=_text(found.get("processedUpToMutation")),
         )
 
-    @binding_call
-    async def query(self, vector: Sequence[float], **options: Any) -> VectorizeMatches:
+    async def _query(self, vector: Sequence[float], **options: Any) -> VectorizeMatches:
         return _matches(from_js(await call_js(_error, self._index.query, js_value(list(vector)), **_query(**options))))
 
-    @binding_call
-    async def query_by_id(self, vector_id: str, **options: Any) -> VectorizeMatches:
+    async def _query_by_id(self, vector_id: str, **options: Any) -> VectorizeMatches:
         return _matches(from_js(await call_js(_error, self._index.queryById, vector_id, **_query(**options))))
 
-    @binding_call
-    async def insert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
+    async def _insert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
         return _mutation(await call_js(_error, self._index.insert, js_value([_outgoing(vector) for vector in vectors])))
 
-    @binding_call
-    async def upsert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
+    async def _upsert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
         return _mutation(await call_js(_error, self._index.upsert, js_value([_outgoing(vector) for vector in vectors])))
 
-    @binding_call
-    async def delete_by_ids(self, ids: Sequence[str]) -> VectorizeAsyncMutation:
+    async def _delete_by_ids(self, ids: Sequence[str]) -> VectorizeAsyncMutation:
         return _mutation(await call_js(_error, self._index.deleteByIds, js_value(list(ids))))
 
-    @binding_call
-    async def get_by_ids(self, ids: Sequence[str]) -> list[VectorizeVector]:
+    async def _get_by_ids(self, ids: Sequence[str]) -> list[VectorizeVector]:
         found = from_js(await call_js(_error, self._index.getByIds, js_value(list(ids))))
         return [
             VectorizeVector(

@@ -7,8 +7,6 @@ from typing import Any
 
 import attrs
 
-__all__ = ["WorkerdVersionMetadata"]
-
 
 @attrs.frozen
 class WorkerdVersionMetadata:

@@ -19,8 +19,6 @@ from core.backends.workerd.leaving import GOING_AWAY, when_leaving
 from core.errors import DeveloperError
 from core.http.websocket import Messages, WebSocketClosed, check_close
 
-__all__ = ["WorkerdWebSocket", "js_message", "say_close"]
-
 _OF_ANOTHER_REQUEST: Final = "on behalf of a different request"
 
 _session: ContextVar[object] = ContextVar("session", default=None)

@@ -16,41 +16,34 @@ from core.bindings.workflow import (
     WorkflowRetention,
     WorkflowStatus,
 )
-from core.calls import BoundHook, Hookable, binding_call, implements
+from core.calls import BoundHook, Hookable
 from core.errors import BindingError, BindingTypeError
-
-__all__ = ["WorkerdWorkflow", "WorkerdWorkflowInstance"]
 
 _error = translator(BindingError, TypeError=BindingTypeError)
 
 
-@implements(Workflow)
-class WorkerdWorkflow(Hookable):
+class WorkerdWorkflow(Hookable, Workflow[Any]):
     """`Workflow` over the runtime's."""
 
     def __init__(self, workflow: Any) -> None:
         self._workflow = unwrap(workflow)
 
-    @binding_call
-    async def create(
+    async def _create(
         self, *, id: str | None = None, params: Any = None, retention: WorkflowRetention | None = None
     ) -> WorkerdWorkflowInstance:
         given = _options(WorkflowInstanceCreateOptions(id, params, retention))
         return WorkerdWorkflowInstance(await call_js(_error, self._workflow.create, js_value(given)), self._hook)
 
-    @binding_call
-    async def create_batch(self, batch: Sequence[WorkflowInstanceCreateOptions[Any]]) -> list[WorkflowInstance]:
+    async def _create_batch(self, batch: Sequence[WorkflowInstanceCreateOptions[Any]]) -> list[WorkflowInstance]:
         outgoing = js_value([_options(options) for options in batch])
         runs = await call_js(_error, self._workflow.createBatch, outgoing)
         return [WorkerdWorkflowInstance(run, self._hook) for run in runs]
 
-    @binding_call
-    async def get(self, id: str) -> WorkerdWorkflowInstance:
+    async def _get(self, id: str) -> WorkerdWorkflowInstance:
         return WorkerdWorkflowInstance(await call_js(_error, self._workflow.get, id), self._hook)
 
 
-@implements(WorkflowInstance)
-class WorkerdWorkflowInstance(Hookable):
+class WorkerdWorkflowInstance(Hookable, WorkflowInstance):
     """`WorkflowInstance` over the runtime's."""
 
     __slots__ = ("_hook", "_run")
@@ -66,24 +59,19 @@ class WorkerdWorkflowInstance(Hookable):
     def id(self) -> str:
         return str(self._run.id)
 
-    @binding_call
-    async def pause(self) -> None:
+    async def _pause(self) -> None:
         await call_js(_error, self._run.pause)
 
-    @binding_call
-    async def resume(self) -> None:
+    async def _resume(self) -> None:
         await call_js(_error, self._run.resume)
 
-    @binding_call
-    async def terminate(self) -> None:
+    async def _terminate(self) -> None:
         await call_js(_error, self._run.terminate)
 
-    @binding_call
-    async def restart(self) -> None:
+    async def _restart(self) -> None:
         await call_js(_error, self._run.restart)
 
-    @binding_call
-    async def status(self) -> WorkflowStatus:
+    async def _status(self) -> WorkflowStatus:
         found = from_js(await call_js(_error, self._run.status))
         error = found.get("error")
         if isinstance(error, str):
@@ -94,8 +82,7 @@ class WorkerdWorkflowInstance(Hookable):
             found.get("output"),
         )
 
-    @binding_call
-    async def send_event(self, *, type: str, payload: Any) -> None:
+    async def _send_event(self, *, type: str, payload: Any) -> None:
         await call_js(_error, self._run.sendEvent, type=type, payload=js_value(payload))
 
 

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from typing import Any
 
 import attrs
 
+from core.dev.explorer.command import run_command
 from core.dev.options import Options
 from core.request import Request
 from core.response import Response
 from core.router import Router
-
-__all__ = ["ApiPages"]
 
 
 @attrs.frozen
@@ -64,25 +62,10 @@ class ApiPages:
         return self._gathering
 
     async def _gather(self) -> _Gathered:
-        options = self._options
-        command = [sys.executable, "-m", "core.cli", "openapi", "--format", "json", "--config", str(options.config)]
-        if options.environment is not None:
-            command += ["--env", options.environment]
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=options.root,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            out, told = await process.communicate()
-        finally:
-            if process.returncode is None:  # the server stops
-                process.kill()
-        lines = tuple(line for line in told.decode("utf-8", "replace").splitlines() if line.strip())
+        ended = await run_command(self._options, "openapi", "--format", "json")
+        lines = tuple(line for line in ended.errors.splitlines() if line.strip())
         try:
             # A finding that is an error ends with 1, with the document written all the same.
-            return _Gathered(json.loads(out), None, lines)
+            return _Gathered(json.loads(ended.out), None, lines)
         except ValueError:
-            return _Gathered(None, "\n".join(lines) or f"core openapi ended with {process.returncode}")
+            return _Gathered(None, "\n".join(lines) or f"core openapi ended with {ended.code}")

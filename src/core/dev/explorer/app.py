@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import attrs
 
-from core.analysis.extensions import unchecked_in
 from core.app import App
 from core.assembly.project import Loaded, consumers_of
 from core.dev.background import Background
@@ -26,19 +25,18 @@ from core.dev.explorer.queues import QueuePages
 from core.dev.explorer.r2 import R2Pages
 from core.dev.explorer.requests import RequestPages
 from core.dev.explorer.sql import SQLPages
-from core.dev.findings import findings_of
 from core.dev.guard import Guard
 from core.dev.options import Options
 from core.dev.record import Recorder
 from core.dev.report import report
+from core.dev.screen import findings_of
 from core.errors import BindingError, CoreError
-from core.handlers import Next
 from core.hosts.asgi import AsgiApplication, asgi
+from core.program.extensions import unchecked_in
 from core.request import Request
 from core.response import Response
 from core.router import Router
-
-__all__ = ["Explorer"]
+from core.types import Next
 
 _TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 _PAGE: Final = resources.files("core.dev.explorer") / "page"
@@ -69,7 +67,7 @@ class Explorer:
         self._loaded = loaded
         self._failed = failed
         self._background = background
-        self.requests: RequestPages = RequestPages(recorder)
+        self.requests: RequestPages = RequestPages(recorder, options)
         app: App[Any] = App()
         app.use(self._only_from_here)
         app.get("/_core", self._page)

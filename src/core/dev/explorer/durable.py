@@ -22,8 +22,6 @@ from core.request import Request
 from core.response import Response
 from core.router import Router
 
-__all__ = ["ObjectPages"]
-
 _SHOWN_ROWS: Final = 200
 _MOST_SECONDS: Final = 3
 _ENTRIES: Final = Listing(

@@ -16,8 +16,6 @@ from core.request import Request
 from core.response import Response
 from core.router import Router
 
-__all__ = ["KVPages"]
-
 
 @attrs.frozen
 class Entry:

@@ -8,12 +8,10 @@ from typing import Any
 
 from core.assembly.measuring import measure_state
 from core.assembly.project import Loaded
-from core.metrics import BUCKETS, CONTENT_TYPE, FAMILIES, Meter, exposition
 from core.request import Request
 from core.response import Response
 from core.router import Router
-
-__all__ = ["MetricsPages", "bound_of"]
+from core.telemetry.metrics import BUCKETS, CONTENT_TYPE, FAMILIES, Meter, exposition
 
 
 class MetricsPages:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from core.assembly.embedded import d1_name
+from core.assembly.embedded import name_in_store
 from core.assembly.project import Loaded
-from core.dev.explorer.waiting import Caller
+from core.dev.explorer.rows import Caller
 from core.dev.record import Recorder
 from core.errors import CoreError
 from core.request import Request
-
-__all__ = ["Keys", "Panel", "Places", "key_of"]
 
 
 class Places:
@@ -31,24 +30,21 @@ class Places:
         return self._loaded
 
     def binding(self, req: Request[Any], kind: str) -> Any:
-        """The binding that a request names, which has to be of a kind."""
+        """The binding that a request names, which has to be of a kind. Its calls here pass no hook: what the explorer
+        asks is neither counted nor recorded as the application's.
+        """
         loaded, name = self.loaded, req.params["binding"]
         if loaded.kinds.get(name) != kind or name in loaded.bindings.absent:
             raise CoreError(404, f"There is no binding {name} of the kind {kind}")
-        return loaded.bindings.values[name]
+        binding: Any = copy(loaded.bindings.values[name])
+        binding._hook = None
+        return binding
 
     def file(self, req: Request[Any], kind: str) -> Path | None:
         """The database behind the binding that a request names."""
         self.binding(req, kind)
-        entry: Any = self.loaded.configuration.bindings[req.params["binding"]].entry
-        match kind:
-            case "kv":
-                name = entry.id or entry.binding
-            case "r2":
-                name = entry.bucket_name or entry.binding
-            case _:
-                name = d1_name(entry)
-        return self.loaded.store.file(kind, name)
+        name = name_in_store(self.loaded.configuration.bindings[req.params["binding"]])
+        return None if name is None else self.loaded.store.file(kind, name)
 
 
 class Panel:

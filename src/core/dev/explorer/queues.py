@@ -18,8 +18,6 @@ from core.request import Request
 from core.response import Response
 from core.router import Router
 
-__all__ = ["QueuePages"]
-
 
 @attrs.frozen
 class NewMessage:
@@ -80,7 +78,7 @@ class QueuePages(Panel):
                 "id": "id",
                 "body": "body",
                 "type": "content_type",
-                "attempts": "failures",
+                "attempts": "failures + failed_before",
                 "sent": "sent",
                 "due": "due",
             },

@@ -14,9 +14,7 @@ from core.http import json as strict_json
 from core.request import Request
 from core.response import Response
 from core.router import Router
-from core.structure import structure
-
-__all__ = ["R2Pages"]
+from core.validation.structure import structure
 
 _LISTING = Listing(
     {

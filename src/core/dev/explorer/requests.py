@@ -1,4 +1,4 @@
-"""The panel "Requests": the exchanges in pages, one of them whole, the live log, and a request sent again."""
+"""The panel "Requests": the exchanges in pages, one of them whole, the live log, a request sent again, and its test."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from core.dev.explorer.command import run_command
 from core.dev.explorer.rows import number_of
+from core.dev.options import Options
 from core.dev.record import Recorder
 from core.errors import CoreError
 from core.http import json as strict_json
 from core.request import Request
 from core.response import Response
 from core.router import Router
-
-__all__ = ["RequestPages"]
 
 _PAGE = 1000
 _TOGETHER = 0.1
@@ -26,8 +26,9 @@ _TOGETHER = 0.1
 class RequestPages:
     """The handlers. `application` answers a request that is sent again."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, options: Options) -> None:
         self._recorder = recorder
+        self._options = options
         self.application: Callable[[Any, Any, Any], Awaitable[None]] | None = None
 
     def add_to(self, api: Router[Any, Any]) -> None:
@@ -36,6 +37,7 @@ class RequestPages:
         api.delete("/exchanges", self._clear)
         api.get("/exchanges/:key", self._one)
         api.post("/exchanges/:key/replay", self._replay)
+        api.post("/exchanges/:key/record", self._record)
         api.get("/live", self._live)
 
     async def _list(self, req: Request[Any], res: Response) -> None:
@@ -63,6 +65,15 @@ class RequestPages:
                 yield strict_json.dumps([exchange.summary() for exchange in exchanges]).encode() + b"\n"
 
         res.stream(lines(), content_type="application/x-ndjson")
+
+    async def _record(self, req: Request[Any], res: Response) -> None:
+        """Write a test of a request, by `core record`."""
+        found = self._find(req)
+        state = str(self._options.state_folder.resolve())
+        ended = await run_command(self._options, "record", found["key"], "--state", state)
+        if ended.code != 0:
+            raise CoreError(409, ended.errors.strip() or f"core record ended with {ended.code}")
+        res.json({"told": ended.out.strip()})
 
     async def _replay(self, req: Request[Any], res: Response) -> None:
         """Send a request again, inside this process, with the headers and the body it had."""

@@ -6,25 +6,30 @@ for somebody who scrolls, and nothing is read on for somebody who left.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import attrs
 
 from core.backends.embedded.disk import StoreError
-from core.dev.explorer.waiting import STEPS, Caller
+from core.dev.record import Recorder
 from core.errors import CoreError
 from core.request import Request
-
-__all__ = ["Asked", "Listing", "Page", "change", "number_of", "read"]
 
 T = TypeVar("T")
 
 _MOST: Final = 500
+_LOOK: Final = 0.1
+"""Seconds between two looks whether the caller is still there."""
+
+STEPS: Final = 100_000
+"""Steps of SQLite's machine between two looks whether a statement is to stop: a few milliseconds."""
 _DIGITS: Final = 15
 """Digits of a number that JavaScript and SQLite have exactly."""
 
@@ -149,3 +154,40 @@ async def _in_thread(
 
 def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
+
+
+@attrs.frozen
+class Caller:
+    """Whoever waits for an answer of the explorer."""
+
+    req: Request[Any]
+    recorder: Recorder
+
+    async def wait_for(self, work: Callable[[threading.Event], T], stop: threading.Event | None = None) -> T:
+        """Return `work(stop)`, run in a thread. `stop` is set when nobody waits for it any more."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+        stop = stop or threading.Event()
+
+        def tell(settle: Callable[[Any], None], outcome: object) -> None:
+            if not done.done():
+                settle(outcome)
+
+        def run() -> None:
+            settle: Callable[[Any], None] = done.set_result
+            outcome: object
+            try:
+                outcome = work(stop)
+            except BaseException as error:  # the one who waits raises it
+                settle, outcome = done.set_exception, error
+            with suppress(RuntimeError):  # the loop is closed: nobody waits
+                loop.call_soon_threadsafe(tell, settle, outcome)
+
+        threading.Thread(target=run, name="core-explorer", daemon=True).start()
+        try:
+            while not (await asyncio.wait((done,), timeout=_LOOK))[0]:
+                if self.recorder.closed or await self.req.is_disconnected():
+                    stop.set()
+            return await done
+        finally:
+            stop.set()

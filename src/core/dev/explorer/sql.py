@@ -21,17 +21,14 @@ from core.backends.embedded.d1 import engine_of
 from core.backends.embedded.d1.errors import Refused
 from core.backends.embedded.store import Store
 from core.dev.explorer.places import Panel, Places
-from core.dev.explorer.rows import Asked, Listing, Page, read
+from core.dev.explorer.rows import STEPS, Asked, Listing, Page, read
 from core.dev.explorer.values import cell, from_cell
-from core.dev.explorer.waiting import STEPS
 from core.dev.record import Recorder
 from core.errors import CoreError
 from core.request import Request
 from core.response import Response
 from core.router import Router
-from core.sql.tokens import StatementText, quoted, statements_of
-
-__all__ = ["SQLPages", "tables_of"]
+from core.statements.tokens import StatementText, quoted, statements_of
 
 _READS: Final = frozenset({"SELECT", "VALUES"})
 _SHOWN_ROWS: Final = 200

@@ -9,8 +9,6 @@ from typing import Any, Final, cast
 from core.backends.embedded.clone import load
 from core.errors import CoreError
 
-__all__ = ["cell", "cloned", "decoded", "from_cell", "shown"]
-
 _SHOWN_VALUE: Final = 256 * 1024
 _LONGEST: Final = 20_000
 _LARGEST_EXACT: Final = 2**53 - 1

@@ -14,8 +14,6 @@ from core.context import require_awaitable
 if TYPE_CHECKING:
     from core.spans import AttributeValue, RunningSpan
 
-__all__ = ["Given", "WorkersContext"]
-
 log: logging.Logger = logging.getLogger("core")
 
 
@@ -64,7 +62,7 @@ async def _logged(awaitable: Awaitable[Any]) -> None:
     try:
         await awaitable
     except Exception as error:
-        from core.diagnosis import with_note
+        from core.explain.diagnosis import with_note
 
         with_note(error)
         log.error("background work given to wait_until failed", exc_info=error)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 log: logging.Logger = logging.getLogger("core")
 
-__all__ = ["WEB_SOCKET_EVENTS", "call_method", "call_method_or_tell", "method_names", "not_made"]
-
 WEB_SOCKET_EVENTS: Final = {
     "webSocketMessage": "web_socket_message",
     "webSocketClose": "web_socket_close",
@@ -122,7 +120,7 @@ async def call_method_or_tell(
     try:
         return await call_method(instance, method, args, instrument)
     except Exception as error:
-        from core.diagnosis import with_note
+        from core.explain.diagnosis import with_note
 
         with_note(error)
         log.error("a call of %s.%s failed", type(instance).__name__, method, exc_info=error)
@@ -130,8 +128,10 @@ async def call_method_or_tell(
 
 
 def _js_error(error: Exception) -> Any:
+    from core.explain.diagnosis import words_of
+
     cls = type(error)
-    made = bridge().js.Error.new(str(error))
+    made = bridge().js.Error.new(words_of(error))
     made.thrown_by_core = True
     made.name = cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
     return made
@@ -142,7 +142,7 @@ def not_made(name: str, error: Exception) -> Any:
 
     It has no name: the runtime would write that into the words that the caller gets for a reset.
     """
-    from core.diagnosis import with_note, words_of
+    from core.explain.diagnosis import with_note, words_of
 
     with_note(error)
     log.error("no object of %s could be made", name, exc_info=error)

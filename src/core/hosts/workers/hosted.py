@@ -22,8 +22,6 @@ from core.hosts.workers.request import WorkersRequest
 from core.hosts.workers.response import js_response
 from core.response import Response
 
-__all__ = ["durable_object", "entrypoint"]
-
 E = TypeVar("E")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from core.app import App
 from core.context import ScheduledEvent
-from core.errors import CLIENT_GONE, BindingError, DeveloperError, EnvError
+from core.errors import BindingError, DeveloperError, EnvError
 from core.hosts.workers.context import Given, WorkersContext
 from core.hosts.workers.request import WorkersRequest
 from core.hosts.workers.response import js_response
@@ -25,25 +25,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from core.backends.workerd.queue import WorkerdMessageBatch
-    from core.metrics import Meter
-
-__all__ = [
-    "durable_object",
-    "durable_object_call",
-    "fetch",
-    "find_app",
-    "go_away",
-    "migrate",
-    "numbers",
-    "preload",
-    "problems",
-    "queue",
-    "report",
-    "scheduled",
-    "spans",
-    "start",
-    "where",
-]
+    from core.telemetry.metrics import Meter
 
 IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"
 """The text binding that names the header which a trusted proxy writes the client's address into."""
@@ -186,7 +168,7 @@ async def _numbers(env: Any) -> str:
     own, meter = _env(env), _isolate.meter
     if meter is None:
         return "{}"
-    from core.metrics import measure_queues
+    from core.telemetry.metrics import measure_queues
 
     await measure_queues(own, meter)
     return json.dumps(meter.snapshot())
@@ -223,19 +205,19 @@ def _env(env: Any, secrets: Mapping[str, str] | None = None) -> Any:
         _isolate.env = build_env(app.env_class, env, secrets)
         _isolate.has_env = True
         if hasattr(env, LOG_FORMAT_BINDING):
-            from core.logs import JsonFormatter
+            from core.telemetry.logs import JsonFormatter
 
             formatter = JsonFormatter(mark=str(getattr(env, LOG_FORMAT_BINDING)))
             for handler in logging.getLogger().handlers:
                 handler.setFormatter(formatter)
         if hasattr(env, METRICS_BINDING):
-            from core.metrics import Meter, measure
+            from core.telemetry.metrics import Meter, measure
 
             _isolate.meter = Meter()
             measure(app, _isolate.env, _isolate.meter)
         if hasattr(env, SPANS_BINDING):
             from core.backends.workerd.spans import IsolateTracer
-            from core.tracing import trace, trace_bindings
+            from core.telemetry.tracing import trace, trace_bindings
 
             IsolateTracer.current = IsolateTracer()
             trace(app, IsolateTracer.current)
@@ -268,9 +250,6 @@ async def _fetch(given: Any, method: str, url: str) -> Any:
         await app.lifespans.ensure_in_worker(own, req.ctx)
     res = Response()
     await app.dispatcher.respond(req, res)
-    if req.is_broken and res.status_code == CLIENT_GONE:
-        # A client that reads it is there, and what it sent is no body.
-        cast("Any", res).status_code = 400
     return js_response(res, req.ctx)
 
 

@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from core import http
 from core.backends.workerd.conversion import bridge, bytes_of, chunks_of, is_null, structured, unwrap
 from core.context import EdgeMetadata
-from core.errors import CLIENT_GONE, CoreError
+from core.errors import CLIENT_GONE
 from core.http.paths import canonical_path
 from core.request import NO_PARAMS, OpenRequest
-
-__all__ = ["PLATFORM_IP", "WorkersRequest"]
 
 PLATFORM_IP: Final = "cf-connecting-ip"
 """The header in which the hosted platform gives the client's address; a client cannot set it there."""
@@ -38,9 +36,6 @@ class WorkersRequest(OpenRequest):
     """Scheme and host of every URL, where the one who serves has named them:
     a request's own word does not count then.
     """
-
-    is_broken: bool = False
-    """True for a request whose body the runtime could not read to its end."""
 
     def __init__(
         self, given: Any, method: str, url: str, env: object, ctx: Any, ip_header: str | None = PLATFORM_IP
@@ -67,6 +62,10 @@ class WorkersRequest(OpenRequest):
         def received(self) -> float:
             """The time at which the request arrived, in seconds on the clock of `time.perf_counter`."""
             return self._given.received / 1000
+
+    def _elapsed(self) -> float:
+        # The runtime's clock and Python's are one, that stands still between events, and round differently.
+        return max(0.0, super()._elapsed())
 
     @property
     def _request(self) -> Any:
@@ -141,8 +140,15 @@ class WorkersRequest(OpenRequest):
             raise self._broken(error) from None
 
     def _broken(self, error: Exception) -> Exception:
-        """The error of a body that could not be read: its client is gone, or has sent what is no body."""
+        """The error of a body that could not be read to its end.
+
+        A body of a known length ends early where its client is gone. One in chunks may also be malformed, by a client
+        that reads the answer: the runtime says the same of both.
+        """
         if "Network connection lost" not in str(error):
             return error
-        self.is_broken = True
-        return CoreError(CLIENT_GONE, "The request body ended early")
+        from core.errors.body import BodyEndedError
+
+        if self.header("content-length") is None:
+            return BodyEndedError(400, "The request body is malformed or ended early")
+        return BodyEndedError(CLIENT_GONE)

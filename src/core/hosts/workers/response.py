@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from core import http
 from core.backends.workerd.conversion import bridge, js_bytes, js_stream
-from core.errors import CLIENT_GONE, CoreError
 from core.http.streams import close, encode
 from core.response import Response
 
 if TYPE_CHECKING:
     from core.backends.workerd.web_socket import WorkerdWebSocket
     from core.context import ExecutionContext
-
-__all__ = ["js_response", "js_response_of"]
 
 log: logging.Logger = logging.getLogger("core")
 
@@ -118,7 +115,9 @@ async def _logged(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         async for chunk in chunks:
             yield chunk
     except Exception as error:
-        if not (isinstance(error, CoreError) and error.status == CLIENT_GONE):
+        from core.errors.body import BodyEndedError
+
+        if not isinstance(error, BodyEndedError):
             log.exception("a streamed body failed")
         raise
     finally:

@@ -11,8 +11,6 @@ from core.backends.workerd.web_socket import WorkerdWebSocket
 from core.context import ExecutionContext
 from core.http.websocket import Upgrade
 
-__all__ = ["open_socket"]
-
 
 def open_socket(upgrade: Upgrade, ctx: ExecutionContext) -> Any:
     """The client's end for the runtime's response, while the session begins on the server's."""

@@ -2,18 +2,24 @@
 
 `web` answers requests. `state` has the parts that exist once: the Durable Objects, which it also answers for, the
 consumers of queues and the crons. The supervisor is told on the control socket, a line each: `loaded`, `ready`, or
-`failed` with the reason; it asks `ping`, which is answered by the event loop that answers requests. SIGTERM stops.
+`failed` with the reason; what it asks is answered by the event loop that answers requests. SIGTERM stops.
+
+A thread says where the process is while its event loop is blocked: it needs the interpreter now and then, and knows the
+requests in flight. Where something keeps the interpreter for itself, the handler of SIGUSR1 answers: it is written in C
+and knows the stacks alone.
 """
 
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import json
 import logging
 import os
 import signal
 import socket
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -25,17 +31,13 @@ from core.config.model import Configuration
 from core.errors import DeveloperError
 from core.hosts.process import BackgroundContext, trace_where_asked
 from core.runtime.cpython.options import Job
-from core.runtime.cpython.stacks import answer_where
 from core.runtime.cpython.web import open_server, serve_until
-from core.runtime.ending import die_with_parent
-from core.runtime.loop_lag import LoopLag
+from core.runtime.process import die_with_parent
 from core.runtime.secrets import secrets_of
 
 if TYPE_CHECKING:
     from core.hosts.server import Server
-    from core.metrics import Meter
-
-__all__ = ["main"]
+    from core.telemetry.metrics import Meter
 
 
 def main(arguments: list[str]) -> int:
@@ -86,7 +88,7 @@ class _Child:
             self._tell("loaded")
             try:
                 if self._job.metrics:
-                    from core.metrics import Meter
+                    from core.telemetry.metrics import Meter
 
                     self._meter = Meter()
                     self._lag.start()
@@ -107,11 +109,9 @@ class _Child:
         while asked := await reader.readline():
             if asked == b"measure\n":
                 self._give_numbers()
-            elif asked == b"condition\n":
-                problem = None if self._server is None else self._server.problem()
-                self._tell(f"condition {json.dumps(problem or 'ok')}")
             else:
-                self._tell("pong")
+                problem = None if self._server is None else self._server.problem()
+                self._tell(f"condition {json.dumps(problem or '')}")
         self._stop.set()  # the supervisor is gone
 
     def _give_numbers(self) -> None:
@@ -195,6 +195,60 @@ class _Child:
         await self._stop.wait()
         await objects.close()
         await background.stop()
+
+
+_BEAT = 0.1
+
+
+class LoopLag:
+    """Measures how late the running loop does what is due, ten times a second from `start` on."""
+
+    def __init__(self) -> None:
+        self._most = 0.0
+
+    def start(self) -> None:
+        """Begin to measure."""
+        loop = asyncio.get_running_loop()
+        self._beat(loop, loop.time())
+
+    def taken(self) -> float:
+        """The longest lag since this was asked last, in seconds."""
+        most, self._most = self._most, 0.0
+        return most
+
+    def _beat(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
+        now = loop.time()
+        self._most = max(self._most, now - due)
+        loop.call_later(_BEAT, self._beat, loop, now + _BEAT)
+
+
+def answer_where(descriptor: int) -> None:
+    """From now on answer at a socket, each time that it is asked. Called on the loop that answers requests."""
+    asked = socket.socket(fileno=descriptor)
+    faulthandler.register(signal.SIGUSR1, file=asked.fileno(), all_threads=True)
+    loop, answering = asyncio.get_running_loop(), threading.get_ident()
+    threading.Thread(target=_answer, args=(asked, loop, answering), name="core stacks", daemon=True).start()
+
+
+def _answer(asked: socket.socket, loop: asyncio.AbstractEventLoop, answering: int) -> None:
+    while asked.recv(1):
+        try:
+            told = _where(loop, answering)
+        except Exception as error:  # what it reads changes meanwhile
+            told = f"the requests in flight cannot be read: {error!r}"
+        asked.sendall(f"{told}\0".encode("utf-8", "replace"))
+
+
+def _where(loop: asyncio.AbstractEventLoop, answering: int) -> str:
+    from core.hosts.in_flight import calls_of, frames_of, requests_in_flight
+
+    running = frames_of(answering)
+    parts = [requests_in_flight(loop, running)]
+    for thread in threading.enumerate():
+        if thread.ident is not None and thread is not threading.current_thread():
+            frames = running if thread.ident == answering else frames_of(thread.ident)
+            parts.append(f"thread {thread.name}\n{calls_of(frames)}")
+    return "\n".join(parts)
 
 
 if __name__ == "__main__":

@@ -4,56 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from core.assembly.project import Place
 from core.hosts.limits import Limits
+from core.runtime.options import NO_PROXY, Front, Serving
 
-if TYPE_CHECKING:
-    from core.logs import LogFormat
-
-__all__ = ["Front", "Job", "PythonOptions"]
-
-
-@attrs.frozen
-class Front:
-    """The proxy in front, as far as it is believed.
-
-    `ip_header` has the client's address, `proto_header` says `http` or `https`; `origin` is the one that clients know,
-    such as https://example.com. None: nothing is believed.
-    """
-
-    ip_header: str | None = None
-    proto_header: str | None = None
-    origin: str | None = None
+ASKED = b"?"
+"""The question where a process is, at its socket for `reports`."""
 
 
-@attrs.frozen
-class PythonOptions:
-    """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not
-    answer before it is replaced (0: for as long as it likes), `memory` how many bytes it may take (None: as many as it
-    likes). `limits` are those of each process. With `metrics` the health address has numbers too. `secrets` is a folder
-    of secrets.
-    """
+@attrs.frozen(kw_only=True)
+class PythonOptions(Serving):
+    """Options of serving with so many processes, `workers`, that answer requests. `limits` are those of each."""
 
     config: Path
     environment: str | None
-    state: Path
-    host: str = "127.0.0.1"
-    port: int = 8787
-    health: tuple[str, int] = ("127.0.0.1", 8788)
     workers: int = 1
-    stop_seconds: float = 8.0
-    hang_seconds: float = 60.0
-    memory: int | None = None
-    migrate: bool = True
-    front: Front = Front()
     limits: Limits = attrs.field(factory=Limits)
-    metrics: bool = False
-    log_format: LogFormat = "text"
-    secrets: str | None = None
 
 
 @attrs.frozen
@@ -88,7 +58,7 @@ class Job:
     reports: int = -1
     records: int | None = None
     objects_at: str | None = None
-    front: Front = Front()
+    front: Front = NO_PROXY
     limits: Limits = attrs.field(factory=Limits)
     metrics: bool = False
     secrets: str | None = None

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
@@ -16,21 +17,17 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from core.errors import DeveloperError
-from core.runtime.cpython.options import Job
-from core.runtime.cpython.stacks import ASKED
-from core.runtime.ending import memory_of
-from core.runtime.health import ASKED_SECONDS
+from core.runtime.cpython.options import ASKED, Job
+from core.runtime.keeper import SILENT
+from core.runtime.logs import ServiceLog
 from core.runtime.process import read_lines
-from core.runtime.service_log import ServiceLog
 
 if TYPE_CHECKING:
-    from core.metrics import Snapshot
+    from core.telemetry.metrics import Snapshot
 
-__all__ = ["Child", "ChildError"]
-
-_EVERY = 5.0
 _MEASURED_WITHIN = 2.0
 _LONGEST_LINE = 2**24
+ASKED_SECONDS = 2.0
 _TOLD_WITHIN = 2.0
 _QUIET = 0.2
 
@@ -84,29 +81,30 @@ class ChildError(DeveloperError):
 
 
 class Child:
-    """A running process. `loaded` and `ready` are done when it has said so, or failed with ChildError."""
+    """A running process. `takes_over` and `ready` are done when it has said so, or failed with ChildError."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, control: socket.socket, reports: Reports, log: ServiceLog
+        self, job: Job, process: asyncio.subprocess.Process, control: socket.socket, reports: Reports, log: ServiceLog
     ) -> None:
         self._process = process
         self._control = control
         self._reports = reports
         self._log = log
-        self._answered = asyncio.Event()
         self._measured = asyncio.Event()
         self._asking: deque[asyncio.Future[str]] = deque()
         self.numbers: Snapshot = {}
         """Its numbers, as it gave them last."""
         loop = asyncio.get_running_loop()
-        self.loaded: asyncio.Future[None] = loop.create_future()
+        self._loaded: asyncio.Future[None] = loop.create_future()
         self.ready: asyncio.Future[None] = loop.create_future()
-        self.ended: asyncio.Task[int] = loop.create_task(process.wait())
+        # One that answers requests does so before the other one stops; the objects wait for the other to give them up.
+        self.takes_over: asyncio.Future[None] = self._loaded if job.role == "state" else self.ready
+        self.ended: asyncio.Future[int] = loop.create_task(process.wait())
         self._listening = loop.create_task(self._listen())
 
     @classmethod
     async def start(
-        cls, job: Job, name: str, control: socket.socket, theirs: socket.socket, *, lock: int, log: ServiceLog
+        cls, job: Job, control: socket.socket, theirs: socket.socket, *, lock: int, log: ServiceLog
     ) -> Child:
         """Start a process that does `job`. `lock` is the lock of the state folder, which it holds as well."""
         with contextlib.ExitStack() as opened:
@@ -137,9 +135,9 @@ class Child:
             # Output that Python cannot catch, such as the last lines of a library, is to be a record too.
             reader = log.reader("process")
             _begin(read_lines(process.stdout, "", lambda _, line: reader.line(line)))
-        reports = Reports(ours, lambda text: log.warn(f"{name} (process {process.pid}):\n{text}"))
+        reports = Reports(ours, lambda text: log.warn(f"{job.name} (process {process.pid}):\n{text}"))
         _begin(reports.listen())
-        return cls(process, control, reports, log)
+        return cls(job, process, control, reports, log)
 
     @property
     def pid(self) -> int:
@@ -156,8 +154,6 @@ class Child:
                     reason = json.loads(rest)
                 elif word == "warn":
                     self._log.warn_once(json.loads(rest))
-                elif word == "pong":
-                    self._answered.set()
                 elif word == "condition":
                     asked = self._asking.popleft()
                     if not asked.done():
@@ -166,7 +162,7 @@ class Child:
                     self.numbers = json.loads(rest)
                     self._measured.set()
                 else:
-                    _fulfil(self.loaded)
+                    _fulfil(self._loaded)
                     if word == "ready":
                         _fulfil(self.ready)
         except OSError:
@@ -174,35 +170,19 @@ class Child:
         finally:
             self._writer.close()
         status = await self.ended
-        for told in (self.loaded, self.ready):
+        for told in (self._loaded, self.ready):
             if not told.done():
                 told.set_exception(ChildError(reason or f"the process ended with status {status} instead of serving"))
                 told.exception()  # who waits is told; that nobody does is not a mistake
 
-    async def until_unwell(self, *, patience: float, memory: int | None, every: float = _EVERY) -> str:
-        """Wait until it has to be replaced, and say why. It may still be running.
+    async def answers(self, seconds: float | None) -> str | None:
+        """Ask whether its event loop goes round. One that hangs writes where, and is a problem."""
+        if await self._ask(seconds) is not None or self.ended.done():
+            return None
+        await self.where()
+        return f"{SILENT} {seconds:g} s"
 
-        It has ended, its event loop has not answered for `patience` seconds (0: for as long as it likes), or it takes
-        more than `memory` bytes.
-        """
-        while True:
-            await asyncio.wait({self.ended}, timeout=every)
-            if not self.ended.done():
-                self._answered.clear()
-                with contextlib.suppress(OSError):
-                    self._writer.write(b"ping\n")
-                asked = asyncio.ensure_future(self._answered.wait())
-                await asyncio.wait({self.ended, asked}, timeout=patience or None, return_when=asyncio.FIRST_COMPLETED)
-                asked.cancel()
-                if not self._answered.is_set() and not self.ended.done():
-                    await self.tell_where()
-                    return f"is not well: it did not answer within {patience:g} s"
-            if self.ended.done():
-                return f"ended with status {self.ended.result()}"
-            if memory is not None and (taken := memory_of(self.pid)) > memory:
-                return f"takes {taken >> 20} MiB, more than --memory allows"
-
-    async def tell_where(self) -> None:
+    async def where(self) -> None:
         """Have it write to the log where it is: its requests in flight, and the stacks of its threads."""
         if self.ended.done() or await self._reports.ask():
             return
@@ -210,30 +190,37 @@ class Child:
         self.signal(signal.SIGUSR1)
         await self._reports.heard(_TOLD_WITHIN)
 
-    async def condition(self) -> str:
-        """Ask what it says of itself: `ok`, or the reason why it can take no further connection."""
+    async def condition(self) -> str | None:
+        """Ask what it says of itself: the reason why it can take no further connection, or None."""
+        said = await self._ask(ASKED_SECONDS)
+        return f"{SILENT} {ASKED_SECONDS:g} s" if said is None else said or None
+
+    async def _ask(self, seconds: float | None) -> str | None:
         asked: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._asking.append(asked)
         with contextlib.suppress(OSError):
             self._writer.write(b"condition\n")
-        try:
-            return await asyncio.wait_for(asked, ASKED_SECONDS)
-        except TimeoutError:
-            return f"it did not answer within {ASKED_SECONDS:g} s"
+        with contextlib.suppress(TimeoutError):
+            return await asyncio.wait_for(asked, seconds)
+        return None
 
     async def measure(self) -> None:
         """Ask for its numbers. One that does not answer in time keeps those that it gave before."""
         self._measured.clear()
-        if self.loaded.done() and not self.ended.done():
+        if self._loaded.done() and not self.ended.done():
             with contextlib.suppress(OSError, TimeoutError):
                 self._writer.write(b"measure\n")
                 await asyncio.wait_for(self._measured.wait(), _MEASURED_WITHIN)
 
-    async def stop(self, *, seconds: float) -> None:
-        """Let it finish its requests and tasks, for `seconds` at most."""
+    async def leave(self, deadline: float) -> asyncio.Future[None]:
+        """Let it finish its requests and tasks, until `deadline` at most; its end."""
         self.signal(signal.SIGTERM)
-        await asyncio.wait({self.ended}, timeout=seconds)
-        await self.kill()
+
+        async def end() -> None:
+            await asyncio.wait({self.ended}, timeout=deadline - time.monotonic())
+            await self.kill()
+
+        return asyncio.ensure_future(end())
 
     async def kill(self) -> None:
         """End it at once."""

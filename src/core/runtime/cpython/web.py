@@ -18,13 +18,11 @@ from core.errors import MissingExtraError
 from core.hosts.asgi import asgi
 from core.hosts.limits import Limits
 from core.hosts.process import BackgroundContext
-from core.runtime.cpython.options import Front
+from core.runtime.options import Front
 
 if TYPE_CHECKING:
     from core.hosts.server import Server
-    from core.metrics import Meter
-
-__all__ = ["open_server", "serve_until"]
+    from core.telemetry.metrics import Meter
 
 # Seconds that a new connection has to send its request when the server stops, and a kept one to learn that it ends.
 _ARRIVALS: Final = 0.5
@@ -51,7 +49,7 @@ def open_server(
         raise MissingExtraError("core serve --python: pip install 'core-edge[serve]'") from None
     hosted = asgi(app, env, context=context)
     if meter is not None:
-        from core.metrics import measure
+        from core.telemetry.metrics import measure
 
         measure(app, env, meter)
     return Server(_Asgi(hosted, front, stop), limits, arrivals=_ARRIVALS, notify_kept=True, started=started)

@@ -1,3 +1,1 @@
 """A backup of one node's state, of either kind, written into a cluster."""
-
-__all__ = []

@@ -27,8 +27,6 @@ from core.errors import BindingError, DeveloperError
 from core.runtime.capnp import Plan
 from core.runtime.moving.objects import asked, opened
 
-__all__ = ["BucketCopy", "find_buckets"]
-
 # Each holds two pieces of 4 MiB at most.
 _SIDE_BY_SIDE: Final = 8
 _CHUNK: Final = 256 * 1024

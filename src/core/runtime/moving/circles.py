@@ -16,8 +16,6 @@ import attrs
 
 from core.errors import DeveloperError
 
-__all__ = ["Change", "Table", "in_order", "quoted", "size_of"]
-
 Row: TypeAlias = Sequence[Any]
 # The number of a table, and the values of a row's key.
 _Node: TypeAlias = tuple[int, tuple[Any, ...]]

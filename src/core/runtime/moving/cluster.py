@@ -36,8 +36,6 @@ from core.runtime.process import Workerd
 from core.runtime.r2 import reach_bucket
 from core.runtime.toolchain import Toolchain
 
-__all__ = ["move_into_cluster"]
-
 # The objects that are written at a time. A process that cannot keep up loses its lease, and the next one has less to
 # do.
 _SIDE_BY_SIDE: Final = (8, 4, 2, 1)

@@ -27,8 +27,6 @@ from core.runtime.capnp import Plan
 from core.runtime.moving.statements import Statement, counts_of, insert, read_text, statements_of
 from core.runtime.moving.v8 import dump
 
-__all__ = ["Contents", "Found", "Source", "asked", "find_objects", "namespaces_of", "opened"]
-
 _KV: Final = "KVNamespace"
 _D1: Final = "D1Database"
 _QUEUE: Final = "QueueShard"

@@ -17,8 +17,6 @@ import attrs
 from core.errors import DeveloperError
 from core.runtime.moving.circles import Change, Table, in_order, quoted, size_of
 
-__all__ = ["Statement", "counts_of", "insert", "read_text", "statements_of"]
-
 Row: TypeAlias = Sequence[Any]
 # The text before, between and behind the values of a statement.
 Form: TypeAlias = Sequence[str]

@@ -14,8 +14,6 @@ from typing import Any, Final
 
 from core.bindings.numbers import MAX_SAFE_INTEGER
 
-__all__ = ["dump"]
-
 _HEAD: Final = b"\xff\x0f"
 _SMALL: Final = 2**30
 
@@ -27,7 +25,6 @@ def dump(value: Any) -> bytes:
     return bytes(out)
 
 
-# One function: a kind of value is one case.
 def _write(value: Any, out: bytearray) -> None:
     whole = value  # not narrowed by what follows
     match value:

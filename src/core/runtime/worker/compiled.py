@@ -18,8 +18,6 @@ from importlib.util import resolve_name
 from types import FrameType
 from typing import Any
 
-__all__ = ["examine"]
-
 SITE = "/core/"
 importers: dict[str, set[str]] = {}
 

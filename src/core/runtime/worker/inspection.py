@@ -19,8 +19,6 @@ from importlib.util import cache_from_source
 from types import FrameType
 from typing import Any
 
-__all__ = ["inspect"]
-
 SITE = "/core/"
 _STDLIB = ("/lib/python",)
 watching: bool = False

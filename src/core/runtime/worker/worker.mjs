@@ -32,19 +32,15 @@ function event(...given) {
 // When workerd is told to stop, it cuts off every connection that is kept and has no request, as far as it knows: one that
 // arrived while Python was busy is lost, unread. A request that it is answering then is answered, and the answer says
 // `Connection: close`. So those that arrive shortly before are held until workerd has been told.
-let heldUntil = 0;
+let held = 0; // for so many times 10 ms; the time in which Python is busy, and workerd sees no signal, does not count
 let left = false; // the supervisor has been answered that nothing is in the way of a stop
 
 async function released() {
-  while (Date.now() < heldUntil) await scheduler.wait(10);
+  while (held > 0) await scheduler.wait(10);
 }
 
-/** Hold the requests that arrive in the next `most` milliseconds, and return once Python has answered the earlier ones. */
-async function hold(most) {
-  const begun = Date.now();
-  heldUntil = begun + most;
-  await scheduler.wait(most / 6);
-  while (waiting > 0 && Date.now() - begun < (most * 2) / 3) await scheduler.wait(10);
+async function count() {
+  for (; held > 0; held -= 1) await scheduler.wait(10);
 }
 
 /** Call into Python, let JSPI suspend it, and give back what it answers; the proxy of a task is destroyed. */
@@ -87,7 +83,7 @@ function fetch(request, env, ctx) {
   }
   // An object that crosses over costs about 5 µs, so these cross as one, and each when it is asked for.
   const given = { request, env, ctx, received: performance.now() };
-  if (heldUntil > 0) return released().then(() => event(ctx, 'fetch', given, method, url));
+  if (held > 0) return released().then(() => event(ctx, 'fetch', given, method, url));
   return event(ctx, 'fetch', given, method, url);
 }
 
@@ -111,19 +107,20 @@ export class Health extends WorkerEntrypoint {
           return Response.json({});
         }
         if (pathname === '/leave') {
+          const { hold } = await request.json();
+          // From before streams end: their clients may ask again at once.
+          held = hold / 10;
+          this.ctx.waitUntil(count());
           await leave(this.ctx, this.env);
-          const { hold: most } = await request.json();
-          if (most) await hold(most);
+          // What is on its way arrives, and Python answers what came earlier.
+          while (held > hold / 12 || (waiting > 0 && held > hold / 30)) await scheduler.wait(10);
           left = true;
           return Response.json({});
         }
         if (pathname === '/spans') {
           const { last } = await request.json();
           while (last && !left) await scheduler.wait(10);
-          const spans = await call(this.ctx, 'spans');
-          // While Python wrote them, workerd did not see that it was told to stop.
-          if (left && heldUntil > 0) heldUntil = Math.max(heldUntil, Date.now() + 200);
-          return new Response(spans);
+          return new Response(await call(this.ctx, 'spans'));
         }
         if (pathname === '/where') return new Response(await call(this.ctx, 'where'));
         if (pathname === '/metrics') return new Response(await call(this.ctx, 'numbers', this.env));

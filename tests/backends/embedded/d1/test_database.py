@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.backends.embedded.d1 import EmbeddedD1Database
@@ -189,7 +189,6 @@ plain = st.none() | st.booleans() | st.floats() | st.text(st.characters(exclude_
 values = plain | st.integers(-(2**53) + 1, 2**53 - 1)
 
 
-@settings(max_examples=150, deadline=None)
 @given(values)
 def test_every_value_comes_back_equal(given_value: Any) -> None:
     async def run() -> None:

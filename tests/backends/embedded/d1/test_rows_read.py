@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
+import weakref
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +18,7 @@ from core.backends.embedded.d1 import EmbeddedD1Database
 from core.backends.embedded.d1.reads import Counted, counted
 from core.backends.embedded.store import Store
 from core.config.load import load
+from core.context import Clock, system_clock
 from core.errors import D1Error
 from core.testing import FakeClock, FakeD1Database
 
@@ -267,3 +270,15 @@ def test_functions_of_tables_survive_what_is_written_between() -> None:
     """SQLite crashes on a copy that takes the place of another one, once such a function was used there."""
     done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", CRASHES], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("clock", [system_clock, FakeClock()], ids=["machine", "fake"])
+async def test_a_copy_that_rows_are_counted_in_goes_with_its_database(clock: Clock) -> None:
+    db = FakeD1Database(clock=clock)
+    await db.exec("CREATE TABLE t (n INTEGER)")
+    await db.prepare("SELECT n FROM t WHERE n > 1").all()
+    copy = weakref.ref(db._reads._copy)
+    assert copy() is not None
+    del db
+    gc.collect()
+    assert copy() is None

@@ -176,7 +176,7 @@ async def test_no_answer_leaves_for_a_write_that_is_not_kept(
     if kind == "transaction" and how != "full before":
         rows, alarm = [], LATER + 1000
     try:
-        with pytest.raises(DurableObjectError, match=r"could not be kept: .*\.sqlite: .*and try again"):
+        with pytest.raises(DurableObjectError, match=r"could not be kept: .*\.sqlite\. .*and try again"):
             await one.write(kind, how)
     finally:
         disk.close()

@@ -22,7 +22,7 @@ async def main(state: str, log: str, first: int, last: int) -> None:
     broker = broker_of(store)
 
     async def consume(batch: MessageBatch[int]) -> None:
-        os.write(descriptor, "".join(f"c{message.body}\n" for message in batch.messages).encode())
+        os.write(descriptor, "".join(f"c{message.body:05}\n" for message in batch.messages).encode())
         await asyncio.sleep(0)
         if batch.messages[0].body % 7 == 0 and batch.messages[0].attempts == 1:
             raise RuntimeError("every seventh batch fails once")
@@ -33,7 +33,7 @@ async def main(state: str, log: str, first: int, last: int) -> None:
             # A batch among the single messages, with the same numbers again.
             await queue.send_batch([{"body": n} for n in range(number, number + 10)])
         await queue.send(number)
-        os.write(descriptor, f"s{number}\n".encode())
+        os.write(descriptor, f"s{number:05}\n".encode())
         if number % 20 == 0:
             await asyncio.sleep(0)
     while (await queue.metrics()).backlog_count:  # noqa: ASYNC110 - the queue tells nobody that it is empty

@@ -138,6 +138,7 @@ async def fetched(req: Request[Env], res: Response) -> None:
 
 @app.get("/slow")
 async def slow(req: Request[Env], res: Response) -> None:
+    print("slow began", flush=True)
     await asyncio.sleep(0.5)
     res.text("done")
 
@@ -150,6 +151,8 @@ async def hang(req: Request[Env], res: Response) -> None:
 
 @app.get("/endless")
 async def endless(req: Request[Env], res: Response) -> None:
+    print("endless began", flush=True)
+
     async def ticks() -> AsyncIterator[bytes]:
         while True:
             yield b"tick"

@@ -11,8 +11,8 @@ from attrs.validators import ge, le
 from conduit.auth import Claims, User, current_user, token, viewer
 from conduit.env import Env
 from conduit.routes.profiles import PROFILE, Profile, author
-from conduit.validation import KEEP, filled
-from core import CoreError, Request, Response, Router, optional
+from conduit.validation import filled
+from core import UNSET, CoreError, Request, Response, Router, Unset, given, optional
 
 articles: Router[Env] = Router()
 anyone = articles.authenticated(optional(token))
@@ -105,10 +105,10 @@ class Creation:
 
 @attrs.frozen
 class ArticleFields:
-    title: str = attrs.field(default=KEEP, validator=filled)
-    description: str = attrs.field(default=KEEP, validator=filled)
-    body: str = attrs.field(default=KEEP, validator=filled)
-    tagList: list[str] = KEEP
+    title: str | Unset = attrs.field(default=UNSET, validator=given(filled))
+    description: str | Unset = attrs.field(default=UNSET, validator=given(filled))
+    body: str | Unset = attrs.field(default=UNSET, validator=given(filled))
+    tagList: list[str] | Unset = UNSET
 
 
 @attrs.frozen
@@ -157,14 +157,13 @@ async def update_article(req: Request[Env, User], res: Response) -> None:
     change = (await req.json(Change)).article
     statement = req.env.DB.prepare(
         """
-        UPDATE articles SET slug = iif(title = coalesce(?1, title), slug, ?2), title = coalesce(?1, title),
-            description = coalesce(?3, description), body = coalesce(?4, body), tag_list = coalesce(?5, tag_list),
+        UPDATE articles SET slug = iif(title = ?1, slug, ?2), title = ?1, description = ?3, body = ?4, tag_list = ?5,
             updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
         WHERE id = ?6 RETURNING slug
         """
     )
-    slug = None if change.title is KEEP else slug_of(change.title)
-    tags = None if change.tagList is KEEP else tags_of(change.tagList)
+    slug = UNSET if change.title is UNSET else slug_of(change.title)
+    tags = UNSET if change.tagList is UNSET else tags_of(change.tagList)
     new_slug = await statement.bind(change.title, slug, change.description, change.body, tags, article_id).one("slug")
     res.json(await article(req.env, new_slug, req.user.id))
 
@@ -196,17 +195,13 @@ async def unfavorite(req: Request[Env, User], res: Response) -> None:
 
 async def article(env: Env, slug: str, viewer_id: int | None) -> dict[str, Article]:
     statement = env.DB.prepare(f"SELECT {SUMMARY}, a.body FROM {ARTICLES} WHERE a.slug = ?2")
-    row = await statement.bind(viewer_id, slug).first(WholeRow)
-    if row is None:
-        raise not_found()
+    row = await statement.bind(viewer_id, slug).one(WholeRow, error=not_found())
     return {"article": {**shown(row), "body": row.body}}
 
 
 async def ownership(env: Env, slug: str) -> Ownership:
-    found = await env.DB.prepare("SELECT id, author_id FROM articles WHERE slug = ?").bind(slug).first(Ownership)
-    if found is None:
-        raise not_found()
-    return found
+    statement = env.DB.prepare("SELECT id, author_id FROM articles WHERE slug = ?")
+    return await statement.bind(slug).one(Ownership, error=not_found())
 
 
 async def own_article(env: Env, slug: str, user: User) -> int:

@@ -59,9 +59,8 @@ async def create_comment(req: Request[Env, User], res: Response) -> None:
     article = await ownership(req.env, req.params["slug"])
     new = (await req.json(Creation)).comment
     insert = req.env.DB.prepare("INSERT INTO comments (body, article_id, author_id) VALUES (?, ?, ?) RETURNING id")
-    comment_id = await insert.bind(new.body, article.id, req.user.id).first("id")
-    comment = await req.env.DB.prepare(f"{COMMENTS} WHERE c.id = ?2").bind(req.user.id, comment_id).first(Row)
-    assert comment is not None
+    comment_id = await insert.bind(new.body, article.id, req.user.id).one("id")
+    comment = await req.env.DB.prepare(f"{COMMENTS} WHERE c.id = ?2").bind(req.user.id, comment_id).one(Row)
     res.status(201).json({"comment": shown(comment)})
 
 

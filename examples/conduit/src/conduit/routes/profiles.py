@@ -50,10 +50,8 @@ async def unfollow(req: Request[Env, User], res: Response) -> None:
 
 async def shown(env: Env, username: str, viewer_id: int | None) -> dict[str, Profile]:
     statement = env.DB.prepare(f"SELECT {PROFILE} FROM users u WHERE u.username = ?2")
-    profile = await statement.bind(viewer_id, username).first(Profile)
-    if profile is None:
-        raise CoreError(404, "not found", field="profile")
-    return {"profile": profile}
+    not_found = CoreError(404, "not found", field="profile")
+    return {"profile": await statement.bind(viewer_id, username).one(Profile, error=not_found)}
 
 
 def author(row: Profile) -> Profile:

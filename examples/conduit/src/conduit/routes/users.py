@@ -6,13 +6,11 @@ import attrs
 
 from conduit.auth import User, current_user, issue_token, token
 from conduit.env import Env
-from conduit.validation import KEEP, filled, long_enough
-from core import CoreError, D1Error, Request, Response, Router, passwords
+from conduit.validation import filled, long_enough
+from core import UNSET, CoreError, D1Error, Request, Response, Router, Unset, given, passwords
 
 users: Router[Env] = Router()
 signed_in = users.authenticated(token).authenticated(current_user)
-
-ABSENT: Any = object()  # told from null, which empties `bio` and `image`
 
 
 @attrs.frozen
@@ -40,11 +38,11 @@ class SignUp:
 
 @attrs.frozen
 class UserFields:
-    username: str = attrs.field(default=KEEP, validator=filled)
-    email: str = attrs.field(default=KEEP, validator=filled)
-    password: str = attrs.field(default=KEEP, validator=long_enough)
-    bio: str | None = ABSENT
-    image: str | None = ABSENT
+    username: str | Unset = attrs.field(default=UNSET, validator=given(filled))
+    email: str | Unset = attrs.field(default=UNSET, validator=given(filled))
+    password: str | Unset = attrs.field(default=UNSET, validator=given(long_enough))
+    bio: str | Unset | None = UNSET
+    image: str | Unset | None = UNSET
 
 
 @attrs.frozen
@@ -75,10 +73,9 @@ async def sign_up(req: Request[Env], res: Response) -> None:
         "INSERT INTO users (username, email, password) VALUES (?, ?, ?) RETURNING id, username, email, bio, image"
     )
     try:
-        user = await statement.bind(new.username, new.email, await passwords.hash(new.password)).first(User)
+        user = await statement.bind(new.username, new.email, await passwords.hash(new.password)).one(User)
     except D1Error as error:
         raise taken(error) from error
-    assert user is not None
     res.status(201).json(await shown(req, user))
 
 
@@ -101,24 +98,18 @@ async def get_user(req: Request[Env, User], res: Response) -> None:
 @signed_in.put("/user")
 async def update_user(req: Request[Env, User], res: Response) -> None:
     change = (await req.json(UserChange)).user
-    password = None if change.password is KEEP else await passwords.hash(change.password)
+    password = UNSET if change.password is UNSET else await passwords.hash(change.password)
     statement = req.env.DB.prepare(
         """
-        UPDATE users SET username = coalesce(?, username), email = coalesce(?, email),
-            password = coalesce(?, password), bio = iif(?, bio, ?), image = iif(?, image, ?)
+        UPDATE users SET username = ?, email = ?, password = ?, bio = nullif(?, ''), image = nullif(?, '')
         WHERE id = ? RETURNING id, username, email, bio, image
         """
-    ).bind(
-        *(change.username, change.email, password),
-        *(change.bio is ABSENT, None if change.bio is ABSENT else change.bio or None),
-        *(change.image is ABSENT, None if change.image is ABSENT else change.image or None),
-        req.user.id,
     )
+    values = (change.username, change.email, password, change.bio, change.image)
     try:
-        user = await statement.first(User)
+        user = await statement.bind(*values, req.user.id).one(User)
     except D1Error as error:
         raise taken(error) from error
-    assert user is not None
     res.json(await shown(req, user))
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from typing_extensions import TypeVar
 
 from core.backends.embedded.d1.engine import Answer, Engine, Numbers, engine_of
 from core.backends.embedded.d1.errors import Refused, d1_error
@@ -23,12 +25,18 @@ from core.bindings.d1 import (
     D1Value,
 )
 from core.bindings.numbers import MAX_SAFE_INTEGER
-from core.calls import Hookable, binding_call, implements
+from core.calls import Hookable
 from core.errors import CoreError, D1TypeError
+from core.statements.given import only_given
+from core.unset import UNSET
 
-__all__ = ["EmbeddedD1Database", "EmbeddedD1PreparedStatement", "EmbeddedD1Session"]
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+    from core.unset import Unset
 
 T = TypeVar("T")
+R = TypeVar("R", default=D1Row)
 
 SERVED_BY: Final = "core.embedded"
 
@@ -37,11 +45,10 @@ _new: Final[Callable[[Any], Any]] = object.__new__
 _put: Final = object.__setattr__
 
 
-@implements(D1PreparedStatement)
-class EmbeddedD1PreparedStatement(Hookable):
+class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
     """A statement of an embedded database. See `D1PreparedStatement`."""
 
-    __slots__ = ("_database", "_hook", "_session", "sql", "type", "values")
+    __slots__ = ("_database", "_hook", "_session", "_written", "sql", "type", "values")
 
     def __init__(
         self,
@@ -50,11 +57,13 @@ class EmbeddedD1PreparedStatement(Hookable):
         values: tuple[Any, ...] = (),
         session: EmbeddedD1Session | None = None,
         type_: Any = None,
+        written: str | None = None,
     ) -> None:
         self._database = database
         self._hook = database._hook
         self._session = session
         self.sql: str = sql
+        self._written = sql if written is None else written
         self.values: tuple[Any, ...] = values
         self.type: Any = type_
 
@@ -64,7 +73,10 @@ class EmbeddedD1PreparedStatement(Hookable):
     def _call_target(self) -> tuple[Any, ...]:
         return self.sql, *self.values
 
-    def bind(self, *values: D1Value) -> EmbeddedD1PreparedStatement:
+    def bind(self, *values: D1Value | Unset) -> EmbeddedD1PreparedStatement[R]:
+        sql = self._written
+        if UNSET in values:
+            sql, values = only_given(sql, values)
         bound: list[Any] = []
         value: Any
         for value in values:
@@ -76,20 +88,18 @@ class EmbeddedD1PreparedStatement(Hookable):
                 bound.append(float(value))
             else:
                 bound.append(to_sqlite(value))
-        return EmbeddedD1PreparedStatement(self._database, self.sql, tuple(bound), self._session, self.type)
+        return EmbeddedD1PreparedStatement(self._database, sql, tuple(bound), self._session, self.type, self._written)
 
-    def as_(self, type_: Any, /) -> Any:
-        return EmbeddedD1PreparedStatement(self._database, self.sql, self.values, self._session, type_)
+    def as_(self, type_: TypeForm[T], /) -> EmbeddedD1PreparedStatement[T]:
+        return EmbeddedD1PreparedStatement(self._database, self.sql, self.values, self._session, type_, self._written)
 
-    @binding_call
-    async def first(self, column_or_type: Any = None, /) -> Any:
-        return await self._first(column_or_type, None)
+    async def _first(self, column_or_type: Any = None, /) -> Any:
+        return await self._row(column_or_type, None)
 
-    @binding_call
-    async def one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
-        return await self._first(column_or_type, CoreError(404, "Not Found") if error is None else error)
+    async def _one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
+        return await self._row(column_or_type, CoreError(404, "Not Found") if error is None else error)
 
-    async def _first(self, column_or_type: Any, missing: Exception | None) -> Any:
+    async def _row(self, column_or_type: Any, missing: Exception | None) -> Any:
         columns, rows, _ = await self._database._answer(self)
         if not rows:
             if missing is not None:
@@ -105,43 +115,39 @@ class EmbeddedD1PreparedStatement(Hookable):
                 message = f"D1_COLUMN_NOTFOUND: Column not found ({column_or_type})"
                 raise d1_error("", message, cause="Column not found")
             return row[column_or_type]
-        from core.structure import structure_row
+        from core.validation.structure import structure_row
 
         return structure_row(row, column_or_type)
 
-    @binding_call
-    async def all(self, type_: Any = None, /) -> Any:
+    async def _all(self, type_: Any = None, /) -> Any:
         return self._result(await self._database._answer(self), self.type if type_ is None else type_)
 
     def _result(self, answer: Answer, type_: Any) -> D1Result[Any]:
         result = _to_result(answer)
         if type_ is None:
             return result
-        from core.structure import structure_rows
+        from core.validation.structure import structure_rows
 
         return D1Result(structure_rows(result.results, type_), result.meta)
 
-    @binding_call
-    async def run(self) -> D1Result[Any]:
+    async def _run(self) -> D1Result[Any]:
         database = self._database
+        if self._session is not None:
+            return self._result(await database._answer(self), self.type)
         # As `_answer` has it, without a coroutine more: most writes are runs, and most end here.
         try:
             answer = database.engine.single(self.sql, self.values)
         except (Refused, sqlite3.Error) as error:
             answer = await database._failed(self, error)
-        if self._session is not None:
-            self._session._moved()
         return self._result(answer, self.type)
 
-    @binding_call
-    async def raw(self, column_names: bool = False) -> list[list[Any]]:
+    async def _raw(self, column_names: bool = False) -> list[list[Any]]:
         columns, rows, _ = await self._database._answer(self)
         lists = [list(row) for row in rows]
         return [columns, *lists] if column_names else lists
 
 
-@implements(D1DatabaseSession)
-class EmbeddedD1Session:
+class EmbeddedD1Session(Hookable, D1DatabaseSession):
     """A session of an embedded database, which has one copy and is never behind. See `D1DatabaseSession`."""
 
     __slots__ = ("_bookmark", "_database")
@@ -150,10 +156,10 @@ class EmbeddedD1Session:
         self._database = database
         self._bookmark = bookmark
 
-    def prepare(self, sql: str, /) -> EmbeddedD1PreparedStatement:
+    def prepare(self, sql: str, /) -> D1PreparedStatement:
         return EmbeddedD1PreparedStatement(self._database, check_sql(sql), session=self)
 
-    async def batch(self, statements: Sequence[Any], /) -> Any:
+    async def _batch(self, statements: list[D1PreparedStatement[Any]], /) -> Any:
         results = await self._database.batch(statements)
         self._moved()
         return results
@@ -165,8 +171,7 @@ class EmbeddedD1Session:
         self._bookmark = self._database.engine.next_bookmark()
 
 
-@implements(D1Database)
-class EmbeddedD1Database(Hookable):
+class EmbeddedD1Database(Hookable, D1Database):
     """The database `name` of `store`. Two objects of one name are one database."""
 
     def __init__(self, store: Store, name: str) -> None:
@@ -177,19 +182,17 @@ class EmbeddedD1Database(Hookable):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._database.location}>"
 
-    def prepare(self, sql: str, /) -> EmbeddedD1PreparedStatement:
+    def prepare(self, sql: str, /) -> D1PreparedStatement:
         return EmbeddedD1PreparedStatement(self, sql if sql.__class__ is str else check_sql(sql))
 
-    @binding_call
-    async def batch(self, statements: Sequence[Any], /) -> Any:
+    async def _batch(self, statements: Sequence[Any], /) -> Any:
         given = [statement for statement in _check_statements(statements) if not self.engine.is_blank(statement.sql)]
         queries = [(statement.sql, statement.values) for statement in given]
         answers = await self._perform(lambda: self.engine.transaction(queries))
         results = [statement._result(answer, statement.type) for statement, answer in zip(given, answers, strict=True)]
         return tuple(results) if isinstance(statements, tuple) else results
 
-    @binding_call
-    async def exec(self, sql: str, /) -> D1ExecResult:
+    async def _exec(self, sql: str, /) -> D1ExecResult:
         lines = check_sql(sql).strip(WHITE_SPACE).split("\n")
         prefix = f"D1_EXEC_ERROR: Error in line 1: {lines[0]}: "
         answers = await self._perform(lambda: self.engine.transaction([(line, ()) for line in lines]), prefix)
@@ -203,7 +206,7 @@ class EmbeddedD1Database(Hookable):
         """Fail, as on the platform, where this is gone; it is not part of `D1Database`."""
         raise d1_error("", "D1_DUMP_ERROR: Status + 404", cause="Status 404")
 
-    async def _answer(self, statement: EmbeddedD1PreparedStatement) -> Answer:
+    async def _answer(self, statement: EmbeddedD1PreparedStatement[Any]) -> Answer:
         """The answer to one statement."""
         try:
             answer = self.engine.single(statement.sql, statement.values)
@@ -213,7 +216,7 @@ class EmbeddedD1Database(Hookable):
             statement._session._moved()
         return answer
 
-    async def _failed(self, statement: EmbeddedD1PreparedStatement, error: Refused | sqlite3.Error) -> Answer:
+    async def _failed(self, statement: EmbeddedD1PreparedStatement[Any], error: Refused | sqlite3.Error) -> Answer:
         """The answer to a statement that failed once, where only another process stood in its way."""
         if isinstance(error, Refused):
             raise d1_error("D1_ERROR: ", str(error)) from None
@@ -239,14 +242,14 @@ def check_sql(sql: object) -> str:
     raise D1TypeError(f"SQL must be a str, not {type(sql).__name__}")
 
 
-def _check_statements(given: object) -> Sequence[EmbeddedD1PreparedStatement]:
+def _check_statements(given: object) -> Sequence[EmbeddedD1PreparedStatement[Any]]:
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):
         raise D1TypeError(f"batch() takes a list of statements, not {type(given).__name__}")
     statements = cast("Sequence[object]", given)
     for statement in statements:
         if not isinstance(statement, EmbeddedD1PreparedStatement):
             raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
-    return cast("Sequence[EmbeddedD1PreparedStatement]", statements)
+    return cast("Sequence[EmbeddedD1PreparedStatement[Any]]", statements)
 
 
 def _to_result(answer: Answer) -> D1Result[D1Row]:

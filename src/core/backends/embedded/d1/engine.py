@@ -3,8 +3,6 @@
 SQLite does the work. Decided here is where a transaction begins and ends, the measurements of a statement, and the
 words of every error; the refusals are in `core.sql.rules`. Recordings of all of it are in `tests/traces`. A
 Durable Object's SQL runs here too.
-
-One file, since it is one class over one connection, whose transaction every method has to keep in order.
 """
 
 from __future__ import annotations
@@ -38,12 +36,10 @@ from core.sql.rules import (
     refused_default,
     renames_to_reserved,
 )
-from core.sql.tokens import StatementText
+from core.statements.tokens import StatementText
 
 if TYPE_CHECKING:
     from core.backends.embedded.d1.reads import RowsRead
-
-__all__ = ["Answer", "Engine", "Numbers", "engine_of"]
 
 _KEPT_PLANS: Final = 1000
 _CHANGES: Final = ("CREATE", "ALTER")
@@ -162,6 +158,10 @@ class Engine:
     def is_blank(self, sql: str) -> bool:
         """Return whether a string has nothing to run, so that a batch leaves it out."""
         return self._plan(sql).blank
+
+    def is_reading(self, sql: str) -> bool:
+        """Return whether a text only reads."""
+        return self._plan(sql).reading
 
     def inside(self, sql: str, values: tuple[Any, ...]) -> Answer:
         """Run one text inside a transaction of the caller's. The work before a statement that fails stays done."""

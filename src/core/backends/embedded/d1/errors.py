@@ -6,8 +6,6 @@ import sqlite3
 
 from core.errors import D1Error
 
-__all__ = ["Refused", "d1_error", "name_of"]
-
 
 def name_of(error: sqlite3.Error) -> str:
     """SQLite's name for the extended code of one of its errors."""

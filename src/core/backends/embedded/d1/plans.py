@@ -7,9 +7,7 @@ from typing import Any, Final
 
 from core.backends.embedded.d1.errors import Refused
 from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES, WRONG_COUNT, absent_tables, refused_default
-from core.sql.tokens import StatementText, statements_of
-
-__all__ = ["Plan", "Step", "WHITE_SPACE"]
+from core.statements.tokens import StatementText, statements_of
 
 # These begin and end their own transaction in SQLite. Everything else runs inside one of ours, so that a PRAGMA
 # or VACUUM does the same as inside the platform's.

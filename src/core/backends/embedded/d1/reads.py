@@ -13,17 +13,16 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any, Final
 
 import attrs
 
 from core.backends.embedded.d1.plans import Step, with_names
 from core.backends.embedded.sql_dates import Dates
-from core.backends.embedded.store import Database
+from core.backends.embedded.store import ClosingConnection, Database
 from core.context import Clock, system_clock
-from core.sql.tokens import Token, quoted, tokens_of
-
-__all__ = ["Counted", "RowsRead", "counted"]
+from core.statements.tokens import Token, quoted, tokens_of
 
 _COUNTER: Final = "_cf_read"
 _ROWIDS: Final = frozenset(["rowid", "oid", "_rowid_"])
@@ -88,7 +87,7 @@ class RowsRead:
 
         `schema` changes with the schema.
         """
-        query = _reading(step)
+        query, names = _reading_of(step)
         if query is None and step.piece.keyword == "EXPLAIN":
             return 0
         named = {f"v{number}": value for number, value in enumerate(values, 1)}
@@ -98,12 +97,12 @@ class RowsRead:
             beside = self._beside(schema)
             if beside is None:
                 return None
-            visited = beside.views(step.piece.tokens)
+            visited = beside.views(names)
             text, whole = query
             connection = beside.connection
-            beside.read = 0
+            beside.visited.rows = 0
             rows = sum(1 for _ in connection.execute(text, named))
-            read = beside.read
+            read = beside.visited.rows
             if any("USE TEMP B-TREE FOR" in row[3] and "ORDER BY" in row[3] for row in _plan(connection, text, named)):
                 read += rows if whole == text else sum(1 for _ in connection.execute(whole, named))
         except sqlite3.Error:
@@ -165,17 +164,30 @@ class RowsRead:
         return copy
 
 
+class _Visited:
+    """Counts rows. An object of its own: a connection holds its functions where no garbage collector looks."""
+
+    def __init__(self, most: int | None) -> None:
+        self.rows = 0
+        self._most = most
+
+    def __call__(self, key: object) -> int:
+        self.rows += key is not None  # None in the place of a row that an outer join does not find
+        if self._most is not None and self.rows > self._most:
+            raise OverflowError  # ends the statement, as an error of SQLite's
+        return 1
+
+
 class _Beside:
     """A connection with counting views over the tables of its database."""
 
     def __init__(self, place: str, counts: RowsRead) -> None:
-        self.connection = sqlite3.connect(place, uri=True, isolation_level=None, timeout=0, check_same_thread=False)
-        self.connection.create_function(_COUNTER, 1, self._count)
+        self.connection = ClosingConnection(place, uri=True, isolation_level=None, timeout=0, check_same_thread=False)
+        self.visited = _Visited(counts._most)
+        self.connection.create_function(_COUNTER, 1, self.visited)
         if counts._clock is not system_clock:
             Dates(self.connection, counts._clock)
         self.connection.text_factory = bytes
-        self.read = 0
-        self._most = counts._most
         self._tables: dict[str, frozenset[str] | None] = {}
         (self.version,) = self.connection.execute("PRAGMA schema_version").fetchone()
         # Whether a table-valued function was used: SQLite keeps it with the schema of the copy, and crashes on the next
@@ -193,20 +205,8 @@ class _Beside:
         """Close it. A second call does nothing."""
         self.connection.close()
 
-    def __del__(self) -> None:
-        # Python 3.13 warns of connections that are not closed.
-        if hasattr(self, "connection"):
-            self.connection.close()
-
-    def _count(self, key: object) -> int:
-        self.read += key is not None  # None in the place of a row that an outer join does not find
-        if self._most is not None and self.read > self._most:
-            raise OverflowError  # ends the statement, as an error of SQLite's
-        return 1
-
-    def views(self, tokens: Sequence[Token]) -> bool:
-        """Put a counting view over each table that a statement names; return True if it names one."""
-        names = {token.name.lower() for token in tokens if token.name is not None}
+    def views(self, names: frozenset[str]) -> bool:
+        """Put a counting view over each table among the names of a statement; return True if there is one."""
         rowids = _ROWIDS & names
         visited = False
         for name in names:
@@ -220,9 +220,13 @@ class _Beside:
                     # As a view of the second connection's own, it is over the views that count.
                     own = tokens_of(text)
                     self.connection.execute(f"CREATE TEMP VIEW IF NOT EXISTS {text[own[2].start :]}")
-                    self.views(own[3:])
+                    self.views(_names(own[3:]))
             visited = visited or self._tables[name] is not None
         return visited
+
+
+def _names(tokens: Sequence[Token]) -> frozenset[str]:
+    return frozenset([token.name.lower() for token in tokens if token.name is not None])
 
 
 def _looked_up(connection: sqlite3.Connection, tokens: Sequence[Token]) -> int | None:
@@ -283,6 +287,12 @@ def _without_rowid(sql: str) -> bool:
 
 def _plan(beside: sqlite3.Connection, text: str, values: dict[str, Any]) -> list[tuple[Any, Any, Any, str]]:
     return [(*row[:3], row[3].decode()) for row in beside.execute(f"EXPLAIN QUERY PLAN {text}", values)]
+
+
+@lru_cache(maxsize=1000)
+def _reading_of(step: Step) -> tuple[tuple[str, str] | None, frozenset[str]]:
+    """The part that reads, and all names: of a statement that runs again and again they are the same."""
+    return _reading(step), _names(step.piece.tokens)
 
 
 def _reading(step: Step) -> tuple[str, str] | None:

@@ -9,8 +9,6 @@ from typing import Any, Final, cast
 from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import D1TypeError
 
-__all__ = ["from_sqlite", "from_sqlite_with_infinity", "to_sqlite"]
-
 _INFINITIES: Final = (math.inf, -math.inf)
 
 

@@ -14,8 +14,6 @@ from core.backends.embedded.durable_object.living import Living
 from core.backends.embedded.durable_object.records import ObjectRecords
 from core.bindings.durable_object import AlarmInvocationInfo
 
-__all__ = ["AlarmRunner"]
-
 ALARM_RETRIES: Final = 6
 ALARM_BACKOFF: Final = 2.0
 

@@ -14,8 +14,6 @@ from core.backends.embedded.durable_object.ids import ObjectId
 from core.backends.embedded.store import Database
 from core.context import Clock, TimerHandle
 
-__all__ = ["AlarmRow", "AlarmSchedule"]
-
 
 @attrs.frozen
 class AlarmRow:

@@ -1,4 +1,4 @@
-"""Keys, values and times as a Durable Object's storage accepts them, and their conversion."""
+"""Keys, values and times as a Durable Object's storage accepts them, their conversion, and the errors of calls."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from core.backends.embedded.clone import CloneError, dump
-from core.backends.embedded.durable_object.errors import clone_error
-from core.errors import DurableObjectTypeError, DurableObjectValueError
-
-__all__ = ["MAX_PAIRS", "MAX_VALUE", "encode_key", "encode_value", "several", "to_milliseconds"]
+from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
+from core.explain.diagnosis import words_of
 
 MAX_KEY: Final = 2048
 MAX_VALUE: Final = 2_000_000
@@ -55,3 +53,15 @@ def to_milliseconds(time: object) -> int:
     if isinstance(time, bool) or not isinstance(time, (int, float)) or not math.isfinite(time):
         raise DurableObjectTypeError(f"An alarm's time must be a datetime, or milliseconds since 1970, not {time!r}")
     return math.floor(time)
+
+
+def clone_error(message: str) -> DurableObjectTypeError:
+    """The error for a value that the structured clone refuses."""
+    error = DurableObjectTypeError(message)
+    error.js_name = "DataCloneError"
+    return error
+
+
+def reset_error(why: BaseException) -> BaseException:
+    """The error of a call that a reset ended, in the words of the reason, as on the platform."""
+    return DurableObjectError(words_of(why))

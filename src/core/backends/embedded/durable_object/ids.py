@@ -11,13 +11,9 @@ from typing import Final
 import attrs
 
 from core.bindings.durable_object import DurableObjectId, DurableObjectJurisdiction
-from core.calls import implements
 from core.errors import DurableObjectTypeError
 
-__all__ = ["ObjectId", "check_jurisdiction", "id_from_digits", "id_from_name", "new_id"]
 
-
-@implements(DurableObjectId)
 @attrs.frozen(eq=False)
 class ObjectId:
     """The id of an object. `str()` gives its 64 hex digits; two of the same digits are equal."""
@@ -36,6 +32,7 @@ class ObjectId:
         return hash(self.digits)
 
     def equals(self, other: DurableObjectId, /) -> bool:
+        """See `DurableObjectId.equals`."""
         return str(other) == self.digits
 
 

@@ -16,15 +16,13 @@ from typing import Any, Final, Protocol, TypeVar
 import attrs
 
 from core.backends.embedded.durable_object.alarm_runner import AlarmRunner
-from core.backends.embedded.durable_object.errors import reset_error
+from core.backends.embedded.durable_object.arguments import reset_error
 from core.backends.embedded.durable_object.ids import ObjectId
 from core.backends.embedded.durable_object.living import Namespace
 from core.backends.embedded.durable_object.sockets import ObjectSockets
 from core.backends.embedded.durable_object.storage import ObjectStorage
 from core.bindings.durable_object import DurableObject
 from core.errors import DurableObjectError
-
-__all__ = ["LiveObject"]
 
 T = TypeVar("T")
 

@@ -11,8 +11,6 @@ from core.backends.embedded.store import Database
 from core.bindings.durable_object import DurableObject
 from core.context import Clock
 
-__all__ = ["AroundAlarm", "Living", "Namespace"]
-
 T = TypeVar("T")
 
 AroundAlarm: TypeAlias = Callable[[str, Callable[[], Awaitable[None]]], Awaitable[None]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 from core.backends.embedded.clone import CloneError, copy_value
-from core.backends.embedded.durable_object.errors import clone_error
+from core.backends.embedded.durable_object.arguments import clone_error
 from core.backends.embedded.durable_object.ids import ObjectId, check_jurisdiction, id_from_digits, id_from_name, new_id
 from core.backends.embedded.durable_object.objects import Objects, objects_of
 from core.backends.embedded.store import Store
@@ -19,12 +19,10 @@ from core.bindings.durable_object import (
     DurableObjectLocationHint,
     DurableObjectNamespace,
 )
-from core.calls import BoundHook, Hookable, implements
+from core.calls import BoundHook, Hookable
 
 if TYPE_CHECKING:
     from core.http import Request, Response
-
-__all__ = ["EmbeddedDurableObjectNamespace"]
 
 D = TypeVar("D", bound=DurableObject[Any])
 
@@ -32,8 +30,7 @@ D = TypeVar("D", bound=DurableObject[Any])
 _NOT_REMOTE: Final = frozenset({"alarm", "ctx", "env", "web_socket_close", "web_socket_error", "web_socket_message"})
 
 
-@implements(DurableObjectNamespace)
-class EmbeddedDurableObjectNamespace(Hookable, Generic[D]):
+class EmbeddedDurableObjectNamespace(Hookable, DurableObjectNamespace[D]):
     """The objects of the class `cls` under `name` in `store`. Two namespaces of one name are one.
 
     `env` is the Env that the objects get, or a function that gives it when the first object is made: the Env has the

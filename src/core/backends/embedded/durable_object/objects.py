@@ -28,8 +28,6 @@ from core.bindings.durable_object import DurableObject
 from core.context import Clock, TimerHandle
 from core.errors import DurableObjectError
 
-__all__ = ["Objects", "objects_of"]
-
 # The bytes that a row counts beside its key and value.
 _ROW: Final = 64
 
@@ -181,9 +179,15 @@ class Objects:
         living = self._living.get(id.digits)
         if living is not None:
             await living.rest()
-            self._let_go(living)
+            self.let_go(living)
 
-    def _let_go(self, living: LiveObject) -> None:
+    @property
+    def idle(self) -> list[LiveObject]:
+        """The objects whose instance is in memory and in which nothing runs."""
+        return [living for living in self._living.values() if living.is_idle]
+
+    def let_go(self, living: LiveObject) -> None:
+        """Let the instance of an object go, if nothing runs in it."""
         digits = living.id.digits
         if self._living.get(digits) is not living or not living.is_idle:
             return
@@ -201,7 +205,7 @@ class Objects:
         now = self.clock.monotonic()
         for living in [*self._living.values()]:
             if now - living.used >= self.evict_after:
-                self._let_go(living)
+                self.let_go(living)
         self._sweep = self.clock.call_later(self.evict_after, self._evict_idle) if self._living else None
 
     def _make_room(self) -> None:
@@ -209,7 +213,7 @@ class Objects:
             return
         idle = next((living for living in self._living.values() if living.is_idle), None)
         if idle is not None:
-            self._let_go(idle)
+            self.let_go(idle)
 
     def database(self, id: ObjectId) -> Database:
         """The database of an object."""

@@ -14,17 +14,13 @@ from core.backends.embedded.durable_object.arguments import (
     to_milliseconds,
 )
 from core.backends.embedded.durable_object.records import ObjectRecords
-from core.bindings.durable_object import DurableObjectStorage, DurableObjectTransaction
-from core.calls import declared, implements
+from core.bindings.durable_object import DurableObjectTransaction, StorageOperations
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
-
-__all__ = ["Operations", "Transaction"]
 
 _MISSING: Final[Any] = object()
 
 
-@implements(DurableObjectStorage)
-class Operations:
+class Operations(StorageOperations):
     """Operations shared by storage and a transaction."""
 
     _storage: ObjectRecords
@@ -41,7 +37,6 @@ class Operations:
         values = [(raw, self._storage.read(raw, _MISSING)) for raw in raws]
         return {raw.decode(): value for raw, value in values if value is not _MISSING}
 
-    @declared(DurableObjectStorage.list)
     async def list(self, *, allow_concurrency: bool = False, no_cache: bool = False, **keys: Any) -> dict[str, Any]:
         await self._check("list()")
         return dict(self._storage.scan(**keys))
@@ -105,8 +100,7 @@ class Operations:
         self._storage.remove_alarm()
 
 
-@implements(DurableObjectTransaction)
-class Transaction(Operations):
+class Transaction(Operations, DurableObjectTransaction):
     """The storage inside `transaction`. See `DurableObjectTransaction`."""
 
     def __init__(self, storage: ObjectRecords) -> None:

@@ -15,8 +15,6 @@ from core.backends.embedded.durable_object.living import Living
 from core.backends.embedded.durable_object.transactions import ObjectDatabase
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 
-__all__ = ["ObjectRecords"]
-
 
 class ObjectRecords(ObjectDatabase):
     """The keys and values of one object, and its alarm, as rows."""

@@ -21,8 +21,6 @@ from core.errors import DurableObjectError
 from core.http.streams import well_formed
 from core.http.websocket import ConnectedWebSocket, WebSocketClosed, check_close
 
-__all__ = ["ObjectSockets"]
-
 MAX_SOCKETS: Final = 32_768
 MAX_TAGS: Final = 10
 MAX_TAG: Final = 256

@@ -13,24 +13,23 @@ from core.backends.embedded.durable_object.life import LiveObject
 from core.backends.embedded.durable_object.storage import ObjectStorage
 from core.bindings.durable_object import DurableObjectState
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
-from core.calls import implements
 from core.context import require_awaitable
 from core.errors import DurableObjectError
-
-__all__ = ["ObjectState"]
 
 T = TypeVar("T")
 MAX_AUTO_RESPONSE: Final = 2048
 _log = logging.getLogger("core.durable_object")
 
 
-@implements(DurableObjectState)
-class ObjectState:
+class ObjectState(DurableObjectState):
     """The state of one object. See `DurableObjectState`."""
 
     def __init__(self, living: LiveObject) -> None:
         self._object = living
-        self.storage: ObjectStorage = living.storage
+
+    @property
+    def storage(self) -> ObjectStorage:
+        return self._object.storage
 
     @property
     def id(self) -> ObjectId:

@@ -13,16 +13,12 @@ from core.backends.embedded.durable_object.operations import Operations, Transac
 from core.backends.embedded.durable_object.records import ObjectRecords
 from core.backends.embedded.durable_object.sync import Sql, SyncKv
 from core.bindings.durable_object import DurableObjectStorage, DurableObjectTransaction
-from core.calls import implements
 from core.errors import DurableObjectError, UnsupportedBindingError
-
-__all__ = ["ObjectStorage"]
 
 T = TypeVar("T")
 
 
-@implements(DurableObjectStorage)
-class ObjectStorage(ObjectRecords, Operations):
+class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
     """The storage of one object. See `DurableObjectStorage`."""
 
     def __init__(self, living: Living) -> None:

@@ -10,14 +10,10 @@ from core.backends.embedded.d1 import Refused
 from core.backends.embedded.durable_object.arguments import encode_key, encode_value
 from core.backends.embedded.durable_object.records import ObjectRecords
 from core.bindings.durable_object import SqlStorage, SqlStorageValue, SyncKvStorage, sql_binding
-from core.calls import declared, implements
 from core.errors import DurableObjectError
 
-__all__ = ["Sql", "SyncKv"]
 
-
-@implements(SyncKvStorage)
-class SyncKv:
+class SyncKv(SyncKvStorage):
     """The keys and values, without waiting. See `SyncKvStorage`."""
 
     def __init__(self, storage: ObjectRecords) -> None:
@@ -26,7 +22,6 @@ class SyncKv:
     def get(self, key: str, /) -> Any:
         return self._storage.read(encode_key(key))
 
-    @declared(SyncKvStorage.list)
     def list(self, **keys: Any) -> Iterator[tuple[str, Any]]:
         return self._storage.scan(**keys)
 
@@ -66,8 +61,7 @@ class Cursor:
         return ([*row] for row in self._rows)
 
 
-@implements(SqlStorage)
-class Sql:
+class Sql(SqlStorage):
     """The object's own SQL database. See `SqlStorage`."""
 
     def __init__(self, storage: ObjectRecords) -> None:

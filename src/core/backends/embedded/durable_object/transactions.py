@@ -15,12 +15,10 @@ from typing import Any
 
 from core.backends.embedded.d1 import Engine
 from core.backends.embedded.disk import StoreBusyError, store_error
-from core.backends.embedded.durable_object.errors import reset_error
+from core.backends.embedded.durable_object.arguments import reset_error
 from core.backends.embedded.durable_object.living import Living
 from core.backends.embedded.store import Database, is_busy
 from core.errors import DurableObjectError
-
-__all__ = ["ObjectDatabase"]
 
 _log = logging.getLogger("core.durable_object")
 

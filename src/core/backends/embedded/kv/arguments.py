@@ -13,27 +13,6 @@ from core.bindings.numbers import refuse_large_numbers
 from core.errors import KVError, KVSyntaxError, KVTypeError
 from core.http.json import check_nesting, loads
 
-__all__ = [
-    "MAX_KEY",
-    "MAX_VALUE",
-    "Verb",
-    "check_cache_ttl",
-    "check_length",
-    "collect",
-    "dump_metadata",
-    "encode_key",
-    "failed",
-    "key_of",
-    "keys_of",
-    "parse",
-    "read_as",
-    "read_cursor",
-    "refuse",
-    "refuse_key",
-    "text_of",
-    "to_int32",
-]
-
 MAX_KEY: Final = 512
 MAX_VALUE: Final = 25 * 1024 * 1024
 MIN_CACHE_TTL: Final = 30

@@ -12,8 +12,8 @@ import json
 import math
 import sqlite3
 from base64 import b64encode
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from core.backends.embedded.disk import StoreError
 from core.backends.embedded.files import Files
@@ -38,19 +38,13 @@ from core.backends.embedded.kv.arguments import (
     to_int32,
 )
 from core.backends.embedded.kv.rows import KVRows
-from core.bindings.kv import KVKey, KVListResult, KVNamespace, KVPutValue, KVType, KVValue
-from core.calls import Hookable, binding_call, implements
+from core.backends.kv import KVEngine
+from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.errors import KVError, KVSyntaxError, KVTypeError
 from core.http.streams import encode
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from typing_extensions import TypeForm
-
-__all__ = ["EmbeddedKVNamespace"]
-
-T = TypeVar("T")
 
 MAX_METADATA: Final = 1024
 MAX_BULK_KEYS: Final = 100
@@ -61,8 +55,7 @@ MIN_TTL: Final = 60
 _LARGE: Final = 128 * 1024
 
 
-@implements(KVNamespace)
-class EmbeddedKVNamespace(KVRows, Hookable):
+class EmbeddedKVNamespace(KVRows, KVEngine):
     """The namespace `name` of `store`. Two objects of one name are one namespace."""
 
     def __repr__(self) -> str:
@@ -70,28 +63,7 @@ class EmbeddedKVNamespace(KVRows, Hookable):
 
     # ------------------------------------------------------------------ reading
 
-    @overload
-    async def get(  # type: ignore[overload-overlap]  # a str is a Sequence[str] too: it is taken as one key
-        self, key: str, type: Literal["text"] = "text", *, cache_ttl: int | None = None
-    ) -> str | None: ...
-    @overload
-    async def get(self, key: str, type: Literal["json"], *, cache_ttl: int | None = None) -> Any: ...
-    @overload
-    async def get(self, key: str, type: Literal["bytes"], *, cache_ttl: int | None = None) -> bytes | None: ...
-    @overload
-    async def get(
-        self, key: str, type: Literal["stream"], *, cache_ttl: int | None = None
-    ) -> AsyncIterator[bytes] | None: ...
-    @overload
-    async def get(
-        self, key: Sequence[str], type: Literal["text"] = "text", *, cache_ttl: int | None = None
-    ) -> dict[str, str | None]: ...
-    @overload
-    async def get(
-        self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
-    ) -> dict[str, Any]: ...
-    @binding_call
-    async def get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
+    async def _get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
         if not isinstance(key, str):
             found = await self._get_bulk(key, type, cache_ttl)
             return {name: None if entry is None else entry[0] for name, entry in found.items()}
@@ -115,55 +87,19 @@ class EmbeddedKVNamespace(KVRows, Hookable):
             value = loaded[0]
         return value.decode("utf-8", "replace") if type == "text" else read_as(value, type)
 
-    @binding_call
-    async def get_json(self, key: str, type_: TypeForm[T], /, *, cache_ttl: int | None = None) -> T | None:
-        stored = await self._get(key, cache_ttl)
-        value = None if stored is None else read_as(stored[0], "json")
-        if value is None:
-            return None
-        from core.structure import structure
-
-        return structure(value, type_)
-
-    @overload
-    async def get_with_metadata(  # type: ignore[overload-overlap]  # as in get
-        self, key: str, type: Literal["text"] = "text", *, cache_ttl: int | None = None
-    ) -> KVValue[str | None]: ...
-    @overload
-    async def get_with_metadata(  # type: ignore[overload-overlap]  # as in get
-        self, key: str, type: Literal["json"], *, cache_ttl: int | None = None
-    ) -> KVValue[Any]: ...
-    @overload
-    async def get_with_metadata(
-        self, key: str, type: Literal["bytes"], *, cache_ttl: int | None = None
-    ) -> KVValue[bytes | None]: ...
-    @overload
-    async def get_with_metadata(
-        self, key: str, type: Literal["stream"], *, cache_ttl: int | None = None
-    ) -> KVValue[AsyncIterator[bytes] | None]: ...
-    @overload
-    async def get_with_metadata(
-        self, key: Sequence[str], type: Literal["text"] = "text", *, cache_ttl: int | None = None
-    ) -> dict[str, KVValue[str] | None]: ...
-    @overload
-    async def get_with_metadata(
-        self, key: Sequence[str], type: Literal["json"], *, cache_ttl: int | None = None
-    ) -> dict[str, KVValue[Any] | None]: ...
-    @binding_call
-    async def get_with_metadata(
+    async def _get_with_metadata(
         self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None
     ) -> Any:
         if not isinstance(key, str):
             found = await self._get_bulk(key, type, cache_ttl)
             return {name: None if entry is None else KVValue(*entry) for name, entry in found.items()}
-        stored = await self._get(key, cache_ttl)
+        stored = await self._read(key, cache_ttl)
         if stored is None:
             return KVValue(None)
         value, metadata = stored
         return KVValue(read_as(value, type), None if metadata is None else json.loads(metadata))
 
-    @binding_call
-    async def list(
+    async def _list(
         self, *, prefix: str | None = None, limit: int | None = MAX_LIST_KEYS, cursor: str | None = None
     ) -> KVListResult:
         count = MAX_LIST_KEYS if limit is None else to_int32("limit", limit)
@@ -177,9 +113,9 @@ class EmbeddedKVNamespace(KVRows, Hookable):
         check_length("GET", start)
         after = b"" if cursor is None else read_cursor(cursor)
         try:
-            rows = self._list(start, after, count + 1)
+            rows = self._rows(start, after, count + 1)
         except sqlite3.Error:
-            rows = await self._wait("GET", lambda: self._list(start, after, count + 1))
+            rows = await self._wait("GET", lambda: self._rows(start, after, count + 1))
         more = len(rows) > count
         keys = [
             KVKey(key.decode(), expiration, None if metadata is None else json.loads(metadata))
@@ -189,38 +125,7 @@ class EmbeddedKVNamespace(KVRows, Hookable):
 
     # ------------------------------------------------------------------ writing
 
-    @binding_call
-    async def put(
-        self,
-        key: str,
-        value: KVPutValue,
-        *,
-        expiration: float | None = None,
-        expiration_ttl: float | None = None,
-        metadata: Any = None,
-    ) -> None:
-        await self._put(key, value, expiration, expiration_ttl, metadata)
-
-    @binding_call
-    async def put_json(
-        self,
-        key: str,
-        value: Any,
-        *,
-        expiration: float | None = None,
-        expiration_ttl: float | None = None,
-        metadata: Any = None,
-    ) -> None:
-        from core.http.json import dumps
-
-        try:
-            text = dumps(value)
-        except (TypeError, ValueError) as error:
-            raise KVTypeError(f"KV put_json() cannot write this value as JSON: {error}") from error
-        await self._put(key, text, expiration, expiration_ttl, metadata)
-
-    @binding_call
-    async def delete(self, key: str) -> None:
+    async def _delete(self, key: str) -> None:
         raw = key_of(key, "DELETE")
         check_length("DELETE", raw)
         try:
@@ -230,7 +135,7 @@ class EmbeddedKVNamespace(KVRows, Hookable):
 
     # ------------------------------------------------------------------ the steps of both
 
-    async def _get(self, key: str, cache_ttl: int | None) -> tuple[bytes, str | None] | None:
+    async def _read(self, key: str, cache_ttl: int | None) -> tuple[bytes, str | None] | None:
         raw = key_of(key, "GET")
         if len(raw) > MAX_KEY:
             check_length("GET", raw)
@@ -307,7 +212,13 @@ class EmbeddedKVNamespace(KVRows, Hookable):
         return found
 
     async def _put(
-        self, key: str, value: KVPutValue, expiration: float | None, expiration_ttl: float | None, metadata: Any
+        self,
+        key: str,
+        value: KVPutValue,
+        *,
+        expiration: float | None = None,
+        expiration_ttl: float | None = None,
+        metadata: Any = None,
     ) -> None:
         raw = key_of(key, "PUT")
         stream = None

@@ -14,8 +14,6 @@ from core.backends.embedded.kv.arguments import Verb, failed
 from core.backends.embedded.store import Store, run_script
 from core.errors import KVError
 
-__all__ = ["KVRows", "KeyRows", "Stored"]
-
 T = TypeVar("T")
 
 _PURGE_EVERY: Final = 1000
@@ -86,7 +84,7 @@ class KVRows:
             return None
         return stored
 
-    def _list(self, start: bytes, after: bytes, count: int) -> KeyRows:
+    def _rows(self, start: bytes, after: bytes, count: int) -> KeyRows:
         sql = "SELECT key, expiration, metadata FROM kv WHERE key >= ? AND key > ?"
         parameters: list[Any] = [start, after]
         if (end := after_prefix(start)) is not None:

@@ -7,7 +7,7 @@ within a second.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
 from core.backends.embedded.queue.consumer import LOOK_EVERY, Consumer, ConsumerSettings, Handler
@@ -15,8 +15,6 @@ from core.backends.embedded.queue.database import Arrival, QueueDatabase
 from core.backends.embedded.queue.messages import OutgoingMessage
 from core.backends.embedded.store import Store
 from core.bindings.queue import QueueSendMetadata, QueueSendResponse
-
-__all__ = ["QueueBroker", "broker_of"]
 
 _brokers: WeakKeyDictionary[Store, QueueBroker] = WeakKeyDictionary()
 
@@ -38,7 +36,14 @@ class QueueBroker(QueueDatabase):
         self._looking: asyncio.Task[None] | None = None
         self._data_version = 0
 
-    def consume(self, name: str, handler: Handler, settings: ConsumerSettings | None = None) -> None:
+    def consume(
+        self,
+        name: str,
+        handler: Handler,
+        settings: ConsumerSettings | None = None,
+        *,
+        consumer: Callable[[QueueDatabase, str, Handler, ConsumerSettings], Consumer] = Consumer,
+    ) -> None:
         """Hand the messages of a queue to `handler`, from now on. Call it with the event loop running.
 
         Messages that wait already, from before a restart too, come first. Raises ValueError when the queue has a
@@ -46,8 +51,8 @@ class QueueBroker(QueueDatabase):
         """
         if name in self._consumers:
             raise ValueError(f"the queue {name!r} has a consumer already. A queue has one consumer")
-        consumer = self._consumers[name] = Consumer(self, name, handler, settings or ConsumerSettings())
-        consumer.start()
+        made = self._consumers[name] = consumer(self, name, handler, settings or ConsumerSettings())
+        made.start()
         if self._database.path is not None and self._looking is None:
             self._looking = asyncio.get_running_loop().create_task(self._look())
 

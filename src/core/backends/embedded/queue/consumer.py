@@ -23,8 +23,6 @@ from core.backends.embedded.queue.messages import StoredMessage, to_datetime
 from core.bindings.queue import MessageBatch
 from core.context import TimerHandle
 
-__all__ = ["Consumer", "ConsumerSettings", "Handler", "LOOK_EVERY"]
-
 _log = logging.getLogger("core.queue")
 
 # How often a broker on disk looks for messages of other processes, and whether their consumer is gone.
@@ -143,9 +141,13 @@ class Consumer:
 
     def _go(self) -> None:
         self._pending = None
-        seqs = [self._ready.popleft() for _ in range(min(len(self._ready), self.settings.max_batch_size))]
+        seqs = [self._ready.popleft() for _ in range(self._size())]
         self._delivering.update(seqs)
         self.running = asyncio.get_running_loop().create_task(self._deliver(seqs))
+
+    def _size(self) -> int:
+        """The number of messages in the next batch."""
+        return min(len(self._ready), self.settings.max_batch_size)
 
     async def _deliver(self, seqs: Sequence[int]) -> None:
         try:

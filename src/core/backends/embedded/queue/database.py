@@ -24,8 +24,6 @@ from core.context import Clock
 from core.errors import QueueError
 from core.spans import current_traceparent
 
-__all__ = ["Arrival", "QueueDatabase"]
-
 T = TypeVar("T")
 
 Arrival: TypeAlias = tuple[int, int]
@@ -43,7 +41,8 @@ CREATE TABLE IF NOT EXISTS queue_messages (
   sent INTEGER NOT NULL,
   due INTEGER NOT NULL,
   failures INTEGER NOT NULL,
-  traceparent TEXT NOT NULL DEFAULT ''
+  traceparent TEXT NOT NULL DEFAULT '',
+  failed_before INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS queue_messages_queue ON queue_messages (queue, sent);
 CREATE TABLE IF NOT EXISTS queue_backlog (
@@ -63,8 +62,8 @@ END;
 """
 
 _INSERT: Final = (
-    "INSERT INTO queue_messages (queue, id, content_type, body, sent, due, failures, traceparent)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO queue_messages (queue, id, content_type, body, sent, due, failures, traceparent, failed_before)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -127,6 +126,7 @@ class QueueDatabase:
                     now + message.delay * 1000,
                     0,
                     traceparent,
+                    0,
                 )
                 for message in messages
             ]
@@ -143,7 +143,7 @@ class QueueDatabase:
         found = {
             row[0]: StoredMessage(*row)
             for row in self._connection.execute(
-                "SELECT seq, id, content_type, body, sent, failures, traceparent FROM queue_messages"
+                "SELECT seq, id, content_type, body, sent, failures, traceparent, failed_before FROM queue_messages"
                 f" WHERE seq IN ({','.join('?' * len(seqs))})",
                 seqs,
             )
@@ -178,7 +178,10 @@ class QueueDatabase:
             retried = [
                 _insert(connection, row.stored_in(name, now + delay * 1000, row.failures + 1)) for row, delay in again
             ]
-            moved = [] if letters is None else [_insert(connection, row.stored_in(letters, now, 0)) for row in dead]
+            moved: list[Arrival] = []
+            if letters is not None:
+                rows = [row.stored_in(letters, now, 0, failed_before=row.failures) for row in dead]
+                moved = [_insert(connection, row) for row in rows]
         return retried, moved
 
     def put_back(self, name: str, rows: Sequence[StoredMessage]) -> None:
@@ -212,6 +215,8 @@ class QueueDatabase:
             columns = {row[1] for row in connection.execute("PRAGMA table_info(queue_messages)")}
             if "traceparent" not in columns:  # a store of before messages were traced
                 connection.execute("ALTER TABLE queue_messages ADD COLUMN traceparent TEXT NOT NULL DEFAULT ''")
+            if "failed_before" not in columns:  # a store of before dead letters said how often they had failed
+                connection.execute("ALTER TABLE queue_messages ADD COLUMN failed_before INTEGER NOT NULL DEFAULT 0")
             connection.execute("DELETE FROM queue_messages WHERE sent < ?", (self.now() - RETENTION * 1000,))
 
 

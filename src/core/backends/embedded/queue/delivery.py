@@ -14,17 +14,13 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from core.backends.embedded.queue.messages import check_delay
-from core.bindings.queue import Message, MessageBatch, MessageBatchMetadata, QueueMetrics
-from core.calls import implements
-
-__all__ = ["DeliveredMessage", "Delivery"]
+from core.bindings.queue import MessageBatchMetadata, QueueMetrics
 
 T = TypeVar("T", default=Any)
 
 _log = logging.getLogger("core.queue")
 
 
-@implements(Message)
 class DeliveredMessage(Generic[T]):
     """A message of a batch, and its consumer's decision about it. See `Message`."""
 
@@ -41,13 +37,14 @@ class DeliveredMessage(Generic[T]):
         return f"<Message {self.id} of {self._delivery.queue!r}, attempt {self.attempts}: {self.body!r:.80}>"
 
     def ack(self) -> None:
+        """See `Message.ack`."""
         self._delivery.ack(self.id)
 
     def retry(self, delay_seconds: int | None = None) -> None:
+        """See `Message.retry`."""
         self._delivery.retry(self.id, delay_seconds)
 
 
-@implements(MessageBatch)
 class Delivery(Generic[T]):
     """A batch, and its consumer's decisions about it. See `MessageBatch`.
 
@@ -76,12 +73,14 @@ class Delivery(Generic[T]):
         self.messages = (*self.messages, DeliveredMessage(self, id, timestamp, body, attempts))
 
     def ack_all(self) -> None:
+        """See `MessageBatch.ack_all`."""
         if self.all_retried:
             self._warn("ack_all()", "retry_all()")
         else:
             self.all_acked = True
 
     def retry_all(self, delay_seconds: int | None = None) -> None:
+        """See `MessageBatch.retry_all`."""
         delay = None if delay_seconds is None else check_delay("retryAll", delay_seconds)
         if self.all_acked:
             self._warn("retry_all()", "ack_all()")

@@ -15,21 +15,10 @@ from core.bindings.queue import MessageSendRequest, QueueContentType
 from core.errors import QueueError, QueueTypeError
 from core.http.streams import encode
 
-__all__ = [
-    "MessageRow",
-    "OutgoingMessage",
-    "StoredMessage",
-    "check_content_type",
-    "check_delay",
-    "request_of",
-    "serialise",
-    "to_datetime",
-]
-
 MAX_DELAY: Final = 86_400
 
-MessageRow: TypeAlias = tuple[str, str, str, bytes, int, int, int, str]
-"""Queue, id, content type, body, when it was sent, when it is due, failures."""
+MessageRow: TypeAlias = tuple[str, str, str, bytes, int, int, int, str, int]
+"""Queue, id, content type, body, when it was sent, when it is due, failures, traceparent, failures in other queues."""
 
 
 @attrs.frozen
@@ -56,10 +45,13 @@ class StoredMessage:
     failures: int
     traceparent: str = ""
     """The span that sent it, where one was running."""
+    failed_before: int = 0
+    """Its failures in the queue whose dead letter it is."""
 
-    def stored_in(self, queue: str, due: int, failures: int) -> MessageRow:
+    def stored_in(self, queue: str, due: int, failures: int, *, failed_before: int | None = None) -> MessageRow:
         """Its row when it is stored again, in this queue or another."""
-        return queue, self.id, self.content_type, self.body, self.sent, due, failures, self.traceparent
+        before = self.failed_before if failed_before is None else failed_before
+        return queue, self.id, self.content_type, self.body, self.sent, due, failures, self.traceparent, before
 
     def read(self) -> Any:
         """The body, as it was sent."""

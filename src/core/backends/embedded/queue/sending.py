@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Generic
+from typing import Any
 
 from typing_extensions import TypeVar
 
@@ -25,16 +25,13 @@ from core.bindings.queue import (
     QueueSendResponse,
 )
 from core.bindings.queue_limits import MAX_BATCH_BYTES, check_batch, check_message, size_of_v8
-from core.calls import Hookable, binding_call, implements
+from core.calls import Hookable
 from core.errors import QueueTypeError
-
-__all__ = ["EmbeddedQueue"]
 
 T = TypeVar("T", default=Any)
 
 
-@implements(Queue)
-class EmbeddedQueue(Hookable, Generic[T]):
+class EmbeddedQueue(Hookable, Queue[T]):
     """The sending side of the queue `name` of `store`. Two objects of one name are one queue.
 
     `delivery_delay`: seconds that a message waits when its send names no delay. `max_batch_bytes`: what `send_batch`
@@ -57,8 +54,7 @@ class EmbeddedQueue(Hookable, Generic[T]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} in {self._broker.location}>"
 
-    @binding_call
-    async def send(
+    async def _send(
         self, body: T, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
         # A single send takes the name of a content type in any case, a batch does not: so the platform.
@@ -68,8 +64,7 @@ class EmbeddedQueue(Hookable, Generic[T]):
         delay = self._delivery_delay if delay_seconds is None else check_delay("send", delay_seconds)
         return await self._broker.send("send", self.name, [OutgoingMessage(kind, data, delay)])
 
-    @binding_call
-    async def send_batch(
+    async def _send_batch(
         self,
         messages: Iterable[MessageSendRequest[T] | MessageSendRequestDict[T]],
         *,
@@ -93,8 +88,7 @@ class EmbeddedQueue(Hookable, Generic[T]):
         ]
         return await self._broker.send("sendBatch", self.name, outgoing)
 
-    @binding_call
-    async def metrics(self) -> QueueMetrics:
+    async def _metrics(self) -> QueueMetrics:
         return await self._broker.wait("metrics", lambda: self._broker.metrics(self.name))
 
 

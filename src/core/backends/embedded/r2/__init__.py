@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from core.backends.embedded.r2.bucket import EmbeddedR2Bucket, StoredR2Bucket
-from core.backends.embedded.r2.multipart import EmbeddedR2MultipartUpload
+from core.backends.embedded.r2.bucket import EmbeddedR2Bucket, EmbeddedR2MultipartUpload, StoredR2Bucket
 
 __all__ = ["EmbeddedR2Bucket", "EmbeddedR2MultipartUpload", "StoredR2Bucket"]

@@ -16,19 +16,6 @@ if TYPE_CHECKING:
 
     from core.http import Headers
 
-__all__ = [
-    "MAX_OBJECT",
-    "check_part_number",
-    "check_size",
-    "encode_key",
-    "is_headers",
-    "parse_http_date",
-    "source_of",
-    "to_datetime",
-    "to_milliseconds",
-    "wrong_value",
-]
-
 MAX_KEY: Final = 1024
 MAX_OBJECT: Final = 5 * 1024**3 - 5 * 1024**2
 MAX_PARTS: Final = 10_000

@@ -25,8 +25,6 @@ from core.backends.embedded.store import Database
 from core.bindings.r2 import KnownLengthStream
 from core.errors import R2TypeError
 
-__all__ = ["Bodies", "Incoming", "Piece", "check_length", "chunks_of"]
-
 T = TypeVar("T")
 
 

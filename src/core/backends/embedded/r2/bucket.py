@@ -11,13 +11,14 @@ import hashlib
 import json
 import secrets
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
-from typing import Any, overload
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from core.backends.embedded.r2.arguments import check_size, encode_key, source_of
+from core.backends.embedded.r2.arguments import check_part_number, check_size, encode_key, source_of, wrong_value
 from core.backends.embedded.r2.bodies import Incoming
 from core.backends.embedded.r2.checksums import check_digest, given_checksum, ssec_key_md5
 from core.backends.embedded.r2.conditions import Conditions, Preconditions
+from core.backends.embedded.r2.errors import refuse
 from core.backends.embedded.r2.listing import first_after, page_size, read_include
 from core.backends.embedded.r2.metadata import (
     HTTPMetadata,
@@ -26,7 +27,7 @@ from core.backends.embedded.r2.metadata import (
     dump_http_metadata,
     to_http_metadata,
 )
-from core.backends.embedded.r2.multipart import EmbeddedR2MultipartUpload
+from core.backends.embedded.r2.parts import chosen_parts
 from core.backends.embedded.r2.ranges import ByteRange, Ranges
 from core.backends.embedded.r2.rows import Described, Row, fields
 from core.backends.embedded.r2.storage import BucketStorage, R2Storage
@@ -36,20 +37,21 @@ from core.bindings.r2 import (
     R2Bucket,
     R2Hash,
     R2Include,
+    R2MultipartUpload,
     R2Object,
     R2ObjectBody,
     R2Objects,
     R2Range,
+    R2UploadedPart,
+    R2UploadedPartDict,
     R2Value,
 )
-from core.calls import Hookable, binding_call, implements
+from core.calls import BoundHook, Hookable
+from core.errors import R2TypeError
 from core.http.streams import encode
 
-__all__ = ["EmbeddedR2Bucket", "StoredR2Bucket"]
 
-
-@implements(R2Bucket)
-class StoredR2Bucket(Hookable):
+class StoredR2Bucket(Hookable, R2Bucket):
     """A bucket over a storage of its objects."""
 
     def __init__(self, storage: R2Storage[Any]) -> None:
@@ -60,21 +62,11 @@ class StoredR2Bucket(Hookable):
 
     # ------------------------------------------------------------------ reading
 
-    @binding_call
-    async def head(self, key: str) -> R2Object | None:
+    async def _head(self, key: str) -> R2Object | None:
         row = await self._storage.head(encode_key("head", key))
         return None if row is None else R2Object(**fields(row), range=R2Range(0, row.size))
 
-    @overload
-    async def get(
-        self, key: str, *, only_if: None = None, range: Ranges | None = None, ssec_key: R2Hash | None = None
-    ) -> R2ObjectBody | None: ...
-    @overload
-    async def get(
-        self, key: str, *, only_if: Conditions, range: Ranges | None = None, ssec_key: R2Hash | None = None
-    ) -> R2ObjectBody | R2Object | None: ...
-    @binding_call
-    async def get(
+    async def _get(
         self,
         key: str,
         *,
@@ -95,8 +87,7 @@ class StoredR2Bucket(Hookable):
         body = R2Body(await found.read(offset, length), length)
         return R2ObjectBody(**fields(row), range=R2Range(offset, length), body=body)
 
-    @binding_call
-    async def list(
+    async def _list(
         self,
         *,
         prefix: str | None = None,
@@ -120,42 +111,7 @@ class StoredR2Bucket(Hookable):
 
     # ------------------------------------------------------------------ writing
 
-    @overload
-    async def put(
-        self,
-        key: str,
-        value: R2Value,
-        *,
-        only_if: None = None,
-        http_metadata: HTTPMetadata | None = None,
-        custom_metadata: Mapping[str, str] | None = None,
-        md5: R2Hash | None = None,
-        sha1: R2Hash | None = None,
-        sha256: R2Hash | None = None,
-        sha384: R2Hash | None = None,
-        sha512: R2Hash | None = None,
-        storage_class: str | None = None,
-        ssec_key: R2Hash | None = None,
-    ) -> R2Object: ...
-    @overload
-    async def put(
-        self,
-        key: str,
-        value: R2Value,
-        *,
-        only_if: Conditions,
-        http_metadata: HTTPMetadata | None = None,
-        custom_metadata: Mapping[str, str] | None = None,
-        md5: R2Hash | None = None,
-        sha1: R2Hash | None = None,
-        sha256: R2Hash | None = None,
-        sha384: R2Hash | None = None,
-        sha512: R2Hash | None = None,
-        storage_class: str | None = None,
-        ssec_key: R2Hash | None = None,
-    ) -> R2Object | None: ...
-    @binding_call
-    async def put(
+    async def _put(
         self,
         key: str,
         value: R2Value,
@@ -206,8 +162,7 @@ class StoredR2Bucket(Hookable):
             self._storage.discard(taken)
         return R2Object(**fields(row))
 
-    @binding_call
-    async def delete(self, keys: str | Iterable[str]) -> None:
+    async def _delete(self, keys: str | Iterable[str]) -> None:
         names = [keys] if isinstance(keys, str) else [*keys]
         raws = [encode_key("delete", name) for name in names]
         if raws:
@@ -215,8 +170,7 @@ class StoredR2Bucket(Hookable):
 
     # ------------------------------------------------------------------ multipart uploads
 
-    @binding_call
-    async def create_multipart_upload(
+    async def _create_multipart_upload(
         self,
         key: str,
         *,
@@ -254,3 +208,53 @@ class EmbeddedR2Bucket(StoredR2Bucket):
         raw, version = encode_key("put", key), secrets.token_hex(16)
         row = Row(raw, version, len(data), etag, self._own.now(), checksums, "{}", "{}", "Standard", None)
         self._own.write_at_once(row, Incoming(len(data), data, None, {"md5": digest}))
+
+
+class EmbeddedR2MultipartUpload(Hookable, R2MultipartUpload):
+    """An upload in parts, of one bucket. See `R2MultipartUpload`."""
+
+    __slots__ = ("_hook", "_key", "_storage", "_upload_id")
+
+    def __init__(self, storage: R2Storage[Any], hook: BoundHook | None, key: str, upload_id: str) -> None:
+        self._storage = storage
+        self._hook = hook
+        self._key = key
+        self._upload_id = upload_id
+
+    @property
+    def key(self) -> str:
+        return self._key
+
+    @property
+    def upload_id(self) -> str:
+        return self._upload_id
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.key!r} in {self._storage.place}>"
+
+    def _call_target(self) -> tuple[str, str]:
+        return self.key, self.upload_id
+
+    async def _upload_part(self, part_number: int, value: R2Value, *, ssec_key: R2Hash | None = None) -> R2UploadedPart:
+        number = check_part_number(part_number)
+        if value is None:
+            raise R2TypeError(wrong_value("uploadPart", "R2MultipartUpload"))
+        ssec_key_md5(ssec_key)
+        source = source_of("uploadPart", value)
+        raw = encode_key("uploadPart", self.key)
+        taken = await self._storage.take_in("uploadPart", raw, source, ("md5",))
+        etag = secrets.token_urlsafe(24)
+        try:
+            if not await self._storage.write_part(self.upload_id, raw, number, taken, etag):
+                refuse("uploadPart", 10024)
+        finally:
+            self._storage.discard(taken)
+        return R2UploadedPart(number, etag)
+
+    async def _complete(self, uploaded_parts: Sequence[R2UploadedPart | R2UploadedPartDict]) -> R2Object:
+        chosen = chosen_parts(uploaded_parts)
+        raw = encode_key("completeMultipartUpload", self.key)
+        return R2Object(**fields(await self._storage.complete(self.upload_id, raw, chosen)))
+
+    async def _abort(self) -> None:
+        await self._storage.abort(self.upload_id, encode_key("abortMultipartUpload", self.key))

@@ -11,8 +11,6 @@ from core.backends.embedded.r2.errors import refuse
 from core.bindings.r2 import R2Hash
 from core.errors import R2Error, R2TypeError
 
-__all__ = ["check_digest", "given_checksum", "ssec_key_md5"]
-
 _ALGORITHMS: Final = {
     "md5": ("MD5", 16),
     "sha1": ("SHA-1", 20),

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from core.backends.embedded.r2.rows import Row
     from core.http import Headers
 
-__all__ = ["Conditions", "Preconditions"]
-
 Conditions: TypeAlias = "R2Conditional | R2ConditionalDict | Headers | Preconditions"
 
 Etag: TypeAlias = tuple[Literal["strong", "weak", "wildcard"], str]

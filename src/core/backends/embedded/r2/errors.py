@@ -7,8 +7,6 @@ from typing import Final, Literal, NoReturn, TypeAlias
 from core.backends.embedded.disk import StoreError
 from core.errors import R2Error
 
-__all__ = ["Method", "refuse", "store_failure"]
-
 Method: TypeAlias = Literal[
     "get",
     "head",

@@ -16,8 +16,6 @@ from core.bindings.r2 import R2Include
 from core.errors import R2TypeError, R2ValueError
 from core.http.streams import encode
 
-__all__ = ["Page", "first_after", "page_size", "read_include", "read_page"]
-
 MAX_LIST: Final = 1000
 MAX_LIST_INCLUDE: Final = 100
 

@@ -14,15 +14,6 @@ from core.errors import R2TypeError
 if TYPE_CHECKING:
     from core.http import Headers
 
-__all__ = [
-    "HTTPMetadata",
-    "check_custom_metadata",
-    "check_metadata_size",
-    "dump_http_metadata",
-    "load_http_metadata",
-    "to_http_metadata",
-]
-
 HTTPMetadata: TypeAlias = "R2HTTPMetadata | R2HTTPMetadataDict | Headers"
 
 MAX_METADATA: Final = 8192

@@ -12,8 +12,6 @@ from core.backends.embedded.r2.errors import refuse
 from core.backends.embedded.r2.rows import Described, Row
 from core.bindings.r2 import R2UploadedPart, R2UploadedPartDict
 
-__all__ = ["Chosen", "Part", "chosen_parts", "find_parts", "joined"]
-
 MIN_PART: Final = 5 * 1024**2
 
 Chosen: TypeAlias = Sequence[tuple[int, str]]

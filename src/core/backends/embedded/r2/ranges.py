@@ -18,8 +18,6 @@ from core.errors import R2TypeError, R2ValueError
 if TYPE_CHECKING:
     from core.http import Headers
 
-__all__ = ["ByteRange", "Ranges"]
-
 Ranges: TypeAlias = "R2Range | R2RangeDict | Headers"
 
 _RANGE_UNIT = re.compile(r" *bytes *=", re.IGNORECASE)

@@ -10,8 +10,6 @@ from core.backends.embedded.r2.arguments import to_datetime
 from core.backends.embedded.r2.metadata import load_http_metadata
 from core.bindings.r2 import R2Checksums
 
-__all__ = ["COLUMNS", "Described", "Row", "SCHEMA", "fields", "insert", "select"]
-
 # An object's body is its pieces, in order: one, or the parts of its multipart upload. They belong to the object's
 # version, or to the upload while it lasts. A piece that goes leaves the name of its file in r2_garbage, in the same
 # transaction, so that neither a crash nor another process leaves a file that nobody would delete.

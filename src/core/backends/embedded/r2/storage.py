@@ -20,10 +20,7 @@ from core.backends.embedded.r2.parts import Chosen, Part, find_parts, joined
 from core.backends.embedded.r2.rows import SCHEMA, Described, Row, insert, select
 from core.backends.embedded.store import Database, Store, run_script
 from core.bindings.r2 import KnownLengthStream
-from core.calls import implements
 from core.errors import R2Error
-
-__all__ = ["BucketStorage", "Found", "R2Storage", "TakenIn"]
 
 T = TypeVar("T")
 
@@ -110,8 +107,7 @@ class R2Storage(Protocol[S]):
         ...
 
 
-@implements(R2Storage)
-class BucketStorage:
+class BucketStorage(R2Storage[Incoming]):
     """The rows and bodies of the bucket `name` of `store`: an `R2Storage`."""
 
     def __init__(self, store: Store, name: str) -> None:

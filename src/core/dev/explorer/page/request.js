@@ -1,5 +1,5 @@
 // One request, whole: what took how long, what was sent and answered, its statements with their plans, its logs.
-import { act, call, clock, copy, count, go, html, link, milliseconds, size, some, useLoaded } from "./core.js";
+import { act, call, clock, copy, count, go, html, link, milliseconds, say, size, some, useLoaded } from "./core.js";
 import { asCurl } from "./curl.js";
 import { Editor } from "./editor.js";
 import { Grid, local } from "./grid.js";
@@ -15,13 +15,15 @@ export function Exchange({ id, part = "timeline", duration, calls }) {
   const tabs = [["timeline", "Timeline", found.calls.length || null], ["request", "Request"], ["response", "Response"], ["logs", "Logs", found.logs.length || null]]
     .filter(([name]) => isRequest || name === "timeline" || name === "logs");
   const replay = act(async () => go("requests", (await call(`/exchanges/${found.key}/replay`, { method: "POST" })).key));
+  const write = act(async () => say((await call(`/exchanges/${found.key}/record`, { method: "POST" })).told));
   return html`
     <p class="facts"><span class=${toneOf(status)}>${status}</span><span>${milliseconds(found.duration)}</span><span>${clock(found.time)}</span>
       ${found.rowsRead != null && html`<span>${readRows(found.rowsRead, found.rowsExact)}</span>`}
       ${found.route && html`<span>route <code>${found.route}</code></span>`}${found.notes.includes("streams") && html`<span>streams</span>`}</p>
     ${isRequest && found.method !== "WS" && html`<div class="actions">
       <button type="button" class="first" disabled=${found.request.cut} onClick=${replay}>Send again</button>
-      <button type="button" onClick=${act(() => copy(asCurl(found), "as cURL"))}>Copy as cURL</button></div>`}
+      <button type="button" onClick=${act(() => copy(asCurl(found), "as cURL"))}>Copy as cURL</button>
+      <button type="button" disabled=${found.request.cut} onClick=${write}>Write a test</button></div>`}
     ${found.error && html`<${Problem} error=${found.error} />`}
     ${found.repeated && html`<div class="hint"><strong>N+1</strong>: <code>${found.repeated.what.slice(0, 300)}</code> was called ${count(found.repeated.times)} times.
       One statement with a JOIN or IN (…), a batch, or one call with several keys does the same in one turn.</div>`}

@@ -12,7 +12,7 @@ export const toneOf = (status) => (status === "…" ? "" : status === "ok" || (s
 const COLUMNS = [
   { label: "Time", width: "5.8rem", roomy: 520, class: "time", cell: (one) => clock(one.time) },
   { label: "Method", width: "5rem", class: "verb", cell: (one) => one.method },
-  { label: "Path", width: "minmax(7rem, 1fr)", class: "path", cell: (one) => html`<span title=${one.path}>${one.path}</span>` },
+  { label: "Path", width: "minmax(7rem, 1fr)", class: "path", cell: (one) => html`<span title=${one.path}>${one.path}${one.called && ` ${one.called}`}</span>` },
   { label: "Calls", width: "5.2rem", roomy: 340, n: true, cell: (one) => html`${one.repeated && html`<span class="badge" title="The same call again and again">N+1</span> `}${one.calls || ""}` },
   { label: "Status", width: "4.8rem", n: true, cell: (one) => html`<span class=${toneOf(statusOf(one))}>${statusOf(one)}</span>` },
   { label: "Took", width: "5.2rem", roomy: 430, n: true, cell: (one) => milliseconds(one.duration) },
@@ -25,7 +25,7 @@ function fits(one, words) {
     if (what === "status") return String(statusOf(one)).startsWith(text);
     if (what) return String(one[what]).toLowerCase().includes(text);
     if (word === "n+1") return one.repeated;
-    return `${one.method} ${one.path} ${statusOf(one)}`.toLowerCase().includes(word);
+    return `${one.method} ${one.path} ${one.called} ${statusOf(one)}`.toLowerCase().includes(word);
   });
 }
 

@@ -1,0 +1,234 @@
+"""From exchanges that `core dev` keeps to the files of their tests."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import io
+import json
+import logging
+import re
+import sqlite3
+import sys
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from core.app import App
+from core.assembly.embedded import name_in_store
+from core.assembly.project import read_configuration
+from core.backends.embedded.migrations import HASHES
+from core.backends.embedded.store import Store
+from core.bindings.secret import Secret
+from core.config.model import Configuration
+from core.config.secrets import read_local_secrets
+from core.dev.journal import Journal
+from core.dev.options import Options
+from core.env import fields_of
+from core.errors import DeveloperError, UsageError
+from core.program.entry import entry_of, find_app, import_main
+from core.testing.recorded.replay import Sent, play
+from core.testing.recorded.shrink import fewest, lasting
+from core.testing.recorded.stand_ins import StandIns
+from core.testing.recorded.state import records_of
+from core.testing.recorded.values import Answer, State
+from core.testing.recorded.writing import written
+
+_REPLAYED: Final = frozenset({"kv", "d1", "r2", "queue"})
+_LARGEST: Final = 64 * 1024
+"""Characters of a test: a larger one is read by nobody."""
+_NOT_SENT: Final = frozenset({"host", "content-length", "connection", "transfer-encoding", "cookie", "accept-encoding"})
+
+
+def record(options: Options, keys: list[str], last: int, folder: Path) -> int:
+    """Write the tests of the exchanges `keys`, or of the `last` ones, into `folder`. Returns the exit code."""
+    file = options.state_folder / "explorer.sqlite"
+    if not file.is_file():
+        raise UsageError(f"`core dev` has seen no request yet: there is no {file}. Start it, and send one")
+    journal = Journal(file, fresh=False)
+    if not keys:
+        seen = [each for each in journal.page(None, 1 << 20)[0] if each["kind"] == "request" and each["method"] != "WS"]
+        keys = [each["key"] for each in reversed(seen[:last])]
+        if not keys:
+            raise UsageError("`core dev` has seen no request since it was started. Send one")
+    configuration = read_configuration(options)
+    entry = entry_of(configuration)
+    app = find_app(import_main(entry), entry)
+    logging.disable()
+    sys.addaudithook(_stay_here)
+    code = 0
+    for key in keys:
+        found = journal.detail(key)
+        if found is None:
+            raise UsageError(f"there is no request {key}: the latest 5,000 since the start of `core dev` are kept")
+        try:
+            # The application may log to the output, once for each replay.
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                text, told = asyncio.run(_Recording(journal, options, configuration, app, found).text())
+        except (DeveloperError, sqlite3.Error, TimeoutError) as error:
+            print(f"{found['method']} {found['path']}: no test of it: {error}", file=sys.stderr)
+            code = 1
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        path = _free(folder, _name(found))
+        path.write_text(text.replace(_NAME, path.stem), "utf-8")
+        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        print(f"{shown}: {told}")
+    return code
+
+
+_NAME: Final = "test_of_the_file"
+
+
+def _name(found: dict[str, Any]) -> str:
+    words = re.sub(r"[^a-z0-9]+", "_", f"{found['method']}_{found['path'].partition('?')[0]}".lower()).strip("_")
+    return f"test_{words[:60]}_{found['status']}"
+
+
+def _free(folder: Path, name: str) -> Path:
+    number, path = 1, folder / f"{name}.py"
+    while path.exists():
+        number += 1
+        path = folder / f"{name}_{number}.py"
+    return path
+
+
+def _stay_here(event: str, arguments: tuple[Any, ...]) -> None:
+    """Let no replay reach another machine: a request that is sent twenty times may cost money there."""
+    if event == "socket.connect" and isinstance(arguments[1], tuple):
+        raise ConnectionRefusedError("a replay of `core record` reaches no other machine")
+
+
+class _Recording:
+    """One exchange on its way to a test."""
+
+    def __init__(
+        self, journal: Journal, options: Options, configuration: Configuration, app: App[Any], found: dict[str, Any]
+    ) -> None:
+        self._journal = journal
+        self._options = options
+        self._configuration = configuration
+        self._app = app
+        self._found = found
+        self._time = int(found["time"])
+        self._replays = 0
+
+    async def text(self) -> tuple[str, str]:
+        """The text of the test, and what is said of it."""
+        found = self._found
+        others = sorted({call["binding"] for call in found["calls"] if call["kind"] not in _REPLAYED})
+        if others:
+            raise DeveloperError(f"it called {', '.join(others)}, of which no state is kept. Write its test by hand")
+        local = read_local_secrets(self._configuration.directory, self._configuration.environment).values
+        fields = () if self._app.env_class is None else fields_of(self._app.env_class)
+        declared = frozenset(field.name for field in fields if field.kind is Secret)
+        stand_ins = StandIns({name: secret.reveal() for name, secret in local.items()}, declared, found["time"])
+        state = self._state()
+        plain = self._sent()
+        sent = stand_ins.request(plain, passwords=False)
+        seed = stand_ins.records(state)
+        expected = await self._expected(sent, seed)
+        sent, seed = await self._least(sent, seed, expected)
+        # Passwords are hashed slowly, so they are replaced where few are left.
+        safe = stand_ins.request(plain, passwords=True)
+        sent = attrs.evolve(sent, url=safe.url, json=safe.json, body=safe.body)
+        seed = await stand_ins.columns(stand_ins.records(seed))
+        expected = await self._expected(sent, seed)
+        stand_ins.refuse_secrets(sent, seed, expected)
+        text = written(_NAME, sent, seed, self._time, expected)
+        if len(text) > _LARGEST:
+            raise DeveloperError(f"it would have {len(text):,} characters. Record one with less data")
+        was, left = (sum(map(len, records.values())) for records in (state, seed))
+        return text, f"{was} rows, keys and objects became {left} in {self._replays} replays"
+
+    def _state(self) -> State:
+        """The records of the bindings when the exchange began. What had expired by then is left out."""
+        number: int | None = self._found["state"]
+        store, state = Store(self._options.state_folder), State()
+        for name, binding in self._configuration.bindings.items():
+            kept = name_in_store(binding)
+            if kept is None:
+                continue
+            connection = None if number is None else self._journal.states.read(number, f"{binding.kind}/{kept}")
+            if connection is None:
+                raise DeveloperError(
+                    f"the data that {name} had then is not kept: the latest 1,000 states are, of databases up to 32 MiB"
+                )
+            table = getattr(binding.entry, "migrations_table", "")
+            leave_out = (table, f"{table}{HASHES}")
+            with contextlib.closing(connection):
+                state |= records_of(binding.kind, name, connection, store.files(binding.kind, kept), leave_out)
+        now = self._time
+        return {place: [each for each in rows if _lives(place, each, now)] for place, rows in state.items()}
+
+    def _sent(self) -> Sent:
+        found = self._found
+        message = found["request"]
+        if message["cut"]:
+            raise DeveloperError("the body of the request was too long to be kept")
+        headers = {name.lower(): value for name, value in message["headers"] if name.lower() not in _NOT_SENT}
+        cookies: dict[str, str] = {}
+        for name, value in message["headers"]:
+            if name.lower() == "cookie":
+                try:
+                    cookies |= {key: each.coded_value for key, each in SimpleCookie(value).items()}
+                except CookieError as error:
+                    raise DeveloperError(f"its cookies are not in order: {error}") from None
+        text = message["text"]
+        body: str | bytes = base64.b64decode(message["base64"]) if text is None else text
+        if "json" in headers.get("content-type", ""):
+            try:
+                parsed = json.loads(body)
+                if headers["content-type"].partition(";")[0] == "application/json":
+                    del headers["content-type"]
+                return Sent(found["method"], found["path"], headers, cookies, parsed)
+            except ValueError:
+                pass
+        return Sent(found["method"], found["path"], headers, cookies, body=body or None)
+
+    async def _play(self, sent: Sent, seed: State, time: float) -> Answer:
+        self._replays += 1
+        return await play(self._app, self._configuration, sent, seed, time)
+
+    async def _expected(self, sent: Sent, seed: State) -> Answer:
+        found = await lasting(lambda time: self._play(sent, seed, time), self._time)
+        if found.status != self._found["status"]:
+            raise DeveloperError(
+                f"`core dev` answered {self._found['status']}, and a replay over the fakes {found.status}. The answer "
+                "depends on something that the fakes do not have: a secret that cannot be replaced, another machine, a "
+                "value in memory"
+            )
+        return found
+
+    async def _least(self, sent: Sent, seed: State, expected: Answer) -> tuple[Sent, State]:
+        async def same(sent: Sent, seed: State) -> bool:
+            try:
+                return await self._play(sent, seed, self._time) == expected
+            except sqlite3.IntegrityError:  # a row without the one that it refers to
+                return False
+
+        def with_headers(items: list[tuple[str, Any]]) -> Sent:
+            return attrs.evolve(sent, headers=dict(items))
+
+        headers = await fewest([*sent.headers.items()], lambda items: same(with_headers(items), seed))
+        sent = with_headers(headers)
+        cookies = await fewest(
+            [*sent.cookies.items()], lambda items: same(attrs.evolve(sent, cookies=dict(items)), seed)
+        )
+        sent = attrs.evolve(sent, cookies=dict(cookies))
+        rows = [(place, row) for place, rows in seed.items() for row in rows]
+        return sent, _grouped(await fewest(rows, lambda items: same(sent, _grouped(items))))
+
+
+def _grouped(rows: list[tuple[str, Any]]) -> State:
+    state: State = {}
+    for place, row in rows:
+        state.setdefault(place, []).append(row)
+    return state
+
+
+def _lives(place: str, record: dict[str, Any], now: int) -> bool:
+    return "." in place or record.get("expiration", now + 1) > now

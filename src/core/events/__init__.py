@@ -1,0 +1,1 @@
+"""The work of an application beside answering requests: lifespans and batches of queues."""

@@ -1,0 +1,1 @@
+"""The reason of a failure and how to fix it, in words. Loaded after a failure only."""

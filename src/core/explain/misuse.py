@@ -1,0 +1,276 @@
+"""The fix for an object that was used as another library's: a missing attribute, an operation, the arguments of a call.
+
+Python's own words name a class and what it cannot do; `names.py` has what is written here in its place, and the
+signature of the function what it takes. Loaded after a failure only. It reads the error and the frame that it came
+from, and calls nothing of the application.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from types import FrameType, ModuleType
+from typing import Any, Final, cast
+
+from core.explain.names import NAMES
+
+_ENGINE: Final = re.compile(r"^_?(?:Fake|Embedded|Workerd|Stored|Shared|Background|Workers|Delivered|Object)(?=[A-Z])")
+_PROTOCOLS: Final = {
+    "ObjectStorage": "DurableObjectStorage",
+    "WorkerdStorage": "DurableObjectStorage",
+    "ObjectState": "DurableObjectState",
+    "Sql": "SqlStorage",
+    "Cursor": "SqlStorageCursor",
+    "WorkerdSqlCursor": "SqlStorageCursor",
+    "_Batch": "MessageBatch",
+    "Delivery": "MessageBatch",
+    "_Message": "Message",
+    "BackgroundContext": "ExecutionContext",
+    "WorkersContext": "ExecutionContext",
+    "D1Session": "D1Database",
+    "EmbeddedD1Session": "D1Database",
+    "WorkerdD1Session": "D1Database",
+    "App": "Router",
+}
+"""The public names of classes whose own name does not end in it."""
+
+_OPERATIONS: Final = (
+    (r"'(\w+)' object is not subscriptable", "[]"),
+    (r"'(\w+)' object does(?: not|n't) support item assignment", "[]="),
+    (r"'(\w+)' object does(?: not|n't) support item deletion", "del []"),
+    (r"'(\w+)' object is not callable", "()"),
+    (r"'(\w+)' object is not (?:iterable|an iterator)", "for"),
+    (r"argument of type '(\w+)' is not (?:iterable|a container)", "in"),
+    (r"'async for' requires an object with __aiter__ method, got (\w+)", "async for"),
+    (r"object of type '(\w+)' has no len\(\)", "len"),
+    (r"'(\w+)' object does not support the (?:asynchronous )?context manager protocol", "with"),
+    (r"object (?:\w+\.)*(\w+) can't be used in 'await' expression|'(\w+)' object can't be awaited", "await"),
+    (r"unsupported operand type\(s\) for [^:]+: '(\w+)' and '(\w+)'", "+"),
+    (r"can only concatenate str \(not \"(\w+)\"\) to str", "+"),
+    (r"^'(\w+)' object attribute '(?P<name>\w+)' is read-only", "="),
+    (r"^property '(?P<name>\w+)' of '(\w+)' object has no setter", "="),
+)
+_CALL: Final = re.compile(
+    r"^(?:(?P<owner>\w+)\.)?(?P<name>\w+)\(\) (?:"
+    r"got an unexpected keyword argument '(?P<option>\w+)'"
+    r"|(?P<many>takes .*? but \d+ (?:\w+ )*(?:was|were) given)"
+    r"|missing \d+ required (?P<how>keyword-only|positional) arguments?: '(?P<missing>\w+)')"
+)
+
+
+def told(fix: str) -> str:
+    """An entry of `NAMES` as a sentence."""
+    return fix if fix[:1].isupper() else f"In core this is {fix}."
+
+
+def known_as(cls: type, name: str) -> str | None:
+    """The name here of an attribute or an operation, for a class of the framework or one of its bases."""
+    for base in cls.__mro__:
+        for key in _keys(base):
+            fix = NAMES.get(key, {}).get(name)
+            if fix is not None:
+                return fix
+    return None
+
+
+def _keys(cls: type) -> Iterator[str]:
+    """The names under which a class may stand in `NAMES`."""
+    if not cls.__module__.startswith("core."):
+        return
+    name = cls.__name__
+    if cls.__module__.startswith("core.http.") and name in ("Request", "Response"):
+        name = f"http.{name}"
+    yield name
+    if name in _PROTOCOLS:
+        yield _PROTOCOLS[name]
+    elif _ENGINE.match(name):
+        yield _ENGINE.sub("", name)
+        yield f"DurableObject{_ENGINE.sub('', name)}"
+
+
+# -- an attribute
+
+
+def fix_for_attribute(given: object, name: str) -> str | None:
+    """The fix for an attribute that an object does not have; None where nothing is known of it."""
+    owner = given.__class__
+    found = known_as(owner, name)
+    if found is not None:
+        return told(found)
+    kinds = {key for base in owner.__mro__ for key in _keys(base)}
+    if "Params" in kinds:
+        return f'Parameters are a mapping: `req.params["{name}"]`.'
+    if "Query" in kinds:
+        return f'The query is a mapping: `req.query.get("{name}")`.'
+    if "HeadersView" in kinds and not hasattr(owner, _snake(name)):
+        return f'Headers are a mapping: `req.header("{_header(name)}")`.'
+    if "State" in kinds:
+        return f'State is a dict: `req.state["{name}"]`.'
+    if owner is dict:
+        return (
+            f'A dict is read by key: `["{name}"]`. Give a class for attributes: `first(T)` or `all(T)` for rows, '
+            "`await req.json(T)` for a body."
+        )
+    return None
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+
+
+def _header(name: str) -> str:
+    return "-".join(part.capitalize() for part in _snake(name).split("_"))
+
+
+# -- an operation
+
+
+def fix_for_operation(error: BaseException) -> str | None:
+    """The fix for what Python cannot do with an object of the framework: `kv["a"]`, `for row in result`."""
+    text = str(error)
+    for pattern, operation in _OPERATIONS:
+        found = re.search(pattern, text)
+        if found is None:
+            continue
+        named = found.groupdict().get("name")
+        owners = [name for name in found.groups() if name is not None and name != named]
+        fixes = {
+            fix
+            for name in owners
+            for cls in _classes(name, error)
+            if (fix := known_as(cls, operation if named is None else f"{named}{operation}")) is not None
+        }
+        if len(fixes) == 1:
+            return told(*fixes)
+        return _fix_for_callable(owners[0], operation, error)
+    return None
+
+
+_CALLABLES: Final = frozenset({"method", "function", "partial", "builtin_function_or_method"})
+
+
+def _fix_for_callable(kind: str, operation: str, error: BaseException) -> str | None:
+    """`req.json["a"]`, `await req.bytes`, and a call of a middleware's module in the place of its function."""
+    frame = frame_of(error)
+    if kind == "module" and operation == "()" and frame is not None:
+        for name in frame.f_code.co_names + frame.f_code.co_varnames:
+            module = _named(frame, name)
+            if isinstance(module, ModuleType) and module.__name__.startswith("core."):
+                inner = module.__name__.rpartition(".")[2]
+                if callable(getattr(module, inner, None)):
+                    return f"`{name}` is the module. Import the function: `from {module.__name__} import {inner}`."
+    if kind in _CALLABLES and operation == "[]":
+        return "A method is called before its result is read: `(await req.json())[…]`."
+    if kind in _CALLABLES and operation in ("await", "+", "for"):
+        return "Call it: write `(…)` behind the name of the method."
+    return None
+
+
+# -- the arguments of a call
+
+
+def fix_for_call(error: BaseException) -> str | None:
+    """The fix for arguments that a function of the framework does not take."""
+    found = _CALL.search(str(error))
+    if found is None:
+        return None
+    owner, name, option = found["owner"], found["name"], found["option"]
+    if owner is None and (cls := next(iter(_classes(name, error)), None)) is not None:
+        owner, name = cls.__name__, "__init__"  # as attrs says it in later versions
+    keys = [f"({option}=)", "(…=)"] if option else ["(…)"] if found["many"] else ["()", "(…)"]
+    if owner is None:
+        function = _function(name, error)
+        fix = None if function is None else next((NAMES[name][key] for key in keys if key in NAMES.get(name, {})), None)
+        return told(fix) if fix is not None else None if function is None else _by_signature(name, function, found)
+    for cls in _classes(owner, error):
+        fix = next((fix for key in keys if (fix := known_as(cls, f"{name}{key}")) is not None), None)
+        if fix is not None:
+            return told(fix)
+        if callable(function := getattr(cls, name, None)):
+            return _by_signature(owner if name == "__init__" else name, function, found)
+    return None
+
+
+def _by_signature(name: str, function: Any, found: re.Match[str]) -> str | None:
+    """The fix by the signature of a function of the framework."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    named = [each.name for each in parameters if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    named = [each for each in named if each != "self"]
+    only = [each for each in parameters if each.kind == each.KEYWORD_ONLY]
+    if found["option"]:
+        near = get_close_matches(_snake(found["option"]), named, n=1)
+        if near:
+            return f"Did you mean `{near[0]}`?"
+        return f"Remove it: `{name}` takes {_listed(named)}." if named else f"Remove it: `{name}` has no options."
+    if found["missing"]:
+        return f"Give `{found['missing']}`{' by name' if found['how'] == 'keyword-only' else ''}: `{name}(…)`."
+    if not only:
+        return None
+    first = next((each for each in only if each.default is each.empty), only[0])
+    return f"Options are given by name: `{name}({first.name}=…)`."
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+# -- who is meant
+
+
+def frame_of(error: BaseException) -> FrameType | None:
+    """The frame that raised an error."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return None if step is None else step.tb_frame
+
+
+def line_of(error: BaseException) -> str:
+    """The source line that raised an error, or an empty string."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return "" if step is None else linecache.getline(step.tb_frame.f_code.co_filename, step.tb_lineno)
+
+
+def _named(frame: FrameType, name: str) -> object:
+    return frame.f_locals.get(name, frame.f_globals.get(name))
+
+
+def _classes(name: str, error: BaseException) -> list[type]:
+    """The classes of the framework that Python may mean by `name`; none where the program has one of its own."""
+    frame = frame_of(error)
+    meant = None if frame is None else _named(frame, name)
+    if isinstance(meant, type):
+        return [meant] if meant.__module__.startswith("core.") else []
+    found = {cls: None for module in _modules() if isinstance(cls := vars(module).get(name), type) and _is_ours(cls)}
+    return sorted(found, key=lambda cls: cls.__module__.startswith("core.http."))
+
+
+def _function(name: str, error: BaseException) -> Any:
+    """The function of the framework that Python means by `name`, or None."""
+    frame = frame_of(error)
+    meant: Any = None if frame is None else _named(frame, name)
+    if inspect.isfunction(meant):
+        return meant if _is_ours(meant) else None
+    for module in _modules():
+        function = vars(module).get(name)
+        if inspect.isfunction(function) and _is_ours(function) and function.__module__ == module.__name__:
+            return function
+    return None
+
+
+def _modules() -> list[ModuleType]:
+    loaded = [module for name, module in sys.modules.items() if name.startswith("core.")]
+    return [module for module in loaded if isinstance(cast("object", module), ModuleType)]
+
+
+def _is_ours(given: object) -> bool:
+    return str(getattr(given, "__module__", "")).startswith("core.")

@@ -1,0 +1,196 @@
+"""A value that JSON cannot have, with its place, and keys that only we write: loaded when the encoder refused one."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Sequence
+from types import CoroutineType
+from typing import Any, Final, NoReturn, cast
+
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
+
+# The place of a value: that of its container, and its own key or number. Made into text only for an error, since
+# texts would take quadratic room in a deep document.
+_Place = tuple["_Place | None", str]
+
+
+class Faults:
+    """What cannot be written as JSON, by the converters of the writer."""
+
+    def __init__(
+        self,
+        most: int,
+        encode: Callable[[object, int], Sequence[str]],
+        converter: Callable[[type], Callable[[Any], object] | None],
+        is_subclass: Callable[[type, str, str], bool],
+    ) -> None:
+        self._most = most
+        self._encode = encode
+        self._converter = converter
+        self._is = is_subclass
+        self._too_deep = (
+            f"is nested too deeply for JSON, {most} levels at most: send less of it at once, or a flat list"
+        )
+
+    def write(self, value: object, error: Exception) -> str:
+        """Write a document with keys that only we allow, or raise an error that names the fault and its place."""
+        self.find(value)
+        try:
+            return "".join(self._encode(self._with_text_keys(value), 0))
+        except RecursionError:
+            raise ValueError(f"the value {self._too_deep}") from None
+        except (TypeError, ValueError):
+            # Nothing of ours: the value's own code raised.
+            raise error from None
+
+    def find(self, top: object) -> None:
+        """Raise an error for the first value that JSON cannot have, with its place, if there is one."""
+        # A list instead of recursion, since the fault may be the depth itself.
+        above: set[int] = set()
+        # Converted objects stay alive, so that no id is met twice.
+        kept: list[object] = []
+        todo: list[tuple[_Place | None, object, bool]] = [(None, top, False)]
+        depth = 0
+        while todo:
+            place, value, leave = todo.pop()
+            if leave:
+                above.discard(builtins.id(value))
+                depth -= isinstance(value, (dict, list, tuple))
+            elif value is None or isinstance(value, (str, bool)):
+                pass
+            elif isinstance(value, int):
+                self._check_int(place, value)
+            elif isinstance(value, float):
+                if value - value != 0.0:
+                    _refuse(ValueError, place, f"is {value}, which JSON cannot have: send None or a string instead")
+            elif builtins.id(value) in above:
+                _refuse(ValueError, place, "is inside itself: JSON can have no cycles")
+            else:
+                above.add(builtins.id(value))
+                kept.append(value)
+                todo.append((None, value, True))
+                depth += isinstance(value, (dict, list, tuple))
+                if depth > self._most:
+                    _refuse(ValueError, place, self._too_deep)
+                if isinstance(value, dict):
+                    for key, inner in reversed(cast("dict[object, object]", value).items()):
+                        name = self._text_key(key)
+                        if name is None:
+                            _refuse(
+                                TypeError,
+                                place,
+                                f"has a key of type {type(key).__name__}, which JSON cannot have: use a str",
+                            )
+                        todo.append(((place, f".{name}"), inner, False))
+                elif isinstance(value, (list, tuple)):
+                    items = cast("list[object]", value)
+                    for number in range(len(items) - 1, -1, -1):
+                        todo.append(((place, f"[{number}]"), items[number], False))
+                else:
+                    todo.append((place, self._convert_at(place, value), False))
+
+    def _check_int(self, place: _Place | None, value: int) -> None:
+        try:
+            int.__repr__(value)
+        except ValueError:
+            _refuse(ValueError, place, "is an int with too many digits to be written: send it as a string of your own")
+
+    def _convert_at(self, place: _Place | None, value: object) -> object:
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            _refuse(TypeError, place, "is bytes, which JSON cannot have: decode it, or send base64 text")
+        if self._is(type(value), "core.unset", "Unset"):
+            _refuse(TypeError, place, "is UNSET, which is left out where it is the field of a class: leave it out here")
+        if hasattr(type(value), "__await__"):
+            if isinstance(value, CoroutineType):
+                value.close()  # or Python warns of it a second time, in words of its own
+            _refuse(TypeError, place, "is a call that was not awaited. Write `await` before it")
+        if self._is(type(value), "core.bindings.secret", "Secret"):
+            _refuse(TypeError, place, "is a Secret, which belongs in no answer. Remove it from there")
+        convert = self._converter(type(value))
+        if convert is None:
+            _refuse(
+                TypeError,
+                place,
+                f"is of type {type(value).__name__}, which JSON cannot have: make a dict, a list or a str of it",
+            )
+        if self._is(type(value), "decimal", "Decimal"):
+            try:
+                return convert(value)
+            except ValueError:
+                _refuse(ValueError, place, f"is {value}, which JSON cannot have: send None or a string instead")
+        return convert(value)
+
+    def _text_key(self, key: object) -> str | None:
+        """A key as JSON writes it, or None for a value that cannot be one."""
+        if isinstance(key, str):
+            return key
+        if key is None:
+            return "null"
+        if isinstance(key, bool):
+            return "true" if key else "false"
+        if isinstance(key, int):
+            return int.__repr__(key)
+        if isinstance(key, float):
+            return float.__repr__(key) if key - key == 0.0 else None
+        convert = self._converter(type(key))
+        if convert is None:
+            return None
+        try:
+            converted = convert(key)
+        except ValueError:
+            return None
+        # A set, a mapping or an object is not a key; an enum's value is whatever it is.
+        return None if isinstance(converted, (dict, list)) else self._text_key(converted)
+
+    def _with_text_keys(self, value: object) -> object:
+        if value is None or isinstance(value, (str, int, float)):
+            return value
+        if isinstance(value, dict):
+            entries = cast("dict[object, object]", value)
+            return {self._text_key(key): self._with_text_keys(inner) for key, inner in entries.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._with_text_keys(inner) for inner in cast("list[object]", value)]
+        convert = self._converter(type(value))
+        if convert is None:
+            raise TypeError(type(value).__name__)
+        return self._with_text_keys(convert(value))
+
+    def check_nesting(self, value: object) -> None:
+        """Raise ValueError for a value nested too deeply. It looks at one level at a time, and never recurses."""
+        level = [value]
+        for _ in range(self._most + 1):
+            # By id, so that an object in many places of a level is looked at once.
+            below: dict[int, object] = {}
+            for outer in level:
+                for inner in self._inside(outer):
+                    if inner.__class__ not in _SCALARS:
+                        below[builtins.id(inner)] = inner
+            if not below:
+                return
+            level = list(below.values())
+        raise ValueError(f"the value {self._too_deep}")
+
+    def _inside(self, value: object) -> Iterable[object]:
+        """The values that are one level further down. Values that JSON cannot have are refused by the encoder."""
+        if isinstance(value, dict):
+            return cast("dict[object, object]", value).values()
+        if isinstance(value, (list, tuple)):
+            return cast("list[object]", value)
+        if isinstance(value, (str, int, float)):
+            return ()
+        convert = self._converter(type(value))
+        try:
+            return () if convert is None else self._inside(convert(value))
+        except ValueError:  # a Decimal that is not a number
+            return ()
+
+
+def _refuse(kind: type[Exception], place: _Place | None, problem: str) -> NoReturn:
+    parts: list[str] = []
+    while place is not None:
+        place, part = place
+        parts.append(part)
+    path = "".join(reversed(parts)).removeprefix(".")
+    if len(path) > 200:
+        path = f"{path[:100]}…{path[-100:]}"
+    raise kind(f"{path or 'the value'} {problem}") from None

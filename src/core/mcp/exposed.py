@@ -1,0 +1,167 @@
+"""A route as a tool: its arguments go to where the route reads them, and the request runs through the whole chain.
+
+The middleware of the route, its authenticators and its own validation decide as they do for any request, so that a tool
+can do nothing that its caller could not do over HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from core import http
+from core.errors import RegistrationError
+from core.handlers import info_of, name_of
+from core.http import json
+from core.http.escapes import encode_query
+from core.mcp.messages import INTERNAL_ERROR, ProtocolError
+from core.mcp.registered import Hints, Parameter, Tool, ToolError, words_of
+from core.request import AnyRequest, Request
+from core.response import Response
+from core.validation.schema import fields_of, is_object
+
+if TYPE_CHECKING:
+    from core.app import App
+    from core.routing.table import Route
+
+_SAFE = ("GET", "HEAD")
+_NOT_PASSED_ON = ("accept", "content-type", "content-length", "transfer-encoding", "content-encoding")
+
+
+class Exposed(Tool):
+    """A tool that sends a request to a route of the application."""
+
+    def __init__(
+        self,
+        app: App[Any],
+        handler: Callable[..., Awaitable[Any]],
+        name: str | None,
+        description: str | None,
+        hints: Hints,
+        types: Mapping[str, Any],
+        returns: Any,
+    ) -> None:
+        self._app = app
+        self._types = types
+        self._places: dict[str, str] = {}
+        self._schemas: dict[str, Any] = {}
+        found = next((each for each in app._chains() if each[0].handler is handler), None)
+        if found is None:
+            raise RegistrationError(
+                f"expose({name_of(handler)}): it is the handler of no route here. Register it, and mount its router, before"
+            )
+        self._route: Route = found[0]
+        self._guards: list[Any] = [each for each, _ in found[1] if (info := info_of(each)) and info.authenticates]
+        self.method: str = "POST" if self._route.method == "*" else cast("str", self._route.method)
+        by_method: Hints = {"read_only": self.method in _SAFE, "idempotent": self.method in (*_SAFE, "PUT", "DELETE")}
+        if self.method not in _SAFE:
+            by_method["destructive"] = self.method == "DELETE"
+        super().__init__(handler, name, description, {}, {**by_method, **hints}, None)
+        if returns is not None:
+            self.set_output(returns)
+
+    def returned(self) -> Any:
+        """Nothing that the handler's annotation says: a handler sends."""
+        return None
+
+    def parameters_of(self) -> dict[str, Parameter]:
+        """Those of the path, of the query and of the body."""
+        fields: dict[str, tuple[Any, bool]] = {each: (str, True) for each, _ in self._route.pattern.names}
+        self._places = dict.fromkeys(fields, "params")
+        for place, type_ in self._types.items():
+            if type_ is None:
+                continue
+            own = fields_of(type_)
+            if own is None:
+                raise RegistrationError(
+                    f"{self.where}: {place} must be a class with fields. Give an attrs class or a TypedDict"
+                )
+            schema = self.schema_of(type_, place)["properties"]
+            for key, (hint, _, is_required) in own.items():
+                if key in fields and (place != "params" or self._places.get(key) != "params"):
+                    raise RegistrationError(
+                        f"{self.where}: {place} has {key}, and {self._places[key]} has it too. One name is one argument: "
+                        "rename a field"
+                    )
+                if place == "params" and key not in fields:
+                    raise RegistrationError(
+                        f"{self.where}: params has {key}, which {self._route.pattern.text} has not. Remove it"
+                    )
+                fields[key] = (hint, is_required)
+                self._places[key] = place
+                self._schemas[key] = schema[key]
+        return {
+            key: Parameter(key, hint, ... if is_required else None, self._schemas.get(key) or self.schema_of(hint, key))
+            for key, (hint, is_required) in fields.items()
+        }
+
+    def read(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments as they came, which the route reads again. Raises StructureError with every mistake."""
+        super().read(given)
+        return given
+
+    async def run(self, req: AnyRequest, arguments: Mapping[str, Any]) -> Any:
+        """What the route answers: its JSON, or its text where no type says what that is.
+
+        Raises ToolError with the words of an answer from 400 to 499.
+        """
+        inner, res = self._request(req, arguments), Response()
+        await self._app.dispatcher.respond(inner, res)
+        answer = res.to_http()
+        text = await answer.text()
+        is_json = "json" in answer.headers.get("content-type", "")
+        value: Any = json.loads(text) if is_json and text else text or None
+        if answer.status < 400:
+            return value if self.output is not None else text or None
+        if answer.status >= 500:
+            raise ProtocolError(INTERNAL_ERROR, "Internal error")
+        if is_object(value):
+            raise ToolError(
+                words_of(value.get("error") or value.get("detail") or value.get("title"), value.get("issues"))
+            )
+        raise ToolError(text or f"The answer is {answer.status}")
+
+    @property
+    def is_guarded(self) -> bool:
+        """True if the route has authenticators."""
+        return bool(self._guards)
+
+    async def require(self, req: AnyRequest) -> None:
+        """Ask the authenticators before the route. Raises CoreError where one refuses."""
+        inner = self._request(req, {})
+
+        async def end(*_: object) -> None: ...
+
+        for guard in self._guards:
+            await guard(inner, Response(), end)
+
+    def _request(self, req: AnyRequest, arguments: Mapping[str, Any]) -> Request[Any, Any, Any]:
+        placed: dict[str, dict[str, Any]] = {"params": {}, "query": {}, "body": {}}
+        for key, value in arguments.items():
+            placed[self._places[key]][key] = value
+        path = self._route.pattern.text
+        if arguments:
+            path = self._app.url_for(self.function, **{key: _text(each) for key, each in placed["params"].items()})
+        pairs = [
+            (key, _text(each))
+            for key, value in placed["query"].items()
+            if value is not None
+            for each in (cast("list[object]", value) if isinstance(value, list) else [value])
+        ]
+        url = f"{http.URL(req.url).origin}{path}{'?' if pairs else ''}{encode_query(pairs)}"
+        headers = http.Headers(req.headers)
+        for name in list(headers):
+            if name.lower().startswith("mcp-") or name.lower() in _NOT_PASSED_ON:
+                del headers[name]
+        if self._types.get("body") is not None:
+            message = http.Request(url, method=self.method, headers=headers, json=placed["body"])
+        else:
+            message = http.Request(url, method=self.method, headers=headers)
+        inner: Request[Any, Any, Any] = Request(message, req.env, req.ctx)
+        inner._app = self._app
+        inner._users = req.users
+        return inner
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

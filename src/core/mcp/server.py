@@ -1,0 +1,663 @@
+"""The server: what is registered with it, and the answer to each method of the protocol.
+
+Nothing is kept between two requests. How a message is held against its headers is in `messages`, what a function says
+of itself in `registered`, how a client is asked in `asking`.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, cast, overload
+
+from typing_extensions import TypeForm, TypeVar, Unpack
+
+from core.description import describe
+from core.errors import CoreError, DeveloperError, RegistrationError
+from core.handlers import name_of, public, require_async
+from core.http import json
+from core.mcp import messages
+from core.mcp.content import Content, Message, block_of, contents_of, resource_of
+from core.mcp.messages import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    Call,
+    Input,
+    InputRequired,
+    ProtocolError,
+)
+from core.mcp.registered import (
+    Hints,
+    Prompt,
+    Registered,
+    Resource,
+    Tool,
+    ToolError,
+    read_arguments,
+    words_of,
+    words_of_error,
+)
+from core.request import AnyRequest, Request
+from core.response import Response
+from core.validation.schema import is_array
+
+if TYPE_CHECKING:
+    from core.app import App
+    from core.mcp.messages import Level
+    from core.mcp.rights import Rights
+    from core.middleware.authentication import SecretGiver
+    from core.types import Authenticator, Middleware
+
+__all__ = ["MCP"]
+
+E = TypeVar("E", default=Any)
+U = TypeVar("U", default=object)
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+log: logging.Logger = logging.getLogger("core")
+
+_STATE = "core.mcp"
+
+
+class MCP(Generic[E, U]):
+    """An MCP server at `path` of an application (Model Context Protocol, revision 2026-07-28).
+
+        mcp = MCP(app, "notes", secret=lambda req: req.env.MCP_SECRET)
+
+        @mcp.tool
+        async def note(req: Request[Env], id: int) -> Note:
+            \"""One note, by its number.\"""
+
+    `middleware` runs before every message, as that of a route does. `version` and `instructions` are what clients are
+    told of the server.
+
+    `behind`: an authenticator; tools see `req.user`. Clients that bring nothing valid get 401 with the address of the
+    metadata (RFC 9728) that names `authorization_servers` and `scopes`; a `jwt_auth` must name its `audience`, since a
+    token for another server would be good here otherwise (RFC 8707).
+
+    `secret`: a function of the request, for `ask`: what a client brings back is signed with it. `hosts`: the names of
+    the server, for one that is reached over plain HTTP under another name than this machine's. `origins`: the pages
+    that may connect beside the server's own.
+    `ttl`: the seconds for which clients may keep a list.
+
+    Raises RegistrationError for options that cannot work.
+    """
+
+    def __init__(
+        self,
+        app: App[E],
+        name: str,
+        /,
+        *middleware: Middleware[E, object],
+        behind: Authenticator[E, U] | None = None,
+        authorization_servers: Iterable[str] = (),
+        scopes: Iterable[str] = (),
+        version: str = "1.0.0",
+        instructions: str | None = None,
+        path: str = "/mcp",
+        secret: SecretGiver[E] | None = None,
+        hosts: Iterable[str] = (),
+        origins: Iterable[str] = (),
+        ttl: float = 60,
+    ) -> None:
+        self.app = app
+        self.name = name
+        self.path = path
+        self.behind = behind
+        """The authenticator of every message, or None."""
+        self.tools: dict[str, Tool] = {}
+        """The tools, by name."""
+        self.prompts: dict[str, Prompt] = {}
+        """The prompts, by name."""
+        self.resources: dict[str, Resource] = {}
+        """The resources and templates, by URI."""
+        self._info = {"name": name, "version": version}
+        self._instructions = {} if instructions is None else {"instructions": instructions}
+        self._secret = secret
+        self._hosts, self._origins, self._ttl = tuple(hosts), tuple(origins), ttl
+        self._servers, self._scopes = tuple(authorization_servers), tuple(scopes)
+        self._completions: dict[tuple[str, str], Callable[[AnyRequest, str], Awaitable[Iterable[str]]]] = {}
+        chain: list[Any] = [*middleware]
+        if behind is not None:
+            from core.mcp.rights import METADATA
+
+            rights = self._rights()
+            chain.append(rights.guard(behind))
+            for place in (f"{METADATA}{path}", METADATA):
+                app.get(place, public(), describe(rights.answer_metadata(), hidden=True))
+
+        async def mcp(req: AnyRequest, res: Response) -> None:
+            await self._serve(req, res)
+
+        async def post_only(req: AnyRequest, res: Response) -> None:
+            res.status(405).header("Allow", "POST").json({"error": "Method Not Allowed"})
+
+        mcp.__core_mcp__ = self  # type: ignore[attr-defined]  # tools find the server by it
+        self.handler: Callable[[AnyRequest, Response], Awaitable[None]] = mcp
+        """The handler of its route."""
+        app.post(path, *chain, describe(mcp, hidden=True))
+        app.all(path, public(), describe(post_only, hidden=True))
+
+    # -- registration
+
+    @overload
+    def tool(
+        self, function: Callable[Concatenate[Request[E, U, Any], P], Awaitable[R]], /
+    ) -> Callable[Concatenate[Request[E, U, Any], P], Awaitable[R]]: ...
+    @overload
+    def tool(
+        self, /, *, name: str | None = ..., guard: Authenticator[E, Any, U] | None = ..., **hints: Unpack[Hints]
+    ) -> FunctionDecorator[E, U]: ...
+    def tool(
+        self,
+        function: Callable[..., Awaitable[Any]] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        guard: Authenticator[E, Any, U] | None = None,
+        **hints: Unpack[Hints],
+    ) -> Any:
+        """Let models call the decorated `async (req, …)`. Its docstring is what they choose by.
+
+        The parameters after the request are the arguments, read as `req.json(T)` reads: nothing is converted that only
+        looks alike. `Annotated[str, "…"]` describes one. What it returns is structured content by its type: an attrs
+        class, a list, a number; `str`, `Image` and the rest of `Content` are for the model to read. ToolError and a
+        CoreError below 500 are told to the model, every other error is logged and told as "Internal error".
+
+        `guard`: an authenticator; whom it refuses has no such tool. `hints` are what clients show: see `Hints`.
+
+        Raises RegistrationError, which names the fix: for a parameter without a type, a missing docstring, a name that
+        clients refuse, a type that JSON cannot hold.
+        """
+        around = sys._getframe(1).f_locals
+
+        def register(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+            self._add(self.tools, lambda: Tool(function, name, None, around, hints, guard))
+            return function
+
+        return register if function is None else register(function)
+
+    def expose(
+        self,
+        handler: Callable[[Any, Response], Awaitable[Any]],
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        params: TypeForm[Any] | None = None,
+        query: TypeForm[Any] | None = None,
+        body: TypeForm[Any] | None = None,
+        returns: TypeForm[Any] | None = None,
+        **hints: Unpack[Hints],
+    ) -> None:
+        """Let models call a route that is registered, by its handler.
+
+            mcp.expose(create_user, body=NewUser, returns=User)
+
+        A route that reads nothing but its path needs no such line: `@app.get("/users/:id", tool=True)`.
+        `params`, `query` and `body` are the types that the handler reads; their fields, and the parameters of the path,
+        are the arguments. `returns` is the type of the JSON that it sends. Name and description are the handler's own.
+        A call is a request to the route with the caller's headers, through all middleware; whom its authenticators
+        refuse has no such tool. Hints follow the method.
+
+        Raises RegistrationError as `tool` does, and for a handler without a route.
+        """
+        from core.mcp.exposed import Exposed
+
+        types = {"params": params, "query": query, "body": body}
+        self._add(self.tools, lambda: Exposed(self.app, handler, name, description, hints, types, returns))
+
+    def offer(self, handler: Callable[[Any, Response], Awaitable[Any]], /) -> None:
+        """Expose the handler of a route that is registered with `tool=True`, unless it is exposed already."""
+        if all(each.function is not handler for each in self.tools.values()):
+            self.expose(handler)
+
+    def resource(
+        self, uri: str, /, *, name: str | None = None, mime_type: str | None = None, ttl: float = 0
+    ) -> FunctionDecorator[E, U]:
+        """Let clients read the decorated `async (req, …)` under `uri`.
+
+            @mcp.resource("notes://{id}")
+            async def note(req: Request[Env], id: int) -> Note: ...
+
+        The names in braces are its parameters. It returns a str, bytes, or a value that is sent as JSON. `ttl`: the
+        seconds for which a client may keep it. A CoreError of the status 404 is a resource that is not there.
+
+        Raises RegistrationError where the names differ, and as `tool` does.
+        """
+        around = sys._getframe(1).f_locals
+
+        def register(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+            self._add(self.resources, lambda: Resource(function, uri, name, mime_type, ttl, around), uri)
+            return function
+
+        return cast("FunctionDecorator[E, U]", register)
+
+    @overload
+    def prompt(
+        self, function: Callable[Concatenate[Request[E, U, Any], P], Awaitable[R]], /
+    ) -> Callable[Concatenate[Request[E, U, Any], P], Awaitable[R]]: ...
+    @overload
+    def prompt(self, /, *, name: str | None = ...) -> FunctionDecorator[E, U]: ...
+    def prompt(self, function: Callable[..., Awaitable[Any]] | None = None, /, *, name: str | None = None) -> Any:
+        """Offer the decorated `async (req, …)` as a prompt: it returns a text, a Message, or a list of them.
+
+        Its arguments are texts, read as those of a query are. Raises RegistrationError as `tool` does.
+        """
+        around = sys._getframe(1).f_locals
+
+        def register(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+            self._add(self.prompts, lambda: Prompt(function, name, None, around))
+            return function
+
+        return register if function is None else register(function)
+
+    def complete(
+        self, function: Callable[..., Awaitable[Any]], parameter: str, /
+    ) -> Callable[
+        [Callable[[Request[E, U, Any], str], Awaitable[Iterable[str]]]], Callable[..., Awaitable[Iterable[str]]]
+    ]:
+        """Complete a parameter of a prompt or of a resource with the decorated `async (req, text)`.
+
+        Parameters of a Literal or an Enum are completed without it. Raises RegistrationError for one that is not there.
+        """
+        owners = [each for each in (*self.prompts.values(), *self.resources.values()) if each.function is function]
+        if not owners or parameter not in owners[0].parameters:
+            raise RegistrationError(
+                f"complete({name_of(function)}, {parameter!r}): no prompt or resource with such a parameter. Register it "
+                "first"
+            )
+
+        def register(completion: Callable[..., Awaitable[Iterable[str]]]) -> Callable[..., Awaitable[Iterable[str]]]:
+            require_async(completion, f"complete({name_of(function)}, {parameter!r})")
+            for owner in owners:
+                self._completions[owner.where, parameter] = completion
+            return completion
+
+        return register
+
+    def _add(self, table: dict[str, Any], make: Callable[[], Registered], key: str | None = None) -> None:
+        registered = make()
+        key = key or registered.name
+        if key in table:
+            raise RegistrationError(f"{registered.where} is registered already. Give it another name")
+        table[key] = registered
+
+    # -- for tools while they run
+
+    async def ask(self, req: Request[E, Any, Any], form: type[T], message: str, /, *, key: str = "") -> T | None:
+        """Ask the person at the client to fill in a form: the fields of the attrs class `form`. None: they declined.
+
+            answer = await mcp.ask(req, Confirm, "Delete 3 notes?")
+
+        The function runs again with the answer, from its first line: write nothing before an `ask`, since it would be
+        written twice. `key` tells several questions of one call apart; it is the name of the class by default.
+
+        Raises DeveloperError outside of a tool, a prompt or a resource, without `secret`, and for a class that is no
+        form. A client that cannot ask is told so.
+        """
+        from core.mcp.asking import elicit
+
+        key = key or form.__name__
+        answer = (await self.inputs(req, {key: elicit(form, message)}))[key]
+        if answer.get("action") != "accept":
+            return None
+        from core.validation.structure import StructureError, structure
+
+        try:
+            return structure(answer.get("content"), form, client=True)
+        except StructureError as error:
+            raise InputRequired({key: elicit(form, f"{message}\n{error}")}) from None
+
+    async def inputs(self, req: Request[E, Any, Any], questions: Mapping[str, Input], /) -> dict[str, dict[str, Any]]:
+        """Ask several questions at once, of any kind; the answers are the results of the protocol, as they came.
+
+        Raises as `ask` does.
+        """
+        from core.mcp import asking
+
+        call = self._call(req, "ask")
+        if call.asked is None:
+            keys = await self._keys(req)
+            call.asked = asking.read_answers(call, keys, req.clock.time(), asking.binding_of(call, req))
+        missing = {key: each for key, each in questions.items() if key not in call.asked}
+        if missing:
+            raise InputRequired(missing)
+        return {key: call.asked[key] for key in questions}
+
+    def can_ask(self, req: Request[E, Any, Any], method: str = "elicitation/create", /) -> bool:
+        """True if the client has said that it answers such questions."""
+        from core.mcp import asking
+
+        return asking.can_ask(self._call(req, "can_ask"), method)
+
+    async def progress(
+        self, req: Request[E, Any, Any], progress: float, total: float | None = None, message: str | None = None, /
+    ) -> None:
+        """Tell a client that asked for it how far a call has come; the answer is a stream of events then."""
+        call = self._call(req, "progress")
+        token = call.meta.get("progressToken")
+        if token is not None:
+            more = {key: each for key, each in (("total", total), ("message", message)) if each is not None}
+            call.tell("progress", {"progressToken": token, "progress": progress, **more})
+
+    async def log(self, req: Request[E, Any, Any], level: Level, data: object, /) -> None:
+        """Send a line of a log to a client that asks for that level; the answer is a stream of events then.
+
+        `data`: a text, or a value of JSON. Revision 2026-07-28 has deprecated it (SEP-2577): a client asks with each
+        request. One of an earlier revision asks once, which is not kept, and gets the lines of every level.
+        """
+        call = self._call(req, "log")
+        if messages.LEVELS.index(level) >= call.least:
+            call.tell("message", {"level": level, "logger": self.name, "data": data})
+
+    def _call(self, req: AnyRequest, what: str) -> Call:
+        call = req.state.get(_STATE)
+        if not isinstance(call, Call):
+            raise DeveloperError(f"{what}(req, …) is for the request of a tool, a prompt or a resource. Call it there")
+        return call
+
+    async def _keys(self, req: AnyRequest) -> list[bytes]:
+        if self._secret is None:
+            raise DeveloperError(
+                f'MCP("{self.name}"): what a client brings back is signed. Give secret=lambda req: req.env.MCP_SECRET'
+            )
+        from core.middleware.authentication import secrets_of
+        from core.middleware.options import awaited
+
+        return secrets_of("MCP", "secret", self._secret, await awaited(self._secret(req)))
+
+    # -- answering
+
+    def _rights(self) -> Rights:
+        from core.mcp.rights import Rights
+
+        return Rights(self.name, self.path, self._servers, self._scopes)
+
+    async def _may(self, req: AnyRequest, tool: Tool) -> bool:
+        """True if the caller has the tool. Raises a CoreError that names the scope which is missing."""
+        try:
+            await tool.require(req)
+        except CoreError as error:
+            if error.status >= 500:
+                raise
+            if error.status == 403 and "scope" in error.metadata:
+                raise self._rights().challenge(req, error) from None
+            return False
+        return True
+
+    async def _serve(self, req: AnyRequest, res: Response) -> None:
+        try:
+            messages.check_origin(req, self._hosts, self._origins)
+            call = await messages.read_call(req)
+        except ProtocolError as error:
+            res.status(error.status).json(error.body())
+            return
+        if call.id is None:
+            res.status(202).send()
+            return
+        req.state[_STATE] = call
+        listens = isinstance(call.meta.get("progressToken"), str | int) or call.least < len(messages.LEVELS)
+        if listens and "text/event-stream" in (req.header("accept") or ""):
+            await self._serve_with_notifications(req, res, call)
+            return
+        status, answer = await self._answer(req, call)
+        res.status(status).json(answer)
+
+    async def _serve_with_notifications(self, req: AnyRequest, res: Response, call: Call) -> None:
+        """Answer with JSON where nothing comes before the answer, with a stream of events otherwise."""
+        import asyncio
+
+        waiting: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        call.notify = waiting.put_nowait
+
+        async def run() -> tuple[int, dict[str, Any]]:
+            try:
+                return await self._answer(req, call)
+            finally:
+                waiting.put_nowait(None)
+
+        task = asyncio.ensure_future(run())
+        try:
+            first = await waiting.get()
+        except BaseException:
+            task.cancel()
+            raise
+        if first is None:
+            status, answer = await task
+            res.status(status).json(answer)
+            return
+
+        async def events() -> AsyncIterator[dict[str, Any]]:
+            event: dict[str, Any] | None = first
+            try:
+                while event is not None:
+                    yield event
+                    event = await waiting.get()
+                yield (await task)[1]
+            finally:
+                task.cancel()
+
+        res.sse(events())
+
+    async def _answer(self, req: AnyRequest, call: Call) -> tuple[int, dict[str, Any]]:
+        try:
+            result = await self._result(req, call)
+        except ProtocolError as error:
+            # Of earlier revisions, clients take every other status than 200 for a broken transport.
+            return (error.status if call.stateless else 200), error.body(call.id)
+        except InputRequired as question:
+            from core.mcp import asking
+
+            try:
+                keys, now = await self._keys(req), req.clock.time()
+                result = asking.questions_of(call, question, keys, now, asking.binding_of(call, req))
+            except ProtocolError as error:
+                return (error.status if call.stateless else 200), error.body(call.id)
+        except CoreError:
+            raise
+        except Exception as error:
+            on_failure = self.app.dispatcher.failures.on_failure
+            if on_failure is not None:
+                on_failure(error)
+            log.exception("%s of MCP(%r) failed", call.method, self.name)
+            failure = ProtocolError(INTERNAL_ERROR, "Internal error")
+            return (failure.status if call.stateless else 200), failure.body(call.id)
+        if call.stateless:
+            result = {"resultType": "complete", **result, "_meta": {messages.SERVER_KEY: self._info}}
+        return 200, {"jsonrpc": "2.0", "id": call.id, "result": result}
+
+    async def _result(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+        match call.method:
+            case "server/discover" if call.stateless:
+                found = {"supportedVersions": list(messages.VERSIONS), "capabilities": self._capabilities()}
+                return self._kept(found | self._instructions, private=False)
+            case "initialize" if not call.stateless:
+                wanted = call.param("protocolVersion", str)
+                version = wanted if wanted in messages.EARLIER else messages.EARLIER[0]
+                can: dict[str, Any] = {**self._capabilities(), "logging": {}}
+                found = {"protocolVersion": version, "capabilities": can, "serverInfo": self._info}
+                return found | self._instructions
+            case "ping" if not call.stateless:
+                return {}
+            case "logging/setLevel" if not call.stateless:
+                if call.param("level", str) not in messages.LEVELS:
+                    raise ProtocolError(INVALID_PARAMS, f"params.level must be one of {', '.join(messages.LEVELS)}")
+                return {}
+            case "tools/list" if self.tools:
+                shown = [tool.listed() for tool in self.tools.values() if await self._listed(req, tool)]
+                return self._list(call, "tools", shown)
+            case "tools/call" if self.tools:
+                return await self._call_tool(req, call)
+            case "prompts/list" if self.prompts:
+                return self._list(call, "prompts", [each.listed() for each in self.prompts.values()])
+            case "prompts/get" if self.prompts:
+                return await self._get_prompt(req, call)
+            case "resources/list" if self.resources:
+                shown = [each.listed() for each in self.resources.values() if not each.parameters]
+                return self._list(call, "resources", shown)
+            case "resources/templates/list" if self.resources:
+                shown = [each.listed() for each in self.resources.values() if each.parameters]
+                return self._list(call, "resourceTemplates", shown)
+            case "resources/read" if self.resources:
+                return await self._read_resource(req, call)
+            case "completion/complete" if self.prompts or self.resources:
+                return await self._complete(req, call)
+            case _:
+                raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
+
+    def _capabilities(self) -> dict[str, Any]:
+        completed = bool(self.prompts or self.resources)
+        found = {"tools": self.tools, "prompts": self.prompts, "resources": self.resources, "completions": completed}
+        return {name: {} for name, registered in found.items() if registered}
+
+    @property
+    def _is_private(self) -> bool:
+        """True if two callers may see different lists."""
+        return self.behind is not None or any(tool.is_guarded for tool in self.tools.values())
+
+    def _kept(self, result: dict[str, Any], *, private: bool, ttl: float | None = None) -> dict[str, Any]:
+        seconds = self._ttl if ttl is None else ttl
+        return {**result, "ttlMs": round(seconds * 1000), "cacheScope": "private" if private else "public"}
+
+    def _list(self, call: Call, name: str, items: list[dict[str, Any]]) -> dict[str, Any]:
+        if call.params.get("cursor") is not None:
+            raise ProtocolError(INVALID_PARAMS, "There is one page, and no cursor")
+        found = {name: items}
+        return self._kept(found, private=self._is_private) if call.stateless else found
+
+    async def _listed(self, req: AnyRequest, tool: Tool) -> bool:
+        try:
+            return await self._may(req, tool)
+        except CoreError as error:
+            if error.status >= 500:
+                raise
+            return False
+
+    async def _call_tool(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+        name, given = call.param("name", str), call.param("arguments", dict, {})
+        tool = self.tools.get(name)
+        if tool is None or not await self._may(req, tool):
+            raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name[:128]}")
+        if call.stateless:
+            self._check_mirrored(req, tool, given)
+        from core.validation.structure import StructureError
+
+        try:
+            arguments = tool.read(given)
+        except StructureError as error:
+            return _failed(words_of(None, error.issues))
+        try:
+            value = await tool.run(req, arguments)
+        except ToolError as error:
+            return _failed(str(error))
+        except CoreError as error:
+            if error.status >= 500:
+                raise _refusal(error) from error
+            return _failed(words_of_error(error))
+        if tool.output is None:
+            return {"content": contents_of(value), "isError": False}
+        data = {"result": value} if tool.wrapped else value
+        return {"content": [block_of(json.dumps(value))], "structuredContent": data, "isError": False}
+
+    def _check_mirrored(self, req: AnyRequest, tool: Tool, given: Mapping[str, Any]) -> None:
+        for each in tool.parameters.values():
+            if each.header is None:
+                continue
+            shown = f"Mcp-Param-{each.header}"
+            text, value = messages.header_value(req, shown), given.get(each.name)
+            if text != (None if value is None else value if isinstance(value, str) else json.dumps(value)):
+                raise messages.mismatch(shown)
+
+    async def _get_prompt(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+        name = call.param("name", str)
+        prompt = self.prompts.get(name)
+        if prompt is None:
+            raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {name[:128]}")
+        arguments = self._read(prompt, call.param("arguments", dict, {}))
+        value = await _refusing(prompt.function(req, **arguments))
+        parts: list[Message | Content] = value if is_array(value) else [value]
+        shown = [part if isinstance(part, Message) else Message(part) for part in parts]
+        found = [{"role": each.role, "content": block_of(each.content)} for each in shown]
+        return {"description": prompt.description, "messages": found}
+
+    async def _read_resource(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+        uri = call.param("uri", str)
+        for resource in self.resources.values():
+            found = resource.match(uri)
+            if found is None:
+                continue
+            try:
+                value = await resource.function(req, **self._read(resource, found))
+            except (CoreError, ToolError) as error:
+                if isinstance(error, CoreError) and error.status == 404:
+                    break
+                raise _refusal(error) from error
+            kind = resource.mime_type
+            if not isinstance(value, str | bytes):
+                value, kind = json.dumps(value), kind or "application/json"
+            kind = kind or ("text/plain" if isinstance(value, str) else "application/octet-stream")
+            contents = {"contents": [resource_of(uri, value, kind)]}
+            return self._kept(contents, private=True, ttl=resource.ttl) if call.stateless else contents
+        raise ProtocolError(INVALID_PARAMS, "Resource not found", {"uri": uri})
+
+    def _read(self, registered: Prompt | Resource, given: Mapping[str, Any]) -> dict[str, Any]:
+        from core.validation.structure import StructureError
+
+        try:
+            return read_arguments(registered.parameters, given, texts=True)
+        except StructureError as error:
+            words = "; ".join(f"{issue['path']} {issue['message']}" for issue in error.issues)
+            raise ProtocolError(INVALID_PARAMS, words) from None
+
+    async def _complete(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+        ref, argument = call.param("ref", dict), call.param("argument", dict)
+        name, text = argument.get("name"), argument.get("value")
+        owner: Prompt | Resource | None = None
+        if ref.get("type") == "ref/prompt":
+            owner = self.prompts.get(str(ref.get("name")))
+        elif ref.get("type") == "ref/resource":
+            owner = self.resources.get(str(ref.get("uri")))
+        if owner is None or not isinstance(name, str) or name not in owner.parameters or not isinstance(text, str):
+            raise ProtocolError(INVALID_PARAMS, "ref and argument name no parameter that there is")
+        completion = self._completions.get((owner.where, name))
+        if completion is not None:
+            values = list(await _refusing(completion(req, text)))
+        else:
+            values = [each for each in owner.parameters[name].choices if each.lower().startswith(text.lower())]
+        return {"completion": {"values": values[:100], "total": len(values), "hasMore": len(values) > 100}}
+
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class FunctionDecorator(Protocol[E, U]):
+        """Returned by `mcp.tool(…)`, `mcp.resource(…)` and `mcp.prompt(…)`: registers the decorated function."""
+
+        def __call__(
+            self, function: Callable[Concatenate[Request[E, U, Any], P], Awaitable[R]], /
+        ) -> Callable[Concatenate[Request[E, U, Any], P], Awaitable[R]]:
+            """Register `function`, and return it."""
+            ...
+
+
+def _failed(text: str) -> dict[str, Any]:
+    return {"content": [block_of(text)], "isError": True}
+
+
+async def _refusing(work: Awaitable[T]) -> T:
+    """The value of `work`, whose refusals are errors of the protocol."""
+    try:
+        return await work
+    except (CoreError, ToolError) as error:
+        raise _refusal(error) from error
+
+
+def _refusal(error: CoreError | ToolError) -> Exception:
+    if isinstance(error, CoreError) and error.status >= 500:
+        return RuntimeError(f"an answer of the status {error.status}")
+    return ProtocolError(INVALID_PARAMS, str(error))

@@ -1,0 +1,143 @@
+"""Documents as `changes` and `client` read them: references, `allOf`, alternatives, and texts for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+from urllib.parse import unquote
+
+from core.errors import DeveloperError
+from core.validation.schema import is_array, is_object
+
+METHODS: Final = ("get", "put", "post", "delete", "patch", "head", "options", "trace", "query")
+"""The methods that a path item has a place for, in lower case."""
+Named: TypeAlias = tuple[str, Mapping[str, Any]]
+"""A schema behind its references, and the name of the last of them."""
+
+_FOR_PEOPLE: Final = frozenset(["error", "title", "detail", "message"])
+"""The fields of an error, and of a problem of RFC 9457, that are for people."""
+_WORDING: Final = re.compile(r"\s|^[A-Z][a-z]").search
+"""A constant of such a field is a code, and a promise, when it looks like one: `no_user`, `NO_USER`."""
+
+
+def target(document: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
+    """The object behind a reference, or behind a chain of them.
+
+    Raises DeveloperError for a reference to another file, and for one to nothing.
+    """
+    for _ in range(20):
+        reference = value.get("$ref") if is_object(value) else None
+        if not isinstance(reference, str):
+            return value if is_object(value) else {}
+        if not reference.startswith("#/"):
+            raise DeveloperError(
+                f"the document refers to {reference}, which is in another file. Bundle it into one document first, for "
+                "example with `npx @redocly/cli bundle FILE -o openapi.json`"
+            )
+        value = document
+        for part in reference[2:].split("/"):
+            key = unquote(part).replace("~1", "/").replace("~0", "~")
+            if is_array(value) and key.isdigit() and int(key) < len(value):
+                value = value[int(key)]
+            elif is_object(value) and key in value:
+                value = value[key]
+            else:
+                raise DeveloperError(f"the document refers to {reference}, which it does not have. Add it")
+    return {}
+
+
+class Operation(NamedTuple):
+    """An operation of a document, its method in upper case, its path, and the path item that it is in."""
+
+    method: str
+    path: str
+    item: Mapping[str, Any]
+    operation: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name that it has, else its method and path."""
+        return str(self.operation.get("operationId") or f"{self.method} {self.path}")
+
+
+def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
+    """The operations of a document, those with methods that a path item has no place for too."""
+    paths: Mapping[str, Any] = document.get("paths") or {}
+    for path, given in paths.items():
+        item = target(document, given)
+        for method in METHODS:
+            if method in item:
+                yield Operation(method.upper(), path, item, item[method])
+        for others in ("additionalOperations", "x-additional-operations"):
+            for method, operation in item.get(others, {}).items():
+                yield Operation(method, path, item, operation)
+
+
+def merged(document: Mapping[str, Any], schema: Any, depth: int = 0) -> Mapping[str, Any]:
+    """The schema behind a reference, without `allOf`: its parts laid over each other."""
+    found = target(document, schema)
+    if not is_array(found.get("allOf")) or depth > 20:
+        return found
+    result: dict[str, Any] = {}
+    for part in [*found["allOf"], {key: value for key, value in found.items() if key != "allOf"}]:
+        for key, value in merged(document, part, depth + 1).items():
+            if key == "properties" and is_object(value):
+                result[key] = {**result.get(key, {}), **value}
+            elif key == "required" and is_array(value):
+                result[key] = [*result.get(key, []), *value]
+            elif key not in ("anyOf", "oneOf") or key not in result:
+                result[key] = value
+    return result
+
+
+def alternatives(
+    home: Mapping[str, Any], schema: Any, name: str = "", seen: frozenset[str] = frozenset()
+) -> Iterator[Named]:
+    """The kinds of value that a schema allows, one by one: constants too, and each once."""
+    found: list[Named] = []
+    if is_object(schema) and isinstance(reference := schema.get("$ref"), str):
+        if reference not in seen:
+            yield from alternatives(home, merged(home, schema), reference.rpartition("/")[2], seen | {reference})
+        return
+    whole = merged(home, schema)
+    rest = {key: value for key, value in whole.items() if key not in ("anyOf", "oneOf", "enum", "nullable")}
+    kinds = whole.get("type")
+    if whole.get("nullable") is True:
+        found.append(("", {"type": "null"}))
+    if parts := whole.get("anyOf", whole.get("oneOf")):
+        for part in parts:
+            default = {"default": whole["default"]} if "default" in whole and "$ref" not in part else {}
+            found += alternatives(home, {**part, **default}, "", seen)
+    elif "enum" in whole:
+        found += [(name, {**rest, "const": value}) for value in whole["enum"]]
+    elif is_array(kinds):
+        found += [(name, {**rest, "type": kind}) for kind in kinds]
+    else:
+        found.append((name, rest))
+    for number, one in enumerate(found):
+        if one not in found[:number]:
+            yield one
+
+
+def without_wording(value: Any, field: str = "") -> Any:
+    """A document whose texts for people are any text: their wording may change, and no client may depend on it.
+
+    These are the constants of `error`, `title`, `detail` and `message` that are no codes, and any single constant of
+    several words.
+    """
+    if is_array(value):
+        return [without_wording(inner) for inner in value]
+    if not is_object(value):
+        return value
+    texts = [value["const"]] if "const" in value else value.get("enum")
+    if is_array(texts) and texts and all(isinstance(text, str) for text in texts):
+        several_words = "const" in value and re.search(r"\s", texts[0])
+        if several_words or (field in _FOR_PEOPLE and any(map(_WORDING, texts))):
+            return {**{key: inner for key, inner in value.items() if key not in ("const", "enum")}, "type": "string"}
+    return {
+        key: {name: without_wording(one, name) for name, one in inner.items()}
+        if key == "properties" and is_object(inner)
+        else without_wording(inner)
+        for key, inner in value.items()
+    }

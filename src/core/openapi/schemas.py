@@ -1,0 +1,352 @@
+"""Types of mypy as JSON Schema, as `core.http.json` writes their values and `core.validation.structure` reads them.
+
+A class is under its name (`{"$class": …}`), so that one that holds itself has an end. A value that JSON cannot
+have, or that mypy does not know, is `{"$unknown": …}`.
+"""
+
+from __future__ import annotations
+
+import http
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from mypy.constant_fold import constant_fold_expr
+from mypy.expandtype import expand_type_by_instance
+from mypy.maptype import map_instance_to_supertype
+from mypy.nodes import (
+    ARG_POS,
+    AssignmentStmt,
+    CallExpr,
+    Expression,
+    ExpressionStmt,
+    NameExpr,
+    StrExpr,
+    TypeInfo,
+    UnaryExpr,
+    Var,
+)
+from mypy.types import (
+    AnyType,
+    Instance,
+    LiteralType,
+    NoneType,
+    TupleType,
+    Type,
+    TypedDictType,
+    TypeOfAny,
+    TypeVarType,
+    UninhabitedType,
+    UnionType,
+    get_proper_type,
+)
+
+from core.mypy_plugin.types import attrs_fields
+from core.openapi.facts import ClassDetails, ClassFacts, Field, Held
+from core.validation.schema import Schema, any_of, constrained
+
+_SCALARS: Final[Mapping[str, Schema]] = {
+    "builtins.bool": {"type": "boolean"},
+    "builtins.int": {"type": "integer"},
+    "builtins.float": {"type": "number"},
+    "builtins.str": {"type": "string"},
+    "datetime.datetime": {"type": "string", "format": "date-time"},
+    "datetime.date": {"type": "string", "format": "date"},
+    "datetime.time": {"type": "string", "format": "time"},
+    "uuid.UUID": {"type": "string", "format": "uuid"},
+    "decimal.Decimal": {"type": "string", "format": "decimal"},
+}
+_BYTES: Final = frozenset(["builtins.bytes", "builtins.bytearray", "builtins.memoryview"])
+_ARRAYS: Final = frozenset(["builtins.list", "builtins.tuple", "typing.Sequence"])
+_SETS: Final = frozenset(["typing.AbstractSet"])
+_MAPPINGS: Final = frozenset(["typing.Mapping"])
+_DEEPEST: Final = 40
+_UNSET: Final = "core.unset.Unset"
+
+
+class Schemas:
+    """Schemas of types. The classes among them are kept in `classes`, by their full names with their arguments.
+
+    `details` is what the classes themselves say when they run (`core.openapi.held`), `path_of` the file of one of the
+    program's.
+    """
+
+    def __init__(self, details: Mapping[str, ClassDetails], path_of: Callable[[TypeInfo], str]) -> None:
+        self.classes: dict[str, ClassFacts] = {}
+        self._details = details
+        self._path_of = path_of
+
+    def of(self, type_: Type | None, depth: int = 0) -> Schema:
+        """The schema of a type; None is one that mypy has none for."""
+        if type_ is None:
+            return {"$unknown": "code that mypy does not reach"}
+        if depth > _DEEPEST:
+            return {"$unknown": "a type that does not end"}
+        proper = get_proper_type(type_)
+        match proper:
+            case AnyType():
+                return {"$unknown": "Any"}
+            case NoneType():
+                return {"type": "null"}
+            case LiteralType():
+                return self._literal(proper)
+            case UnionType():
+                return any_of([self.of(item, depth + 1) for item in proper.items if not _is_unset(item)])
+            case TypedDictType():
+                return self._typed_dict(proper, depth)
+            case TupleType():
+                items = [self.of(item, depth + 1) for item in proper.items]
+                return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+            case TypeVarType():
+                return any_of([self.of(item, depth + 1) for item in proper.values or [proper.upper_bound]])
+            case UninhabitedType():
+                return {}  # the items of an empty list
+            case Instance():
+                return self._instance(proper, depth)
+            case _:
+                return {"$unknown": str(proper)}
+
+    def _instance(self, type_: Instance, depth: int) -> Schema:
+        info = type_.type
+        if type_.last_known_value is not None:
+            return self.of(type_.last_known_value, depth + 1)
+        if info.is_newtype and info.bases:
+            return self.of(info.bases[0], depth + 1)
+        if info.fullname == _UNSET:
+            return {"$unknown": "UNSET, which JSON cannot have"}
+        if info.is_enum:
+            # mypy's cache sorts the members; the class that runs has them as they are written.
+            members = self._told(info).members or info.enum_members
+            return any_of([self._member(info, name) for name in members if name in info.enum_members])
+        for base in info.mro:
+            if base.fullname in _SCALARS:
+                return dict(_SCALARS[base.fullname])
+            if base.fullname in _BYTES:
+                return {"$unknown": f"{info.name}, which JSON cannot have"}
+        if attrs_fields(info):
+            return self._object(type_, depth)
+        for base in info.mro:
+            above = map_instance_to_supertype(type_, base) if base.fullname in _ARRAYS | _SETS | _MAPPINGS else None
+            if above is None:
+                continue
+            inner = self.of(above.args[-1], depth + 1) if above.args else {}
+            if base.fullname in _MAPPINGS:
+                return {"type": "object", "additionalProperties": inner}
+            return {"type": "array", "items": inner, **({"uniqueItems": True} if base.fullname in _SETS else {})}
+        return {"$unknown": "object" if info.fullname == "builtins.object" else info.fullname}
+
+    def _object(self, type_: Instance, depth: int) -> Schema:
+        info = type_.type
+        name = str(type_) if type_.args else info.fullname
+        if name not in self.classes:
+            self.classes[name] = ClassFacts(_short(type_))  # so that a class may have itself in it
+            fields: list[Field] = []
+            for attribute, record in attrs_fields(info).items():
+                symbol = info.get(attribute)
+                node = symbol.node if symbol is not None else None
+                if record.get("is_init_var") or not isinstance(node, Var):
+                    continue
+                # A frozen class has a copy of each attribute of its bases: it is still the base's.
+                home = next((base for base in reversed(info.mro) if attribute in base.names), info)
+                own = map_instance_to_supertype(type_, node.info) if node.info in info.mro else type_
+                is_dataclass = "is_in_init" in record
+                schema = self.of(expand_type_by_instance(node.type, own) if node.type is not None else None, depth + 1)
+                fields.append(
+                    self._field(
+                        # Of an attrs class the alias is written; an attribute `_x` has the alias `x`.
+                        attribute if is_dataclass else record.get("alias") or attribute.lstrip("_"),
+                        schema,
+                        self._told(info).fields.get(attribute, {}),
+                        described_fields(home).get(attribute),
+                        has_default=bool(record.get("has_default")),
+                        is_read=bool(record.get("is_in_init" if is_dataclass else "init", True)),
+                        may_be_unset=_is_unset(node.type),
+                    )
+                )
+            self._keep(name, info, _short(type_), fields, total=True)
+        return {"$class": name}
+
+    def _typed_dict(self, type_: TypedDictType, depth: int) -> Schema:
+        info = type_.fallback.type
+        name = info.fullname
+        short = info.name
+        if info.defn.type_vars:
+            # The types of the variables are in the items alone.
+            name = f"{name}[{', '.join(map(str, type_.items.values()))}]"
+            parts = [part for item in type_.items.values() if (part := _argument_name(item))]
+            short = "_".join([short, *dict.fromkeys(parts)])
+        if name not in self.classes:
+            self.classes[name] = ClassFacts(short)
+            written = [key for base in reversed(info.mro) for key in self._told(base).fields] or sorted(type_.items)
+            descriptions = {key: text for base in reversed(info.mro) for key, text in described_fields(base).items()}
+            fields = [
+                self._field(
+                    key,
+                    self.of(type_.items[key], depth + 1),
+                    {},
+                    descriptions.get(key),
+                    has_default=key not in type_.required_keys,
+                )
+                # mypy's cache sorts the items; the class that runs has them as they are written.
+                for key in dict.fromkeys([*written, *sorted(type_.items)])
+                if key in type_.items
+            ]
+            self._keep(name, info, short, fields, total=False)
+        return {"$class": name}
+
+    def _keep(self, name: str, info: TypeInfo, short: str, fields: Sequence[Field], *, total: bool) -> None:
+        path = self._path_of(info)
+        # The text of a class is there for those of the program: others come from mypy's cache, which has none.
+        words = docstring(info.defn.defs.body) if path else None
+        self.classes[name] = ClassFacts(
+            short, tuple(info.fullname.split(".")[:-1]), tuple(fields), total, words, (path, info.line)
+        )
+
+    def _field(
+        self,
+        name: str,
+        schema: Schema,
+        told: Schema,
+        words: str | None,
+        *,
+        has_default: bool,
+        is_read: bool = True,
+        may_be_unset: bool = False,
+    ) -> Field:
+        demands = {key: value for key, value in told.items() if key != "$default"}
+        whole = constrained(schema, demands)
+        if words is not None:
+            whole = {**whole, "description": words}
+        default = tuple(told.get("$default", ()))
+        if default == (None,) and {"type": "null"} not in schema.get("anyOf", (schema,)):
+            default = ()  # a mark for a field that was left out, which no client may send
+        return Field(name, whole, default if has_default else None, is_read, may_be_unset)
+
+    def _told(self, info: TypeInfo) -> ClassDetails:
+        return self._details.get(info.fullname.partition("@")[0]) or ClassDetails()
+
+    def _literal(self, type_: LiteralType) -> Schema:
+        info = type_.fallback.type
+        if info.is_enum:
+            return self._member(info, str(type_.value))
+        return {"$unknown": "bytes, which JSON cannot have"} if info.fullname in _BYTES else {"const": type_.value}
+
+    def _member(self, info: TypeInfo, name: str) -> Schema:
+        """Return the JSON value of an enum's member."""
+        if info.fullname == "http.HTTPStatus":
+            return {"const": int(http.HTTPStatus[name])}
+        value = self._told(info).members.get(name)
+        if value is not None:
+            return {"const": value}
+        symbol = info.get(name)
+        node = symbol.node if symbol is not None else None
+        type_ = get_proper_type(node.type) if isinstance(node, Var) and node.type is not None else None
+        if isinstance(type_, Instance) and type_.last_known_value is not None:
+            return {"const": type_.last_known_value.value}
+        return {"$unknown": f"{info.fullname}.{name}, whose value mypy does not know"}
+
+    def type_from(self, held: Held, lookup: Callable[[str], TypeInfo | None]) -> Type | None:
+        """A type of the running program as mypy's; None for one that it does not know."""
+        if held.kind == "constant" and held.constant is None:
+            return NoneType()
+        if held.kind == "constant":
+            info = lookup(f"builtins.{type(held.constant).__name__}")
+            return LiteralType(held.constant, Instance(info, [])) if info is not None else None
+        given = [self.type_from(each, lookup) for each in held.given]
+        if held.name == "|":
+            return UnionType.make_union([each for each in given if each is not None]) if None not in given else None
+        if held.name == "typing.Any":
+            return AnyType(TypeOfAny.explicit)
+        info = lookup(held.name)
+        if info is None:
+            return None
+        if info.typeddict_type is not None:
+            return info.typeddict_type.copy_modified(fallback=Instance(info, []))
+        if info.fullname == "builtins.tuple" and given:
+            items = [each if each is not None else AnyType(TypeOfAny.explicit) for each in given]
+            return Instance(info, items[:1])
+        missing = len(info.defn.type_vars) - len(given)
+        known = [each if each is not None else AnyType(TypeOfAny.explicit) for each in given]
+        return Instance(info, [*known, *[AnyType(TypeOfAny.explicit)] * missing])
+
+
+def _is_unset(type_: Type | None) -> bool:
+    """Return True for the type of UNSET, and for a union with it."""
+    proper = get_proper_type(type_)
+    if isinstance(proper, UnionType):
+        return any(map(_is_unset, proper.items))
+    instance = proper.fallback if isinstance(proper, LiteralType) else proper
+    return isinstance(instance, Instance) and instance.type.fullname == _UNSET
+
+
+def _short(type_: Instance) -> str:
+    """Return a class's name in a document: with its arguments, since `Page[User]` and `Page[Note]` are two."""
+    return "_".join([type_.type.name, *(_argument_name(argument) for argument in type_.args)])
+
+
+def _argument_name(type_: Type) -> str:
+    proper = get_proper_type(type_)
+    match proper:
+        case Instance():
+            return _short(proper)
+        case UnionType():
+            return "_or_".join(_argument_name(item) for item in proper.items)
+        case TypedDictType():
+            return proper.fallback.type.name
+        case LiteralType():
+            return str(proper.value)
+        case _:
+            return type(proper).__name__.removesuffix("Type")
+
+
+def is_vague(schema: Schema) -> bool:
+    """Return True if the code may say more than a type does."""
+    return (
+        "$unknown" in schema
+        or ("additionalProperties" in schema and "properties" not in schema)
+        or any(is_vague(part) for part in schema.get("anyOf", ()))
+        or ("items" in schema and is_vague(schema["items"]))
+    )
+
+
+def described_fields(info: TypeInfo) -> dict[str, str]:
+    """The texts below the fields of a class of the program."""
+    found: dict[str, str] = {}
+    last = ""
+    for statement in info.defn.defs.body:
+        match statement:
+            case AssignmentStmt(lvalues=[NameExpr(name=name)]):
+                last = name
+            case ExpressionStmt(expr=StrExpr(value=text)) if last:
+                found[last] = " ".join(text.split())
+            case _:
+                last = ""
+    return found
+
+
+def constant(expression: Expression) -> tuple[object] | None:
+    """The JSON value that an expression writes out, alone in a tuple; None for any other expression."""
+    if isinstance(expression, NameExpr) and expression.fullname == "builtins.None":
+        return (None,)
+    if isinstance(expression, NameExpr) and expression.fullname in ("builtins.True", "builtins.False"):
+        return (expression.fullname == "builtins.True",)
+    if isinstance(expression, UnaryExpr) and expression.op == "-":
+        inner = constant(expression.expr)
+        return (-inner[0],) if inner is not None and isinstance(inner[0], int | float) else None
+    value = constant_fold_expr(expression, "")
+    return (value,) if isinstance(value, str | int | float) else None
+
+
+def argument(call: CallExpr, position: int, name: str) -> Expression | None:
+    """One argument of a call, given by its position or by its name."""
+    for value, given in zip(call.args, call.arg_names, strict=True):
+        if given == name:
+            return value
+    if position < len(call.args) and all(kind == ARG_POS for kind in call.arg_kinds[: position + 1]):
+        return call.args[position]
+    return None
+
+
+def docstring(body: Iterable[object]) -> str | None:
+    """The text that a body begins with."""
+    first = next(iter(body), None)
+    return first.expr.value if isinstance(first, ExpressionStmt) and isinstance(first.expr, StrExpr) else None

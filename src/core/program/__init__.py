@@ -1,0 +1,1 @@
+"""A program read from its text, and the findings about it."""

@@ -1,0 +1,84 @@
+"""Imports of names and modules that do not exist, where importing the program does not run them (`core-import`).
+
+Those inside functions and under `if TYPE_CHECKING` are meant: a start tells of all others. Only the program's own
+modules and those of the framework are judged.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.util import find_spec
+
+from core.explain.names import MODULE
+from core.program.modules import Modules, Scope
+from core.program.nodes import parents_of
+from core.program.syntax import Node, Problem
+
+
+def absent_names(modules: Modules, scope: Scope) -> Iterator[Problem]:
+    """Every import of a scope that cannot be done."""
+    for definition in (one for each in scope.names.values() for one in each if one.alias is not None):
+        node, taken = definition.node, [definition.alias or ("", "")]
+        if isinstance(node, ast.Import):
+            taken = [(alias.name, "") for alias in node.names]
+        for base, name in taken:
+            message = _absent(modules, base, name)
+            if message is not None and _is_for_later(node, scope):
+                typed = "import-not-found" if message == no_module(base) else "attr-defined"
+                yield Problem("core-import", message, Node(node, scope), typed)
+
+
+def no_name(module: str, name: str, names: list[str]) -> str:
+    """The message about a name that a module does not have."""
+    near = get_close_matches(name, names, n=1)
+    hint = f"Did you mean {near[0]}?" if near else "Correct the name, or define it there"
+    return (
+        f"{module} has no {name}. {f'In core this is {MODULE[name]}' if module == 'core' and name in MODULE else hint}"
+    )
+
+
+def no_module(name: str) -> str:
+    """The message about a module that is not there."""
+    return f"there is no module {name}. Install the package where this runs, or correct the name"
+
+
+def _absent(modules: Modules, base: str, name: str) -> str | None:
+    module = modules.find(base)
+    if module is not None:
+        known = module.scope
+        if name in ("", *known.names) or name.startswith("__") or "__getattr__" in known.names or known.stars:
+            return None
+        return None if modules.is_module(f"{base}.{name}") else no_name(base, name, [*known.names])
+    top = base.partition(".")[0]
+    if top == "core":
+        if not _is_there(base):
+            return no_module(base)
+        try:
+            framework = import_module(base)
+        except ImportError:  # MissingExtraError, where what it needs is not installed: its names are not known
+            return None
+        if not name or hasattr(framework, name) or _is_there(f"{base}.{name}"):
+            return None
+        return no_name(base, name, [*getattr(framework, "__all__", vars(framework))])
+    return no_module(base) if "." in base and modules.find(top) is not None and not modules.is_module(base) else None
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _is_for_later(node: ast.AST, scope: Scope) -> bool:
+    """Return True for an import inside a function or an `if`, and not in a `try` that expects it to fail."""
+    parents = parents_of(scope)
+    around: list[ast.AST] = []
+    while node in parents:
+        node = parents[node]
+        around.append(node)
+    later = not isinstance(scope.node, ast.Module) or any(isinstance(one, ast.If) for one in around)
+    return later and not any(isinstance(one, ast.Try | ast.With) for one in around)

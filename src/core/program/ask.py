@@ -1,0 +1,146 @@
+"""Asks a program for its table: kept between runs under the state of all that it was made of.
+
+The program runs in a process of its own, with the interpreter of the project. A kept table holds while only bodies of
+`async def` change, since those do not run while a program is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, Final
+
+from core.program.cache import Cache, stamp
+from core.program.entry import Entry
+from core.program.table import Function, Place, Refusal, Table, digest_of, from_json, to_json
+
+_SECONDS: Final = 30
+"""The time after which a start that has not ended is given up."""
+
+
+def ask(entry: Entry, *, python: str = "", assume: bool = False, seconds: float = _SECONDS) -> Table:
+    """The table of a program: the one that is kept where nothing has changed, else that of a start of it.
+
+    `python` is another interpreter than this one. `assume` is as in `core.program.start`.
+    """
+    python = python or sys.executable
+    cache = Cache(Path(entry.config).parent)
+    key = [entry, os.path.realpath(python), assume]
+    name = f"table-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}"
+    kept = cache.read(name, key)
+    if kept is not None:
+        table = from_json(kept["table"])
+        held = _held(table, kept["state"], kept["skeletons"]) if table is not None else None
+        if held is not None:
+            return held
+    table = _start(entry, python, assume, seconds)
+    if table.repeats:
+        skeletons = {} if table.ran or table.refusals else {one: _skeleton(one) for one in table.modules}
+        state = {path: stamp(path) for path in (*table.modules, *table.files, *table.folders)}
+        cache.write(name, key, {"table": to_json(table), "state": state, "skeletons": skeletons})
+    return table
+
+
+def _held(table: Table, state: Mapping[str, str], skeletons: Mapping[str, Any]) -> Table | None:
+    """The kept table with the lines of now, where a start would give it again."""
+    if any(digest_of(os.environ.get(name)) != digest for name, digest in table.environ):
+        return None
+    moves: dict[str, list[tuple[int, int]]] = {}
+    for path in (path for path, stamped in state.items() if stamp(path) != stamped):
+        before, now = skeletons.get(path), _skeleton(path)
+        if before is None or now is None or before[0] != now[0]:
+            return None
+        moves[path] = [(begin, end - last) for (begin, last), (_, end) in zip(before[1], now[1], strict=True)]
+    return _moved(table, moves) if moves else table
+
+
+def _moved(value: Any, moves: Mapping[str, Sequence[tuple[int, int]]]) -> Any:
+    """A part of a table, with the lines of files in which bodies have become longer or shorter."""
+    if isinstance(value, Place | Function):
+        # Behind a body, lines are as far off as its end is.
+        off = [off for begin, off in moves.get(value.file, ()) if begin < value.line]
+        return value._replace(line=value.line + off[-1]) if off else value
+    if hasattr(value, "_fields"):
+        return value._make(_moved(one, moves) for one in value)
+    return tuple(_moved(one, moves) for one in value) if value.__class__ is tuple else value
+
+
+def _skeleton(file: str) -> tuple[str, list[tuple[int, int]]] | None:
+    """A digest of all of a module that runs when it is imported, without the bodies of async functions, and the first
+    and last lines of those; None for a file that is no module.
+
+    A function keeps its docstring, that it yields, and the names in it, which decide what it closes over.
+    """
+    try:
+        text = Path(file).read_bytes()
+        tree = ast.parse(text)
+    except (OSError, SyntaxError, ValueError):
+        return None
+    lines = text.split(b"\n")
+    cut: list[tuple[int, int]] = []
+    kept: list[str] = []
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.AsyncFunctionDef) and node.body[0].lineno > _head(node):
+            cut.append((_head(node) + 1, node.end_lineno or node.lineno))
+            # Few functions need a look inside.
+            is_inner = node not in tree.body
+            has_yield = any(b"yield" in line for line in lines[cut[-1][0] - 1 : cut[-1][1]])
+            inside = [*ast.walk(node)] if is_inner or has_yield else []
+            yields = any(isinstance(one, ast.Yield) for one in inside)
+            names = sorted({one.id for one in inside if isinstance(one, ast.Name)}) if is_inner else []
+            kept.append(f"{ast.get_docstring(node, clean=False)} {yields} {names}")
+        else:
+            todo += reversed([*ast.iter_child_nodes(node)])
+    cut.sort()
+    for first, last in reversed(cut):
+        del lines[first - 1 : last]
+    return hashlib.sha256(b"\n".join(lines) + repr(kept).encode()).hexdigest(), cut
+
+
+def _head(function: ast.AsyncFunctionDef) -> int:
+    """The last line of what stands before the body of a function."""
+    inside = [*ast.walk(function.args), *([function.returns] if function.returns is not None else [])]
+    return max([function.lineno, *(getattr(one, "end_lineno", None) or 0 for one in inside)])
+
+
+def _start(entry: Entry, python: str, assume: bool, seconds: float) -> Table:
+    command = [python, "-P", "-m", "core.program.start", *entry, *(["--assume"] if assume else [])]
+    # What is said goes to a file: nobody is to wait for a process in the background that has it open.
+    with TemporaryFile() as said:
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                cwd=Path(entry.config).parent,
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            told = f"importing the program takes longer than {seconds:g} s. Start from a lifespan what runs on"
+            return _refused(entry, told)
+        except OSError as error:
+            return _refused(entry, f"the program cannot be started with {python}: {error}")
+        try:
+            table = from_json(done.stdout)
+        except ValueError:
+            said.seek(0)
+            last = said.read().decode("utf-8", "replace").strip().splitlines()[-1:] or [f"status {done.returncode}"]
+            return _refused(entry, f"importing the program ends its process: {last[0]}")
+    if table is None:
+        return _refused(entry, f"{python} has another version of core-edge. Install the one of this command there")
+    return table
+
+
+def _refused(entry: Entry, message: str) -> Table:
+    place = Place(entry.file, 1) if entry.file else Place(entry.config, 1)
+    return Table(refusals=(Refusal("NoStart", message, place),), repeats=False)

@@ -1,0 +1,102 @@
+"""Writes before a question that an MCP server asks its client (`core-handler`): they are done again for each question.
+
+Such a call ends with the question, and the function runs again from its first line with the answer. Reported are writes
+by bindings and SQL in the same function, in the order of statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, cast
+
+from core.program.modules import Scope
+from core.program.nodes import parents_of
+from core.program.receivers import Receivers
+from core.program.syntax import Node, Problem
+from core.statements.tokens import statements_of
+
+_SERVERS: Final = ("core.mcp.MCP", "core.mcp.server.MCP")
+_WRITES: Final[Mapping[str, frozenset[str]]] = {
+    "KVNamespace": frozenset(["delete", "put", "put_json"]),
+    "D1Database": frozenset(["batch", "exec"]),
+    "R2Bucket": frozenset(["create_multipart_upload", "delete", "put"]),
+    "Queue": frozenset(["send", "send_batch"]),
+}
+_VERBS: Final = ("DELETE", "INSERT", "REPLACE", "UPDATE")
+_RUNS: Final = frozenset(["all", "first", "one", "raw", "run"])
+_ENDS: Final = ast.Return | ast.Raise | ast.Continue | ast.Break
+
+
+def asked_late(receivers: Receivers, scope: Scope) -> Iterator[Problem]:
+    """Every write of a function that a question follows."""
+    if not isinstance(scope.node, ast.AsyncFunctionDef):
+        return
+    parents = parents_of(scope)
+    calls = [node for node in parents if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    asks = [(call, _way(call, parents)) for call in calls if _asks(receivers, call, scope)]
+    for call in calls if asks else ():
+        if _writes(receivers, call, scope):
+            way = _way(call, parents)
+            ask = next((ask for ask, its in asks if _is_before(way, its)), None)
+            if ask is not None:
+                name = ask.func.attr if isinstance(ask.func, ast.Attribute) else ""
+                message = (
+                    f"{ast.unparse(call.func)}(): {name}() in line {ask.lineno} runs the function again from its first line, so "
+                    "this is done twice. Write behind the last question"
+                )
+                yield Problem("core-handler", message, Node(call, scope))
+
+
+def _asks(receivers: Receivers, call: ast.Call, scope: Scope) -> bool:
+    match call.func:
+        case ast.Attribute(value=owner, attr="ask" | "inputs"):
+            made, where = receivers.trees.modules.value(owner, scope)
+            return receivers.trees.maker_of(Node(made, where)) in _SERVERS
+        case _:
+            return False
+
+
+def _writes(receivers: Receivers, call: ast.Call, scope: Scope) -> bool:
+    match call.func:
+        case ast.Attribute(value=owner, attr=name) if name in _RUNS:
+            chain = receivers.databases.prepared(Node(owner, scope))
+            parts = receivers.trees.method_call(chain[0]) if chain is not None else None
+            sql = receivers.trees.string_of(parts.arguments[0]) if parts is not None and parts.arguments else None
+            return any(each.verb in _VERBS for each in statements_of(sql or ""))
+        case ast.Attribute(value=owner, attr=name):
+            return name in _WRITES.get(receivers.kind(owner, scope), ())
+        case _:
+            return False
+
+
+_Way = Sequence[tuple[ast.AST, str, int]]
+"""The nodes around an expression from the outside in, each with the field and the place in it that leads there."""
+
+
+def _way(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> _Way:
+    found: list[tuple[ast.AST, str, int]] = []
+    while (parent := parents.get(node)) is not None:
+        for name, value in ast.iter_fields(parent):
+            items = cast("list[ast.AST]", value) if isinstance(value, list) else [value]
+            place = next((at for at, each in enumerate(items) if each is node), None)
+            if place is not None:
+                found.append((parent, name, place))
+        node = parent
+    return found[::-1]
+
+
+def _is_before(write: _Way, ask: _Way) -> bool:
+    """Return True if a write has run wherever a question that stands behind it is reached."""
+    at = next((at for at, (one, other) in enumerate(zip(write, ask, strict=False)) if one != other), None)
+    if at is None:
+        return False
+    (inside, field, place), (_, other, behind) = write[at], ask[at]
+    is_either = isinstance(inside, ast.If | ast.IfExp) and {field, other} == {"body", "orelse"}
+    if is_either or field == other == "cases" or "handlers" in (field, other):
+        return False  # of which one runs
+    order = inside._fields.index
+    ends = (getattr(parent, name) for parent, name, _ in write[at + 1 :])
+    return (order(field), place) < (order(other), behind) and not any(
+        isinstance(block, list) and isinstance(block[-1], _ENDS) for block in ends
+    )

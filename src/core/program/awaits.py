@@ -1,0 +1,100 @@
+"""Coroutines that nobody awaits (`core-await`).
+
+A coroutine that is a statement by itself does nothing, and one whose result is used has none. mypy sees the first where
+the type is a coroutine's, and the second where types meet.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+from core.program.nodes import parents_of
+from core.program.problems import in_response, next_alone
+from core.program.receivers import NEXT, RESPONSE, Receivers
+from core.program.syntax import Node, Problem
+
+_OWN: Final = frozenset(["close", "send", "throw"])
+
+
+def awaits_problem(receivers: Receivers, node: Node) -> Problem | None:
+    """A call that is a statement by itself, or whose result is used at once, without `await`."""
+    expression = node.node
+    if isinstance(expression, ast.Attribute | ast.Subscript):
+        # note = req.json(), and then note["text"]
+        owner = expression.value
+        if not isinstance(owner, ast.Call | ast.Name) or not isinstance(expression.ctx, ast.Load):
+            return None
+        if isinstance(expression, ast.Attribute) and (expression.attr in _OWN or expression.attr[:3] in ("cr_", "__a")):
+            return None
+        if isinstance(owner, ast.Name) and not _is_given_a_call(owner, node):
+            return None
+        if receivers.is_coroutine(owner, node.scope):
+            message = f"{_shown(owner)} was not awaited, so it has no result yet. Write `await` before the call"
+            return Problem(
+                "core-await", message, node, "index" if isinstance(expression, ast.Subscript) else "attr-defined"
+            )
+        return None
+    if not isinstance(expression, ast.Call):
+        return None
+    parent = parents_of(node.scope).get(expression)
+    is_test = isinstance(parent, ast.If | ast.While | ast.IfExp) and parent.test is expression
+    is_test = is_test or (isinstance(parent, ast.BoolOp) and parent.values[-1] is not expression)
+    if isinstance(parent, ast.Expr):
+        if receivers.is_coroutine(expression, node.scope):
+            if isinstance(expression.func, ast.Name) and receivers.kind(expression.func, node.scope) == NEXT:
+                return Problem("core-await", next_alone(expression.func.id), node, "unused-awaitable")
+            message = f"{_shown(expression)} is not awaited, so it does nothing. Write `await` before it"
+            return Problem("core-await", message, node, "unused-coroutine")
+    elif (is_test or isinstance(parent, ast.BinOp | ast.Compare | ast.FormattedValue | ast.UnaryOp)) and (
+        receivers.is_coroutine(expression, node.scope)
+    ):
+        message = f"{_shown(expression)} was not awaited, so it has no result yet. Write `await` before the call"
+        return Problem("core-await", message, node)
+    return None
+
+
+def _is_given_a_call(name: ast.Name, node: Node) -> bool:
+    """Return True if a name of this function was given the value of a call, once."""
+    given = node.scope.names.get(name.id, ())
+    return len(given) == 1 and isinstance(given[0].value, ast.Call)
+
+
+def sent_problems(receivers: Receivers, node: Node) -> Iterator[Problem]:
+    """The calls in the value of `res.json(…)`."""
+    match node.node:
+        case ast.Call(func=ast.Attribute(value=owner, attr="json"), args=[value]):
+            found = [each for each in _parts(value) if receivers.is_coroutine(each, node.scope)]
+            if found and receivers.kind(owner, node.scope) == RESPONSE:
+                for each in found:
+                    yield Problem("core-await", in_response(_shown(each)), Node(each, node.scope))
+        case _:
+            pass
+
+
+def _parts(value: ast.expr) -> Iterator[ast.expr]:
+    """The calls and names that become values in JSON."""
+    match value:
+        case ast.Dict(values=values):
+            parts = values
+        case ast.List(elts=values) | ast.Tuple(elts=values) | ast.Set(elts=values):
+            parts = values
+        case ast.Call() | ast.Name():
+            yield value
+            return
+        case _:
+            return
+    for part in parts:
+        yield from _parts(part)
+
+
+def _shown(expression: ast.expr) -> str:
+    """A call as messages show it: `get()`, or the name it was given to."""
+    match expression:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return f"{name}()"
+        case ast.Name(id=name):
+            return name
+        case _:
+            return "the call"

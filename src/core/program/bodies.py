@@ -1,0 +1,168 @@
+"""The functions that a table names as syntax trees, and what each of them serves.
+
+What is registered comes from the table alone; here it is only found again in the text of the program.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import attrs
+
+from core.program.classes import ClassRef
+from core.program.findings import Unread
+from core.program.modules import FunctionNode, Module, Modules, Scope
+from core.program.nodes import scopes_in
+from core.program.table import App, Env, Event, Place, Route, Table
+
+
+@attrs.define
+class Served:
+    """What a function serves: `routes` as their handler or one of their own steps, `handles` as their handler, and
+    `events`. `bound` are the arguments that it is given beside those of a request. `direct`: a request calls it itself,
+    and no decorator has what it returns.
+    """
+
+    scope: Scope
+    bound: int
+    direct: bool = False
+    apps: list[App] = attrs.field(factory=list[App])
+    routes: list[Route] = attrs.field(factory=list[Route])
+    handles: list[Route] = attrs.field(factory=list[Route])
+    events: list[Event] = attrs.field(factory=list[Event])
+
+
+class Bodies:
+    """The functions of a table in the modules of a program; `unread` are those that are not found there."""
+
+    def __init__(self, table: Table, modules: Modules, program: Iterable[Module]) -> None:
+        self.table = table
+        self.served: dict[ast.AST, Served] = {}
+        self.unread: list[Unread] = []
+        self.handlers: int = 0
+        """The number of handlers that were found, of routes and events."""
+        self._modules = modules
+        self._program = {str(module.path): module for module in program}
+        self._found: dict[str, dict[tuple[str, int], tuple[FunctionNode, Scope]]] = {}
+        self._decorated: dict[str, dict[int, FunctionNode]] = {}
+        handlers: set[int] = set()
+        for app in table.apps:
+            for route in app.routes:
+                own = route.steps[len(route.steps) - route.own :]
+                for step in own:
+                    for served in self._of(step, app):
+                        served.routes.append(route)
+                if route.handler is not None:
+                    for served in self._of(route.handler, app, route.place, handlers):
+                        served.routes.append(route)
+                        served.handles.append(route)
+            for event in app.events:
+                for served in self._of(event.handler, app, event.place, handlers):
+                    served.events.append(event)
+            for error in app.errors:
+                list(self._of(error.handler, app, error.place))
+        self.unread += (
+            Unread(place.file, place.line, "it comes from a package that is not installed", "handler")
+            for place in table.unread
+        )
+        self.handlers = len(handlers)
+
+    def env_of(self, function: ast.AST) -> ClassRef | None:
+        """The Env that a function is given, where that is one."""
+        served = self.served.get(function)
+        envs = {app.env for app in served.apps} if served is not None else set[Env | None]()
+        env = envs.pop() if len(envs) == 1 else None
+        return self.class_of(env) if env is not None else None
+
+    def facts(self, module: Module) -> str:
+        """Everything of the table that the findings of a module depend on, without lines."""
+        apps = [(app.env, app.main) for app in self.table.apps]
+        idle = [place for place in self.table.idle if place.file == str(module.path)]
+        return repr(
+            [
+                apps,
+                idle,
+                self.table.finished,
+                *(
+                    (
+                        getattr(node, "name", ""),
+                        served.bound,
+                        [(r.path, r.kind) for r in served.routes],
+                        len(served.handles),
+                        served.direct,
+                    )
+                    for node, served in self.served.items()
+                    if module.links or served.scope.module is module
+                ),
+            ]
+        )
+
+    def class_of(self, env: Env) -> ClassRef | None:
+        """The class of an Env, where it is one of the program."""
+        module = self._modules.find(env.module)
+        for scope in scopes_in(module.scope) if module is not None else ():
+            if scope.qualname == env.qualname and isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
+                return ClassRef(scope.node, scope.parent)
+        return None
+
+    def _of(
+        self, step: int, app: App, place: Place | None = None, handlers: set[int] | None = None
+    ) -> Iterator[Served]:
+        """The functions of a step, as far as they are found. `place` is the line of its registration."""
+        described = self.table.steps[step]
+        found = [self.function(one.file, one.qualname, one.line) for one in described.bodies]
+        if place is not None:
+            self._check_whole(described.name, described.whole, place, [one for one in found if one is not None])
+        for function, one in zip(described.bodies, found, strict=True):
+            if one is None:
+                continue
+            node, scope = one
+            served = self.served.get(node)
+            if served is None:
+                served = self.served[node] = Served(scope, function.bound)
+            served.direct = served.direct or (described.direct and function is described.bodies[0])
+            if app not in served.apps:
+                served.apps.append(app)
+            if handlers is not None:
+                handlers.add(step)
+            yield served
+
+    def _check_whole(self, name: str, whole: bool, place: Place, found: Iterable[tuple[FunctionNode, Scope]]) -> None:
+        """Note a handler whose body, or that of the `def` that is decorated at its line, is not found."""
+        nodes = [node for node, _ in found]
+        self._functions(place.file)
+        decorated = self._decorated.get(place.file, {}).get(place.line)
+        if not whole or (decorated is not None and decorated not in nodes):
+            unread = Unread(place.file, place.line, f"the function behind {name} is not found", "handler")
+            if unread not in self.unread:
+                self.unread.append(unread)
+
+    def function(self, file: str, qualname: str, line: int) -> tuple[FunctionNode, Scope] | None:
+        """A function of a table, and the scope that it is in."""
+        return self._functions(file).get((qualname, line))
+
+    def _functions(self, file: str) -> Mapping[tuple[str, int], tuple[FunctionNode, Scope]]:
+        """The functions of a file by their names and first lines, with the scope that each is in."""
+        if file not in self._found:
+            module = self._program.get(file) or (self._modules.add(Path(file)) if file.endswith(".py") else None)
+            self._found[file] = dict(_functions_in(module.scope, "")) if module is not None else {}
+            self._decorated[file] = {
+                decorator.lineno: node
+                for node, _ in self._found[file].values()
+                for decorator in node.decorator_list
+                if isinstance(decorator, ast.Call | ast.Name | ast.Attribute)
+            }
+        return self._found[file]
+
+
+def _functions_in(scope: Scope, inside: str) -> Iterator[tuple[tuple[str, int], tuple[FunctionNode, Scope]]]:
+    for node, inner in scope.children.items():
+        name = inside + getattr(node, "name", "")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            line = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            yield (name, line), (node, scope)
+            yield from _functions_in(inner, f"{name}.<locals>.")
+        else:
+            yield from _functions_in(inner, f"{name}.")

@@ -1,0 +1,468 @@
+"""The text of a statement that is put together: its parts, and whether the values in it are constants.
+
+A value is a constant, not known, or open: anybody may have chosen it. Open are requests, what is read of them, and
+parameters, unless their type, or a test of membership beside them, leaves only constants. Places for parameters
+(`", ".join("?" * n)`), numbers, and names out of a dict of constants are constants.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from string import Formatter
+from typing import Final, TypeAlias
+
+from core.program.annotations import arms
+from core.program.classes import ClassRef
+from core.program.modules import Definition, Local, Modules, Scope
+from core.program.nodes import own_class, parents_of
+from core.program.reader import Reader
+from core.program.syntax import REQUESTS
+from core.sql.interpolated import FIXED, OPEN, UNKNOWN, Interpolated
+
+_NUMBERS: Final = frozenset(["bool", "float", "hash", "id", "int", "len", "ord", "range", "round", "sum"])
+_TYPES: Final[Mapping[str, int]] = {
+    **dict.fromkeys(["builtins.bool", "builtins.float", "builtins.int"], FIXED),
+    **dict.fromkeys(["typing.LiteralString", "typing_extensions.LiteralString"], FIXED),
+    **dict.fromkeys(["builtins.str", "builtins.bytes", "builtins.object", "typing.Any", *REQUESTS], OPEN),
+}
+_TESTS: Final = frozenset(["fullmatch", "isalnum", "isalpha", "isdigit", "isidentifier"])
+_FORMAT: Final = re.compile(r"%(?:\((?P<key>\w+)\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z%]")
+_Bound: TypeAlias = "Mapping[str, int]"
+"""The variables of comprehensions around an expression, and what they are."""
+_NONE: Final[_Bound] = {}
+_DEEPEST: Final = 8
+
+
+class BuiltTexts:
+    """The texts of one program that are put together."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.modules: Modules = reader.modules
+        self._asked: set[tuple[str, Scope]] = set()
+        self._busy: set[ast.expr] = set()
+        self._testing: set[Scope] = set()
+        self.straight: bool = True
+
+    def parts(self, text: ast.expr, scope: Scope) -> Sequence[str | Interpolated]:
+        """The parts of a text; nothing where no part of it is known."""
+        self.straight = True
+        parts = list(self._parts(text, scope, whole=True))
+        return parts if any(isinstance(part, str) or part.choices for part in parts) else ()
+
+    def _value(self, value: ast.expr, scope: Scope, *, plain: bool = True) -> Interpolated:
+        state = self._state(value, scope)
+        choices = self._choices(value, scope) if plain and state == FIXED else ()
+        return Interpolated(_shown(value), state, choices=choices)
+
+    def _choices(self, value: ast.expr, scope: Scope, depth: int = 0) -> tuple[str, ...]:
+        """The texts that a constant may be, as far as they are written out."""
+        known = self.modules.string(value, scope)
+        if known is not None or depth > _DEEPEST:
+            return (known,) if known is not None else ()
+        value, scope = self.modules.value(value, scope)
+        among: Sequence[ast.expr] = ()
+        match value:
+            case ast.Constant(value=int() as number):
+                return (str(number),)
+            case ast.IfExp(body=body, orelse=other):
+                among = [body, other]
+            case ast.Subscript(value=owner) | ast.Call(func=ast.Attribute(value=owner, attr="get"), args=[_, _]):
+                grown = isinstance(owner, ast.Name) and any(True for _ in self._put_in(owner.id, scope, "values"))
+                owner, where = self.modules.value(owner, scope)
+                if isinstance(owner, ast.Dict) and not grown:
+                    found = [self._choices(one, where, depth + 1) for one in owner.values]
+                    found += (
+                        [self._choices(one, scope, depth + 1) for one in value.args[1:]]
+                        if isinstance(value, ast.Call)
+                        else []
+                    )
+                    return tuple(text for each in found for text in each) if all(found) else ()
+            case ast.Call(func=ast.Attribute(attr="join"), args=[items]):
+                match items:
+                    case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult()) | ast.BinOp(left=one, op=ast.Mult()):
+                        return self._choices(one, scope, depth + 1)
+                    case ast.GeneratorExp(elt=ast.Constant() as one) | ast.ListComp(elt=ast.Constant() as one):
+                        return self._choices(one, scope, depth + 1)
+                    case _:
+                        return ()
+            case ast.Name():
+                resolved = self.modules.resolve(value, scope)
+                if isinstance(resolved, Local) and resolved.definition.annotation is not None:
+                    read = self.reader.annotation(resolved.definition.annotation, resolved.scope)
+                    return tuple(map(str, read.literals)) if read.kind == "Literal" and not read.optional else ()
+            case _:
+                pass
+        found = [self._choices(one, scope, depth + 1) for one in among]
+        return tuple(text for each in found for text in each) if all(found) else ()
+
+    def _parts(self, text: ast.expr, scope: Scope, *, whole: bool = False) -> Iterator[str | Interpolated]:
+        """The parts of a text, or of one that is put into it; of a `whole` one that is not known at all, nothing."""
+        known = self.modules.string(text, scope)
+        if known is not None:
+            yield known
+            return
+        definitions = self._definitions(text, scope)
+        if isinstance(text, ast.Name) and any(map(_given, definitions)):
+            asked = (text.id, scope) in self._asked
+            self.straight = self.straight and len(definitions) == 1 and not asked
+            if asked:
+                return  # what it had before
+            self._asked.add((text.id, scope))
+            for definition in definitions:
+                value = _given(definition)
+                state = UNKNOWN if value is not None else self._defined(*definition, text.id, "")
+                first = whole and not isinstance(definition[0].node, ast.AugAssign)
+                found = (
+                    [Interpolated(text.id, state)] if value is None else self._parts(value, definition[1], whole=first)
+                )
+                yield from _one_of(found, whole=first) if len(definitions) > 1 else found
+            self._asked.remove((text.id, scope))
+            return
+        text, scope = self.modules.value(text, scope)
+        match text:
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                yield from self._parts(left, scope)
+                yield from self._parts(right, scope)
+            case ast.JoinedStr(values=values):
+                for one in values:
+                    plain = isinstance(one, ast.FormattedValue) and one.conversion == -1 and one.format_spec is None
+                    yield from self._parts(one.value if isinstance(one, ast.FormattedValue) and plain else one, scope)
+            case ast.BinOp(left=left, op=ast.Mod(), right=right):
+                yield from self._formatted(left, right, scope)
+            case ast.Call(func=ast.Attribute(value=left, attr="format"), args=args, keywords=keywords):
+                form = self.modules.string(left, scope)
+                given = {str(at): arg for at, arg in enumerate(args)} | {k.arg or "": k.value for k in keywords}
+                numbers = map(str, range(len(args)))
+                try:
+                    fields = list(Formatter().parse(form or ""))
+                except ValueError:
+                    fields = []  # it cannot be formatted
+                for before, name, spec, conversion in fields:
+                    yield before
+                    if name is not None:
+                        value = given.get(re.split(r"[.\[]", name)[0] or next(numbers, ""), text)
+                        plain = not (spec or conversion or "." in name or "[" in name) and value is not text
+                        yield self._value(value, scope, plain=plain)
+            case ast.Call(func=ast.Attribute(value=between, attr="join"), args=[ast.List() | ast.Tuple() as items]):
+                for at, item in enumerate(items.elts):
+                    if at:
+                        yield from self._parts(between, scope)
+                    yield from self._parts(item, scope)
+            case ast.Call(func=ast.Attribute(attr="join"), args=[items]):
+                yield self._value(text, scope)._replace(shown=_shown(items), several=True)
+            case ast.Call(func=ast.Attribute(value=inner, attr="strip" | "rstrip" | "lstrip"), args=[]):
+                yield from self._parts(inner, scope)
+            case ast.Call(args=[inner]) if self.modules.outside(text.func, scope) == "textwrap.dedent":
+                yield from self._parts(inner, scope)
+            case ast.IfExp(body=body, orelse=other) if self._state(text, scope) != FIXED:
+                self.straight = False
+                for one in (body, other):
+                    yield from _one_of(self._parts(one, scope, whole=whole), whole=whole)
+            case ast.FormattedValue(value=inner):
+                yield self._value(inner, scope, plain=False)
+            case _:
+                yield self._value(text, scope)
+
+    def _formatted(self, left: ast.expr, right: ast.expr, scope: Scope) -> Iterator[str | Interpolated]:
+        """The parts of `"…%s…" % (value,)`."""
+        form = self.modules.string(left, scope)
+        if form is None:
+            yield self._value(ast.BinOp(left, ast.Add(), right), scope)
+            return
+        keys = (
+            {self.modules.string(k, scope): v for k, v in zip(right.keys, right.values, strict=True)}
+            if isinstance(right, ast.Dict)
+            else {}
+        )
+        values = iter(right.elts if isinstance(right, ast.Tuple) else [right])
+        end = 0
+        for match in _FORMAT.finditer(form):
+            yield form[end : match.start()]
+            end = match.end()
+            if match[0] == "%%":
+                yield "%"
+                continue
+            value = keys.get(match["key"]) if match["key"] else next(values, None)
+            yield self._value(
+                value if value is not None else right, scope, plain=match[0][-2] in "%)" and match[0][-1] == "s"
+            )
+        yield form[end:]
+
+    # -- what a value is
+
+    def _state(self, value: ast.expr, scope: Scope, bound: _Bound = _NONE) -> int:
+        if value in self._busy:
+            return FIXED  # it is made of itself
+        self._busy.add(value)
+        state = self._unguarded(value, scope, bound)
+        self._busy.remove(value)
+        return FIXED if state == OPEN and self._is_tested(value, scope, bound) else state
+
+    def _unguarded(self, value: ast.expr, scope: Scope, bound: _Bound) -> int:
+        match value:
+            case ast.Name(id=name):
+                return bound[name] if name in bound else self._variable(value, scope, "")
+            case ast.Constant() | ast.UnaryOp() | ast.Compare():
+                return FIXED
+            case ast.JoinedStr(values=values) | ast.BoolOp(values=values):
+                return max((self._state(one, scope, bound) for one in values), default=FIXED)
+            case ast.FormattedValue(value=inner) | ast.Await(value=inner) | ast.NamedExpr(value=inner):
+                return self._state(inner, scope, bound)
+            case ast.IfExp(body=body, orelse=other):
+                return max(self._state(body, scope, bound), self._state(other, scope, bound))
+            case ast.BinOp(left=left, op=op, right=right):
+                both = self._state(left, scope, bound), self._state(right, scope, bound)
+                return max(both) if isinstance(op, ast.Add | ast.Mod) else min(both)  # "?" * n
+            case ast.Attribute():
+                return self._attribute(value, scope, bound)
+            case ast.Subscript(value=owner):
+                return self._elements(owner, scope, bound, "values")
+            case ast.Call():
+                return self._call(value, scope, bound)
+            case ast.Starred(value=inner):
+                return self._elements(inner, scope, bound)
+            case _:
+                return self._elements(value, scope, bound)
+
+    def _variable(self, name: ast.Name, scope: Scope, of: str) -> int:
+        """The state of all the values that a variable is given; of what is in them where `of` is `keys` or `values`."""
+        definitions = self._definitions(name, scope)
+        if not definitions:
+            value, where = self.modules.value(name, scope)
+            return UNKNOWN if isinstance(value, ast.Name) else self._ask(value, where, of)
+        if (name.id, scope) in self._asked:
+            return FIXED  # what it had before
+        self._asked.add((name.id, scope))
+        found = [self._defined(definition, where, name.id, of) for definition, where in definitions]
+        found += self._put_in(name.id, definitions[0][1], of) if of else []
+        self._asked.remove((name.id, scope))
+        return max(found)
+
+    def _ask(self, value: ast.expr, scope: Scope, of: str, bound: _Bound = _NONE) -> int:
+        return self._elements(value, scope, bound, of) if of else self._state(value, scope, bound)
+
+    def _definitions(self, name: ast.expr, scope: Scope) -> list[tuple[Definition, Scope]]:
+        """The places in a function, or around it, that give a variable its values; none for an import."""
+        current: Scope | None = scope
+        while current is not None and isinstance(name, ast.Name):
+            found = current.names.get(name.id, ())
+            if found and (current is scope or not isinstance(current.node, ast.ClassDef)):
+                known = [one for one in found if one.alias is None]
+                return [(one, current) for one in known] if len(known) == len(found) else []
+            current = current.parent
+        return []
+
+    def _defined(self, definition: Definition, scope: Scope, name: str, of: str) -> int:
+        match definition.node:
+            case ast.arg() as parameter:
+                own = own_class(Local(definition, scope)) is not None
+                return UNKNOWN if own else self._annotated(parameter.annotation, scope)
+            case ast.For(iter=items) | ast.AsyncFor(iter=items):
+                return self._elements(items, scope, _NONE)
+            case ast.AugAssign(value=value):
+                return self._ask(value, scope, of)
+            case ast.Assign(value=value):
+                return self._ask(value, scope, of)
+            case ast.AnnAssign(annotation=annotation, value=value):
+                declared = self._annotated(annotation, scope)
+                return min(declared, self._ask(value, scope, of)) if value is not None else FIXED
+            case node:
+                named = [one for one in ast.walk(node) if isinstance(one, ast.NamedExpr) and one.target.id == name]
+                return max((self._ask(one.value, scope, of) for one in named), default=UNKNOWN)
+
+    def _put_in(self, name: str, scope: Scope, of: str) -> Iterator[int]:
+        """The states of values that are put into a list or a dict after it was made."""
+        for node in parents_of(scope):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=own), attr="append" | "add" | "insert"), args=[*_, put]
+                ):
+                    pass
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=own), attr="extend" | "update"), args=[put]):
+                    put = ast.Starred(put)
+                case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=own), slice=key)], value=value):
+                    put = key if of == "keys" else value
+                case _:
+                    continue
+            if own == name:
+                yield self._state(put, scope)
+
+    def _annotated(self, annotation: ast.expr | None, scope: Scope) -> int:
+        """The state of a value of a type, or of what is in it."""
+        if annotation is None:
+            return OPEN
+        annotation, scope = self.reader.written_out(annotation, scope)
+        if isinstance(annotation, ast.BinOp):
+            some = [self._annotated(arm, scope) for arm in arms(annotation) if not isinstance(arm, ast.Constant)]
+            return max(some, default=UNKNOWN)
+        read = self.reader.annotation(annotation, scope)
+        if read.kind == "Literal":
+            return FIXED
+        if read.class_ is not None:
+            return FIXED if self._is_enum(read.class_) else UNKNOWN
+        name = self.modules.outside(annotation.value if isinstance(annotation, ast.Subscript) else annotation, scope)
+        if isinstance(annotation, ast.Subscript) and name not in REQUESTS:
+            inside = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
+            return max(
+                (self._annotated(one, scope) for one in inside if not isinstance(one, ast.Constant)), default=FIXED
+            )
+        return _TYPES.get(name, UNKNOWN)
+
+    def _is_enum(self, class_: ClassRef | None) -> bool:
+        return class_ is not None and any(name.startswith("enum.") for name in self.reader.outside(class_))
+
+    def _attribute(self, value: ast.Attribute, scope: Scope, bound: _Bound) -> int:
+        known, where = self.modules.value(value, scope)
+        if known is not value:
+            return self._state(known, where)
+        kept = self.modules.of_self(value, scope)
+        if kept is not None:
+            return min(UNKNOWN, self._state(*kept))
+        owner = self._class_of(value.value, scope)
+        if value.attr == "env" or (owner is not None and self.reader.is_env(owner)):
+            return UNKNOWN  # as it is configured
+        if owner is not None:
+            fields = [field for field in self.reader.fields(owner) if field.name == value.attr]
+            return self._annotated(fields[0].annotation, fields[0].owner.body) if fields else UNKNOWN
+        return self._state(value.value, scope, bound)
+
+    def _class_of(self, value: ast.expr, scope: Scope, depth: int = 0) -> ClassRef | None:
+        """The class of the program that a parameter is declared to be of, or that something was read as."""
+        value, scope = self.modules.value(value, scope)
+        match value:
+            case ast.Name():
+                resolved = self.modules.resolve(value, scope)
+                if not isinstance(resolved, Local) or resolved.definition.annotation is None:
+                    return None
+                return self.reader.class_of(resolved.definition.annotation, resolved.scope)
+            case ast.Await(value=inner) if depth < _DEEPEST:
+                return self._class_of(inner, scope, depth + 1)
+            case ast.Call(func=ast.Attribute(attr="parse" | "json" | "form" | "one" | "first"), args=[given]):
+                return self.reader.class_of(given, scope)
+            case ast.Call(func=function):
+                return self.reader.class_of(function, scope)
+            case _:
+                return None
+
+    def _call(self, call: ast.Call, scope: Scope, bound: _Bound) -> int:
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        name = self.modules.outside(call.func, scope)
+        if name.removeprefix("builtins.") in _NUMBERS or self._is_enum(self.reader.class_of(call.func, scope)):
+            return FIXED
+        states = [self._state(one, scope, bound) for one in given]
+        match call.func:
+            case ast.Attribute(attr="join", value=between) if len(given) == 1:
+                return max(self._state(between, scope, bound), self._elements(given[0], scope, bound))
+            case _ if name:
+                pure = name.startswith(("builtins.", "textwrap."))
+                return max([*states, FIXED if pure else UNKNOWN])
+            case ast.Attribute(attr="get" | "pop" | "setdefault", value=owner):
+                return max([self._elements(owner, scope, bound, "values"), *states[1:]])
+            case ast.Attribute(value=owner) if self.modules.resolve(call.func, scope) is None:
+                return max([self._state(owner, scope, bound), *states])
+            case _:
+                return UNKNOWN
+
+    def _elements(self, value: ast.expr, scope: Scope, bound: _Bound, of: str = "keys") -> int:
+        """The state of the values in a list, a dict, or anything else that is gone through."""
+        match value:
+            case ast.Name(id=name) if name not in bound:
+                return self._variable(value, scope, of)
+            case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+                return max((self._state(item, scope, bound) for item in items), default=FIXED)
+            case ast.Dict(keys=keys, values=values):
+                items = [key for key in keys if key is not None] if of == "keys" else values
+                return max((self._state(item, scope, bound) for item in items), default=FIXED)
+            case ast.ListComp(elt=item) | ast.SetComp(elt=item) | ast.GeneratorExp(elt=item):
+                return self._state(item, scope, self._targets(value, scope, bound))
+            case ast.DictComp(key=key, value=item):
+                return self._state(key if of == "keys" else item, scope, self._targets(value, scope, bound))
+            case ast.BinOp(left=left, op=ast.BitAnd() | ast.Mult(), right=right):
+                return min(self._elements(left, scope, bound, of), self._elements(right, scope, bound, of))
+            case ast.BinOp(left=left, right=right):
+                return max(self._elements(left, scope, bound, of), self._elements(right, scope, bound, of))
+            case ast.Call(func=ast.Attribute(value=owner, attr="keys" | "values" | "items" as which), args=[]):
+                both = ("keys", "values") if which == "items" else (which,)
+                return max(self._elements(owner, scope, bound, one) for one in both)
+            case ast.Call(func=function, args=args) if args:
+                match self.modules.outside(function, scope).rpartition(".")[2]:
+                    case "enumerate" | "frozenset" | "list" | "reversed" | "set" | "sorted" | "tuple" | "zip" | "dict":
+                        return max(self._elements(one, scope, bound, of) for one in args)
+                    case "map":
+                        return max([self._elements(one, scope, bound, of) for one in args[1:]], default=UNKNOWN)
+                    case "get_args":
+                        return FIXED
+                    case _:
+                        return self._state(value, scope, bound)
+            case ast.Attribute():
+                known, where = self.modules.value(value, scope)
+                return (
+                    self._elements(known, where, _NONE, of) if known is not value else self._state(value, scope, bound)
+                )
+            case (
+                ast.Constant() | ast.Call() | ast.Await() | ast.Subscript() | ast.JoinedStr() | ast.Name() | ast.IfExp()
+            ):
+                return self._state(value, scope, bound)
+            case _:
+                return UNKNOWN
+
+    def _targets(
+        self, made: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope, bound: _Bound
+    ) -> _Bound:
+        """The variables of a comprehension."""
+        inside = dict(bound)
+        for one in made.generators:
+            state = self._elements(one.iter, scope, inside)
+            names = {node.id for node in ast.walk(one.target) if isinstance(node, ast.Name)}
+            inside |= dict.fromkeys(names, state)
+            tested = {ast.unparse(node) for test in one.ifs for node in self._tested(test, scope)}
+            inside |= dict.fromkeys(names & tested, FIXED)
+        return inside
+
+    def _is_tested(self, value: ast.expr, scope: Scope, bound: _Bound) -> bool:
+        """True where a function asks whether a value is one of constants, or made of letters."""
+        if bound or not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef) or scope in self._testing:
+            return False
+        self._testing.add(scope)
+        shown = ast.unparse(value)
+        found = any(ast.unparse(one) == shown for node in parents_of(scope) for one in self._tested(node, scope))
+        self._testing.remove(scope)
+        return found
+
+    def _tested(self, test: ast.AST, scope: Scope) -> Sequence[ast.expr]:
+        match test:
+            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[among]):
+                return [left] if self._elements(among, scope, _NONE) == FIXED else ()
+            case ast.Call(func=ast.Attribute(value=owner, attr=attr), args=args) if attr in _TESTS:
+                return [owner, *args]
+            case ast.BoolOp(op=ast.And(), values=values):
+                return [one for value in values for one in self._tested(value, scope)]
+            case _:
+                return ()
+
+
+def _shown(node: ast.expr) -> str:
+    """A value as it is bound: of one that is made for the text, what it is made of."""
+    match node:
+        case ast.GeneratorExp(generators=[one]) | ast.ListComp(generators=[one]):
+            return _shown(one.iter)
+        case ast.Call(func=ast.Name(id="map"), args=[_, items]) | ast.Call(func=ast.Name(id="str"), args=[items]):
+            return _shown(items)
+        case _:
+            return ast.unparse(node).replace("'", '"')
+
+
+def _given(definition: tuple[Definition, Scope]) -> ast.expr | None:
+    node = definition[0].node
+    return node.value if isinstance(node, ast.AugAssign) else definition[0].value
+
+
+def _one_of(parts: Iterable[str | Interpolated], *, whole: bool) -> Iterator[str | Interpolated]:
+    """The parts of one of several texts; nothing where it is a whole one of which nothing is known."""
+    found = list(parts)
+    if not whole or any(isinstance(part, str) for part in found):
+        yield from found
+        yield " "

@@ -1,0 +1,257 @@
+"""The classes of a program as plain syntax trees: which class a name is, its bases, its fields, whether it is an
+Env.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from core.program.modules import External, Local, Module, Modules, Resolved, Scope
+
+TYPING: Final = ("typing.", "typing_extensions.")
+_STANDARD: Final = ("builtins.", *TYPING, "abc.", "collections.", "enum.")
+_MAKERS: Final = frozenset(
+    [
+        "attrs.frozen",
+        "attrs.define",
+        "attrs.mutable",
+        "attr.s",
+        "attr.attrs",
+        "attr.frozen",
+        "attr.define",
+        "attr.mutable",
+    ]
+)
+_FIELD_MAKERS: Final = frozenset(["attrs.field", "attr.ib", "attr.attrib", "attr.field", "dataclasses.field"])
+_DEEPEST: Final = 20
+_NOT_IN_INIT: Final = ast.Constant(value=None)
+
+
+@attrs.frozen
+class ClassRef:
+    """A class of the program. `scope` has its statement, `body` is the scope inside it."""
+
+    node: ast.ClassDef = attrs.field(eq=id)
+    scope: Scope = attrs.field(eq=False, repr=False)
+
+    @property
+    def body(self) -> Scope:
+        """The statements of the class: its fields, methods and inner classes."""
+        return self.scope.children[self.node]
+
+    @property
+    def module(self) -> Module:
+        """The module it is in."""
+        return self.scope.module
+
+    @property
+    def name(self) -> str:
+        """Its full name."""
+        return f"{self.module.name}.{self.body.qualname}"
+
+
+@attrs.frozen
+class Field:
+    """A field of an attrs class, dataclass, TypedDict or Protocol."""
+
+    name: str
+    annotation: ast.expr
+    owner: ClassRef
+    line: int
+    column: int
+    alias: str
+    has_default: bool = False
+    converted: bool = False
+
+
+class Classes:
+    """The classes of one program. `named` are full names of classes that are Envs without the marker."""
+
+    def __init__(self, modules: Modules, named: frozenset[str] | None = None) -> None:
+        self.modules = modules
+        self.named = named
+        self._bases: dict[ClassRef, tuple[Resolved | None, ...]] = {}
+
+    def class_of(self, expression: ast.expr, scope: Scope) -> ClassRef | None:
+        """The class of the program that an expression names; for `Name[…]`, the class without its arguments."""
+        if isinstance(expression, ast.Subscript):
+            expression = expression.value
+        if isinstance(expression, ast.Constant) and isinstance(expression.value, str):
+            parsed = parsed_string(expression.value)
+            return self.class_of(parsed, scope) if parsed is not None else None
+        resolved = self.modules.resolve(expression, scope)
+        found = class_at(resolved)
+        if found is None and isinstance(resolved, Local):
+            definition = resolved.definition
+            if isinstance(definition.value, ast.Call):  # E = TypeVar("E", bound=Env)
+                bound = next((k.value for k in definition.value.keywords if k.arg == "bound"), None)
+                maker = self.modules.outside(definition.value.func, resolved.scope)
+                if bound is not None and maker.endswith(".TypeVar"):
+                    return self.class_of(bound, resolved.scope)
+            elif type(definition.node).__name__ == "TypeVar" and definition.annotation is not None:  # def f[E: Env]
+                return self.class_of(definition.annotation, resolved.scope)
+        return found
+
+    def written_out(self, annotation: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
+        """An annotation without quotes and aliases: `"Req"` of `Req = Request[Env]`, and the first argument of
+        `Annotated`.
+        """
+        for _ in range(_DEEPEST):
+            match annotation:
+                case ast.Constant(value=str() as text):
+                    parsed = parsed_string(text)
+                    if parsed is None:
+                        break
+                    annotation = parsed
+                case ast.Name() | ast.Attribute():
+                    resolved = self.modules.resolve(annotation, scope)
+                    if not isinstance(resolved, Local) or resolved.definition.value is None:
+                        break
+                    annotation, scope = resolved.definition.value, resolved.scope
+                case ast.Subscript(value=value, slice=ast.Tuple(elts=[first, *_])):
+                    if not self.modules.outside(value, scope).endswith(".Annotated"):
+                        break
+                    annotation = first
+                case _:
+                    break
+        return annotation, scope
+
+    def bases(self, class_: ClassRef) -> tuple[Resolved | None, ...]:
+        """Return the bases of a class, without their type arguments."""
+        found = self._bases.get(class_)
+        if found is None:
+            found = self._bases[class_] = tuple(
+                self.modules.resolve(base.value if isinstance(base, ast.Subscript) else base, class_.scope)
+                for base in class_.node.bases
+            )
+        return found
+
+    def ancestors(self, class_: ClassRef) -> Iterator[ClassRef]:
+        """A class and the classes of the program that it derives from, nearest first."""
+        seen: set[ClassRef] = set()
+        todo = [class_]
+        while todo:
+            current = todo.pop(0)
+            if current not in seen:
+                seen.add(current)
+                yield current
+                todo += [base for base in map(class_at, self.bases(current)) if base is not None]
+
+    def outside(self, class_: ClassRef) -> set[str]:
+        """The full names of the classes outside of the program that a class derives from."""
+        return {
+            base.name
+            for ancestor in self.ancestors(class_)
+            for base in self.bases(ancestor)
+            if isinstance(base, External)
+        }
+
+    def is_env(self, class_: ClassRef) -> bool:
+        """Return True if a class is marked as an Env, or named as one."""
+        if self.named is not None:
+            return class_.name in self.named
+        return self.is_marked(class_)
+
+    def is_marked(self, class_: ClassRef) -> bool:
+        """Return True if a class derives from `Bindings`."""
+        return bool(self.outside(class_) & {"core.Bindings", "core.env.Bindings"})
+
+    def is_whole(self, class_: ClassRef) -> bool:
+        """Return True if every class that one derives from is known, so that `Bindings` is not among them."""
+        return all(
+            base is not None and (not isinstance(base, External) or base.name.startswith(_STANDARD))
+            for ancestor in self.ancestors(class_)
+            for base in self.bases(ancestor)
+        )
+
+    def is_protocol(self, class_: ClassRef) -> bool:
+        """Return True if a class is itself a Protocol."""
+        return any(
+            isinstance(base, External) and base.name in ("typing.Protocol", "typing_extensions.Protocol")
+            for base in self.bases(class_)
+        )
+
+    def is_structured(self, class_: ClassRef) -> bool:
+        """Return True if a class is an attrs class, a dataclass or a TypedDict."""
+        return any(
+            (name := self.maker(decorator, ancestor.scope)) in _MAKERS or name == "dataclasses.dataclass"
+            for ancestor in self.ancestors(class_)
+            for decorator in ancestor.node.decorator_list
+        ) or self.is_typed_dict(class_)
+
+    def is_typed_dict(self, class_: ClassRef) -> bool:
+        """Return True if a class is a TypedDict."""
+        return bool(self.outside(class_) & {"typing.TypedDict", "typing_extensions.TypedDict"})
+
+    def is_total(self, class_: ClassRef) -> bool:
+        """Return False for a class that says of a part of its keys that they may be absent: `total=…`."""
+        return not any(k.arg == "total" for ancestor in self.ancestors(class_) for k in ancestor.node.keywords)
+
+    def maker(self, decorator: ast.expr, scope: Scope) -> str:
+        """The full name of a decorator from outside of the program, called or not; nothing for others."""
+        return self.modules.outside(decorator.func if isinstance(decorator, ast.Call) else decorator, scope)
+
+    def fields(self, class_: ClassRef) -> list[Field]:
+        """The fields of a class with those of its bases, in the order of the constructor."""
+        found: dict[str, Field] = {}
+        for ancestor in reversed(list(self.ancestors(class_))):
+            for statement in ancestor.node.body:
+                field = self._field(statement, ancestor)
+                if field is not None:
+                    found[field.name] = field
+        return [field for field in found.values() if field.annotation is not _NOT_IN_INIT]
+
+    def _field(self, statement: ast.stmt, owner: ClassRef) -> Field | None:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
+                field = Field(
+                    name,
+                    annotation,
+                    owner,
+                    statement.lineno,
+                    statement.col_offset + 1,
+                    alias=name.lstrip("_"),
+                    has_default=value is not None,
+                )
+                return self._made(field, value) if isinstance(value, ast.Call) else field
+            case ast.FunctionDef(name=name, returns=ast.expr() as returns) if self.is_protocol(owner):
+                if any(isinstance(d, ast.Name) and d.id == "property" for d in statement.decorator_list):
+                    return Field(name, returns, owner, statement.lineno, statement.col_offset + 1, alias=name)
+                return None
+            case _:
+                return None
+
+    def _made(self, field: Field, value: ast.Call) -> Field:
+        """A field whose value is `attrs.field(…)`."""
+        if self.modules.outside(value.func, field.owner.body) not in _FIELD_MAKERS:
+            return field
+        options = {keyword.arg: keyword.value for keyword in value.keywords}
+        init = options.get("init")
+        if isinstance(init, ast.Constant) and init.value is False:
+            return attrs.evolve(field, annotation=_NOT_IN_INIT)
+        alias = self.modules.string(options.get("alias"), field.owner.scope)
+        return attrs.evolve(
+            field,
+            alias=alias or field.alias,
+            has_default=bool(options.keys() & {"default", "factory", "default_factory"}),
+            converted="converter" in options,
+        )
+
+
+def class_at(resolved: Resolved | None) -> ClassRef | None:
+    """Return the class that a name stands for, None for everything else."""
+    if isinstance(resolved, Local) and isinstance(resolved.definition.node, ast.ClassDef):
+        return ClassRef(resolved.definition.node, resolved.scope)
+    return None
+
+
+def parsed_string(text: str) -> ast.expr | None:
+    """Return a quoted annotation as an expression, None where it is not one."""
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,384 @@
+"""Database expressions in plain syntax trees: the binding each one names, and the statements given to it.
+
+Followed through annotations, `req.env`, names and the attributes of objects; the rules are in `core.program.queries`.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+import attrs
+
+from core.config.model import Binding, Configuration
+from core.program.built import BuiltTexts
+from core.program.classes import ClassRef
+from core.program.entered import entered
+from core.program.findings import Unread, is_wanted, level_of
+from core.program.modules import Local, Module, Modules, Scope
+from core.program.nodes import own_class, parents_of, scopes_in
+from core.program.places import place_in
+from core.program.reader import Reader
+from core.program.rows import given_value, row_fields, row_kinds
+from core.program.sources import Sources
+from core.program.syntax import REQUESTS, Node, Problem, SyntaxTrees
+from core.sql.interpolated import Interpolated, Text, check_values_in, texts_of
+from core.sql.parameters import Given
+from core.sql.rows import Kind, RowField
+from core.sql.schema import Schema, blank_schema, schema_of
+from core.sql.statement import Statement
+
+_VERB: Final = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\s", re.IGNORECASE)
+_DEEPEST: Final = 20
+_LONGEST: Final = 50
+OBJECTS: Final = frozenset(["core.DurableObject", "core.bindings.durable_object.DurableObject"])
+
+
+class _Asked(NamedTuple):
+    """A `prepare`: its text, or all that it may be, the label and the schema of its database, and the statement, as far
+    as they are known. `why` says what is not; nothing for a statement that was read, and for what is none.
+    """
+
+    texts: Sequence[Text] = ()
+    label: str = ""
+    statement: Statement = Statement()
+    schema: Schema | None = None
+    why: str = ""
+    problem: str | None = None
+    """The message about values that ought not to be in the text."""
+
+
+_NOT_ASKED: Final = _Asked()
+
+CallPlace: TypeAlias = "tuple[int, int, int | None, int | None]"
+"""The line and the column of a call's begin and of its end, as syntax trees have them."""
+RUNS: Final = frozenset(["first", "one", "all", "run", "raw", "as_"])
+_CALLED: Final = RUNS | {"bind"}
+
+
+class Behind(NamedTuple):
+    """The statement behind an expression: its `prepare`, the name of its database, its facts, and how many values were
+    bound last: None where none were, -1 where they cannot be counted.
+    """
+
+    prepare: Node
+    label: str
+    statement: Statement
+    values: int | None
+
+
+class Called(NamedTuple):
+    """The statement of a call: its database, its text and facts, the number of values bound to it, and the level of
+    findings about it.
+    """
+
+    label: str
+    sql: str
+    statement: Statement
+    values: int | None
+    level: str
+
+
+class Databases:
+    """The SQL databases of a configuration, and the statements of a program."""
+
+    def __init__(self, trees: SyntaxTrees, configurations: Sequence[Configuration], sources: Sources) -> None:
+        self.trees = trees
+        self.modules: Modules = trees.modules
+        self.reader: Reader = trees.reader
+        self.configurations = configurations
+        self.sources = sources
+        self._found: dict[str, tuple[Configuration, Binding]] = {}
+        for configuration in configurations:
+            for binding in configuration.bindings.values():
+                if binding.kind == "d1":
+                    self._found.setdefault(binding.name, (configuration, binding))
+        self._schemas: dict[Path, Schema] = {}
+        self._built = BuiltTexts(self.reader)
+        self._statements: dict[Node, _Asked] = {}
+        self.read: int = 0
+        """The number of statements that were read against their tables."""
+        self.unread: list[Unread] = []
+        """Those that were not."""
+        self._calls: dict[Module, dict[CallPlace, Node]] = {}
+
+    def called(self, module: Module, place: CallPlace) -> Called | None:
+        """The statement behind a `bind`, a `first` or their like, for a type checker that knows more of its values."""
+        if module not in self._calls:
+            self._calls[module] = {
+                (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset): Node(node, scope)
+                for scope in scopes_in(module.scope)
+                for node in parents_of(scope)
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CALLED
+            }
+        call = self._calls[module].get(place)
+        parts = self.trees.method_call(call) if call is not None else None
+        if call is None or parts is None:
+            return None
+        found = self.behind(call if parts.name == "bind" else parts.receiver)
+        level = level_of("core-sql", self.configurations, str(module.path))
+        if found is None or level == "off":
+            return None
+        return Called(found.label, self._asked(found.prepare).texts[0].text, found.statement, found.values, level)
+
+    def behind(self, expression: Node) -> Behind | None:
+        """The statement that an expression is, where its database is known."""
+        chain = self.prepared(expression)
+        asked = self._asked(chain[0]) if chain is not None else _NOT_ASKED
+        return Behind(chain[0], asked.label, asked.statement, chain[1]) if chain is not None and asked.texts else None
+
+    def prepared(self, expression: Node) -> tuple[Node, int | None] | None:
+        """The call of `prepare` that an expression begins with, through names, `bind` and `as_`, and how many values
+        were bound last, as in `Behind`.
+        """
+        values: int | None = None
+        for _ in range(_LONGEST):
+            call = self.trees.method_call(expression)
+            if call is None:
+                value = self.trees.value_of(expression)
+                if value is None:
+                    return None
+                expression = value
+                continue
+            if call.name == "prepare":
+                return expression, values
+            if call.name not in ("bind", "as_"):
+                return None
+            if call.name == "bind" and values is None:
+                values = len(call.arguments) if call.counted else -1
+            expression = call.receiver
+        return None
+
+    def place_of(self, text: Node, at: int, /) -> Node:
+        """The line of the source that has the character `at` of a string."""
+        return place_in(self.modules, text, at, linecache.getlines(str(text.scope.module.path))) or text
+
+    def scans_of(self, prepare: Node, /) -> Sequence[str]:
+        """The tables that a statement reads without an index."""
+        asked = self._asked(prepare)
+        if asked.schema is None or not is_wanted("core-scan", self.configurations):
+            return ()
+        return list(dict.fromkeys(message for text in asked.texts for message in asked.schema.scans(text.text)))
+
+    def _asked(self, prepare: Node) -> _Asked:
+        if prepare not in self._statements:
+            self._statements[prepare] = self._ask(prepare)
+        return self._statements[prepare]
+
+    def _ask(self, prepare: Node) -> _Asked:
+        parts = self.trees.method_call(prepare)
+        if parts is None or len(parts.arguments) != 1 or not isinstance(parts.receiver.node, ast.expr):
+            return _NOT_ASKED
+        sql = self.trees.string_of(parts.arguments[0])
+        known, name = self._database(parts.receiver.node, prepare.scope)
+        if not known:
+            asks = self._found and sql is not None and _VERB.match(sql)
+            return _Asked(why="its database is not known") if asks else _NOT_ASKED
+        found = self._candidates(name)
+        label = found[0][1].name if len(found) == 1 else name or "SQL"
+        texts: Sequence[Text] = [Text(sql)] if sql is not None else []
+        counted = True
+        if sql is None and isinstance(parts.arguments[0].node, ast.expr):
+            built = self._built.parts(parts.arguments[0].node, prepare.scope)
+            problem = check_values_in(built, self._built.straight)
+            texts = texts_of(built) if self._built.straight and problem is None else []
+            counted = not any(isinstance(part, Interpolated) and part.several for part in built)
+            if not texts:
+                return _Asked(label=label, why="its text is not known before it runs", problem=problem)
+        asked = [self._against(one, texts, counted=counted) for one in found]
+        fitting = [one for one in asked if not one.why and not one.statement.problems]
+        if len(asked) == 1 or len({one.statement for one in fitting}) == 1:
+            return (fitting or asked)[0]
+        if asked and not (fitting or any(one.why for one in asked)):
+            # It is wrong for all of them: the one that has its tables has the better reason.
+            return min(asked, key=lambda one: any(problem.table for problem in one.statement.problems))
+        statement = Statement.either({text: blank_schema().analyse(text.text) for text in texts})
+        which = "it may be for one database or another" if asked else "no configuration has its database"
+        return _Asked(texts, label, statement, why=which)
+
+    def _against(self, database: tuple[Configuration, Binding], texts: Sequence[Text], *, counted: bool) -> _Asked:
+        """A statement against the tables of one database. `counted`: its parameters are known."""
+        label, schema = database[1].name, self.schema(*database)
+        statement = Statement.either({text: schema.analyse(text.text) for text in texts})
+        if not counted:
+            statement = attrs.evolve(statement, takes=None, slots=())
+        made = next((p.table for p in statement.problems if p.table in self.sources.tables), "")
+        why = f"the table {made} is made by the program itself" if made else ""
+        if statement.unknown:
+            why = f"a migration of {label} that makes {statement.unknown} fails"
+        elif not schema.known:
+            why = f"no migrations make the tables of {label}"
+        return _Asked(texts, label, statement, schema, why)
+
+    def count(self, prepare: Node) -> Iterator[Problem]:
+        """Count a statement as read, or note why it was not; values in a text that is put together are a problem."""
+        asked = self._asked(prepare)
+        if asked.texts and not asked.why:
+            self.read += 1
+        if not asked.why or not isinstance(prepare.node, ast.Call):
+            return
+        self.unread.append(Unread(str(prepare.scope.module.path), prepare.node.lineno, asked.why))
+        if asked.problem is not None:
+            yield Problem("core-sql", f"{asked.label}: {asked.problem}", Node(prepare.node.args[0], prepare.scope))
+
+    def row_of(self, node: Node, /) -> tuple[str, Sequence[RowField]] | None:
+        """The class that rows become and its fields."""
+        return row_fields(self.reader, node.node, node.scope) if isinstance(node.node, ast.expr) else None
+
+    def given_of(self, node: Node, /) -> Given | None:
+        """The values that an argument of `bind` may have: a literal's own, or those of a parameter's annotation."""
+        return given_value(self.reader, node.node, node.scope) if isinstance(node.node, ast.expr) else None
+
+    def scalar_of(self, node: Node, /) -> tuple[str, frozenset[Kind]] | None:
+        """Another type that a column becomes."""
+        expression, scope = node
+        if not isinstance(expression, ast.Name | ast.Attribute):
+            return None
+        name = self.modules.outside(expression, scope)
+        if not name.startswith("builtins."):
+            return None
+        return name.removeprefix("builtins."), row_kinds(self.reader, expression, scope)
+
+    # -- databases
+
+    def _candidates(self, attribute: str | None) -> Sequence[tuple[Configuration, Binding]]:
+        """The SQL database under a binding's name; of an unknown one, all that there are."""
+        return [one for name, one in self._found.items() if attribute in (None, name)]
+
+    def schema(self, configuration: Configuration, binding: Binding) -> Schema:
+        """The schema of a database."""
+        folder = configuration.migrations_directory(binding.entry)
+        schema = self._schemas.get(folder)
+        if schema is None:
+            schema = self._schemas[folder] = schema_of(folder)
+        return schema
+
+    # -- which of them an expression is
+
+    def _database(self, receiver: ast.expr, scope: Scope) -> tuple[bool, str | None]:
+        """Return True if the receiver is certainly a database, and the name of its binding where that is known."""
+        value, inner = self.modules.value(receiver, scope)
+        if isinstance(value, ast.Attribute | ast.Call | ast.IfExp):
+            known, name = self._read_database(value, inner)
+            if known:
+                return known, name
+        given = entered(self.reader, value, inner)
+        if given is not None:
+            known, name = self._database(*given.value) if given.value is not None else (False, None)
+            of_type = given.annotation is not None and self.reader.annotation(*given.annotation).kind == "D1Database"
+            return known or of_type, name
+        if isinstance(receiver, ast.Name):
+            resolved = self.modules.resolve(receiver, scope)
+            if isinstance(resolved, Local) and resolved.definition.annotation is not None:
+                kind = self.reader.annotation(resolved.definition.annotation, resolved.scope).kind
+                return kind == "D1Database", None
+        return False, None
+
+    def _read_database(self, value: ast.expr, scope: Scope) -> tuple[bool, str | None]:
+        """The same, of an expression that is not a name."""
+        match value:
+            case ast.Call(func=ast.Attribute(value=database, attr="with_session")):
+                return self._database(database, scope)
+            case ast.Call(func=func):
+                function = self.trees.function(func, scope)
+                returns = function[0].returns if function is not None else None
+                kind = self.reader.annotation(returns, function[1]).kind if function and returns is not None else ""
+                return kind == "D1Database", None
+            case ast.Attribute():
+                kept = self.modules.of_self(value, scope)
+                known = self._database(*kept) if kept is not None else (False, None)
+                owner = self.class_of(value.value, scope) if not known[0] else None
+                if owner is None:
+                    return known
+                attributes = self.reader.shape(owner).attributes if self._is_env(owner) else ()
+                attribute = next((a for a in attributes if (a.attribute or a.name) == value.attr), None)
+                if attribute is not None:
+                    return attribute.kind == "D1Database", value.attr.lstrip("_")
+                declared = self._kept(owner, value.attr)
+                return declared is not None and self.reader.annotation(*declared).kind == "D1Database", None
+            case ast.IfExp(body=body, orelse=orelse):
+                (first, name), (second, other) = self._database(body, scope), self._database(orelse, scope)
+                return first and second, name if name == other else None
+            case _:
+                return False, None
+
+    def _is_env(self, class_: ClassRef) -> bool:
+        return self.reader.is_env(class_) or any(map(self.reader.is_protocol, self.reader.ancestors(class_)))
+
+    def _kept(self, class_: ClassRef, name: str) -> tuple[ast.expr, Scope] | None:
+        """The annotation of an attribute: in the class, or of the parameter that `__init__` keeps under its name."""
+        for owner in self.reader.ancestors(class_):
+            for definition in owner.body.names.get(name, ()):
+                node, annotation = definition.node, definition.annotation
+                if isinstance(node, ast.FunctionDef) and node.decorator_list:  # a property
+                    annotation = node.returns
+                return (annotation, owner.body) if annotation is not None else None
+            for value, annotation, scope in self.modules.given_to_self(owner.body, name):
+                given = scope.names.get(value.id, ()) if isinstance(value, ast.Name) else ()
+                annotation = annotation or (given[0].annotation if len(given) == 1 else None)
+                if annotation is not None:
+                    return annotation, scope
+        return None
+
+    def class_of(self, expression: ast.expr, scope: Scope, depth: int = 0) -> ClassRef | None:
+        """The class of the program that an expression is an object of: `req.env`, what is annotated or made so, and
+        what such objects keep.
+        """
+        resolved = self.modules.resolve(expression, scope) if isinstance(expression, ast.Name) else None
+        if isinstance(resolved, Local) and resolved.definition.annotation is not None:
+            declared = self.reader.class_of(resolved.definition.annotation, resolved.scope)
+            if declared is not None:
+                return declared
+        value, scope = self.modules.value(expression, scope)
+        given = entered(self.reader, value, scope)
+        if depth > _DEEPEST:
+            return None
+        if given is not None:
+            return given.class_ or (self.class_of(*given.value, depth + 1) if given.value is not None else None)
+        match value:
+            case ast.Name():
+                resolved = self.modules.resolve(value, scope)
+                return own_class(resolved) if isinstance(resolved, Local) else None
+            case ast.Call(func=func):
+                function = self.trees.function(func, scope)
+                if function is not None:
+                    return self.reader.class_of(function[0].returns, function[1]) if function[0].returns else None
+                return self.reader.class_of(func, scope)
+            case ast.Attribute(value=owner, attr=name):
+                env = self._env_of(owner, scope) if name == "env" else None
+                own = self.class_of(owner, scope, depth + 1) if env is None else None
+                if own is None:
+                    return env
+                kept = self._kept(own, name)
+                return self.reader.class_of(*kept) if kept is not None else self._env_of_object(own, name)
+            case _:
+                return None
+
+    def _env_of(self, request: ast.expr, scope: Scope) -> ClassRef | None:
+        """The Env of a request: that of its annotation, or of the application that a handler is registered on."""
+        resolved = self.modules.resolve(request, scope)
+        if not isinstance(resolved, Local) or not isinstance(resolved.definition.node, ast.arg):
+            return None
+        annotation = resolved.definition.annotation
+        if annotation is None:
+            first = self.trees.request_of(resolved.scope) == resolved.definition.node.arg
+            return self.trees.bodies.env_of(resolved.scope.node) if first and own_class(resolved) is None else None
+        annotation, where = self.reader.written_out(annotation, resolved.scope)
+        if not isinstance(annotation, ast.Subscript) or self.modules.outside(annotation, where) not in REQUESTS:
+            return None
+        inside = annotation.slice.elts[0] if isinstance(annotation.slice, ast.Tuple) else annotation.slice
+        return self.reader.class_of(inside, where)
+
+    def _env_of_object(self, class_: ClassRef, name: str) -> ClassRef | None:
+        """The type of `self.env` in a Durable Object."""
+        for owner in self.reader.ancestors(class_) if name == "env" else ():
+            if "env" in owner.body.names:
+                return None
+            for base in owner.node.bases:
+                if isinstance(base, ast.Subscript) and self.modules.outside(base, owner.scope) in OBJECTS:
+                    return self.reader.class_of(base.slice, owner.scope)
+        return None

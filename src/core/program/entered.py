@@ -1,0 +1,123 @@
+"""The object that `with` gives a name: yielded by a generator of the program, or returned by a class's `__enter__`.
+
+An expression is followed only where the one `yield` shows it, an annotation wherever there is one. Context managers of
+other packages are not known.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Final, NamedTuple
+
+from core.program.classes import ClassRef
+from core.program.modules import FunctionNode, Local, Scope
+from core.program.nodes import own_class, parents_of
+from core.program.reader import Reader
+
+_MAKERS: Final = frozenset(["contextlib.asynccontextmanager", "contextlib.contextmanager"])
+_ENTERS: Final = ("__aenter__", "__enter__")
+_GENERATORS: Final = frozenset(
+    f"{kind}{name}" for kind in ("", "Async") for name in ("Generator", "Iterable", "Iterator")
+)
+_DEEPEST: Final = 20
+_MANAGERS: Final = frozenset(["AbstractAsyncContextManager", "AbstractContextManager"])
+
+
+class Entered(NamedTuple):
+    """The object that a `with` gives a name: its expression, its annotation, or the class it is an object of."""
+
+    value: tuple[ast.expr, Scope] | None = None
+    annotation: tuple[ast.expr, Scope] | None = None
+    class_: ClassRef | None = None
+
+
+def entered(reader: Reader, name: ast.expr, scope: Scope) -> Entered | None:
+    """Everything known of the object under a name that a `with` binds."""
+    found = reader.modules.entered(name, scope)
+    if found is None:
+        return None
+    context, scope = reader.modules.value(*found)
+    if not isinstance(context, ast.Call):
+        resolved = reader.modules.resolve(context, scope)
+        if not isinstance(resolved, Local) or resolved.definition.annotation is None:
+            return None
+        class_ = reader.class_of(resolved.definition.annotation, resolved.scope)
+        return _of_class(reader, class_) if class_ is not None else None
+    class_ = reader.class_of(context.func, scope)
+    if class_ is not None:
+        return _of_class(reader, class_)
+    function = _function(reader, context.func, scope)
+    return _of_function(reader, *function) if function is not None else None
+
+
+def _function(reader: Reader, expression: ast.expr, scope: Scope) -> tuple[FunctionNode, Scope] | None:
+    """The function that makes a context manager, by its name or as a method of `self`."""
+    resolved = reader.modules.resolve(expression, scope)
+    if isinstance(resolved, Local) and isinstance(resolved.definition.node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return resolved.definition.node, resolved.scope
+    owner = reader.modules.resolve(expression.value, scope) if isinstance(expression, ast.Attribute) else None
+    class_ = own_class(owner) if isinstance(owner, Local) else None
+    if class_ is None or not isinstance(expression, ast.Attribute):
+        return None
+    return _method(reader, class_, expression.attr)
+
+
+def _method(reader: Reader, class_: ClassRef, name: str) -> tuple[FunctionNode, Scope] | None:
+    for ancestor in reader.ancestors(class_):
+        found = ancestor.body.names.get(name, ())
+        node = found[0].node if len(found) == 1 else None
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return node, ancestor.body
+        if found:
+            return None
+    return None
+
+
+def _of_class(reader: Reader, class_: ClassRef) -> Entered | None:
+    """The object that `async with` an object of a class gives: what the annotation of its method says."""
+    method = next(filter(None, (_method(reader, class_, name) for name in _ENTERS)), None)
+    if method is None or method[0].decorator_list or method[0].returns is None:
+        return None
+    returns, where = reader.written_out(method[0].returns, method[1])
+    if reader.modules.outside(returns, where).endswith(".Self"):
+        return Entered(class_=class_)
+    return Entered(annotation=(returns, where), class_=reader.class_of(returns, where))
+
+
+def _of_function(reader: Reader, function: FunctionNode, scope: Scope) -> Entered | None:
+    """The object that a generator yields once, and what the annotation says of it."""
+    makers = [reader.maker(decorator, scope) for decorator in function.decorator_list]
+    annotation: tuple[ast.expr, Scope] | None = None
+    if function.returns is not None:
+        returns, where = reader.written_out(function.returns, scope)
+        match returns:
+            case ast.Subscript(value=generic, slice=given):
+                name = reader.modules.outside(generic, where).rpartition(".")[2]
+                first = given.elts[0] if isinstance(given, ast.Tuple) and given.elts else given
+                annotation = (first, where) if name in (_GENERATORS if makers else _MANAGERS) else None
+            case _:
+                pass
+    class_ = reader.class_of(*annotation) if annotation is not None else None
+    if not makers:
+        return Entered(annotation=annotation, class_=class_) if annotation is not None else None
+    if len(makers) != 1 or makers[0] not in _MAKERS:
+        return None
+    inside = scope.children[function]
+    yields = [node.value for node in parents_of(inside) if isinstance(node, ast.Yield)]
+    value = (yields[0], inside) if len(yields) == 1 and yields[0] is not None else None
+    if value is not None and _is_entered(reader, *value):
+        value = None
+    return Entered(value, annotation, class_)
+
+
+def _is_entered(reader: Reader, expression: ast.expr, scope: Scope) -> bool:
+    """Return True for the part of an object that is itself given by a `with`: it might be given by this one."""
+    for _ in range(_DEEPEST):
+        expression, scope = reader.modules.value(expression, scope)
+        if isinstance(expression, ast.Attribute):
+            expression = expression.value
+        elif isinstance(expression, ast.Call):
+            expression = expression.func
+        else:
+            break
+    return reader.modules.entered(expression, scope) is not None

@@ -1,0 +1,390 @@
+"""An Env against the environments of a configuration file, in both directions (`core-env`).
+
+Plain functions over plain values. The mypy plugin and `core check` read Env classes, each in its own way, and ask here;
+so both say the same thing at the same place. Nothing is a finding that is not proven: a front end passes as unknown
+everything that it does not understand, and unknown is never reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from core.bindings.kinds import KINDS
+from core.config.model import Binding, Configuration, DurableObjectTable
+from core.config.words import as_attribute
+from core.program.extensions import declared, protocol_of
+from core.program.findings import Finding, Location
+from core.program.wording import annotation_for, in_file, json_type, listed, required_secret, variable, with_article
+from core.values import frozen
+
+if TYPE_CHECKING:
+    from core.sql.schema import Schema
+
+Scalar: TypeAlias = str | int | bool | None
+
+
+def no_problem(value: object, path: str) -> str | None:
+    """Say that nothing is wrong inside a value."""
+    return None
+
+
+@frozen
+class EnvAttribute:
+    """One attribute of an Env class, as a front end reads it.
+
+    `name` is the binding's name (the attribute's alias), `attribute` the name on the class. `kind` is the bare name of
+    a Protocol of `core.bindings` or a subclass of it (`KVNamespace`), or `str`, `int`, `float`, `bool`, `list`,
+    `dict`, `Secret`, `Literal`; `table` for an attrs class, dataclass or TypedDict; `Any`; and `""` for whatever the
+    front end does not understand, which fits everything. `shown` is the annotation for messages, without `None`.
+    `arguments` are the full names of its type arguments; `literals` the values of a `Literal`. `optional` says that the
+    binding may be absent: the annotation allows None, or there is a default. `converted`: a converter of its own.
+    `inherited`: a base class that is an Env itself has it, and it is reported there. `inside` says what is wrong
+    inside a list, a dict or a table, which it is given with its name.
+    """
+
+    name: str
+    kind: str
+    shown: str
+    location: Location
+    attribute: str = ""
+    optional: bool = False
+    arguments: Sequence[str] = ()
+    literals: Sequence[Scalar] = ()
+    converted: bool = False
+    inherited: bool = False
+    inside: Callable[[object, str], str | None] = no_problem
+
+
+@frozen
+class EnvShape:
+    """An Env class, as a front end reads it.
+
+    `partial`: another Env derives from it, so it need not have every binding.
+    """
+
+    name: str
+    location: Location
+    attributes: Sequence[EnvAttribute]
+    partial: bool = False
+
+    def find(self, name: str) -> EnvAttribute | None:
+        """The attribute for the binding of that name."""
+        return next((attribute for attribute in self.attributes if attribute.name == name), None)
+
+
+@frozen
+class _Problem:
+    """A finding before environments are put together: problems of one `key` in several environments are one finding."""
+
+    key: tuple[str, ...]
+    message: str
+    location: Location
+    environment: str | None
+
+
+def check_env(
+    shape: EnvShape, configurations: Sequence[Configuration], *, entry_names: frozenset[str] | None = None
+) -> list[Finding]:
+    """Compare an Env with the environments of a configuration file, in both directions (`core-env`).
+
+    `entry_names` are the names that the module of `main` defines or imports, for the classes of Durable Objects; None
+    when they are not known. A finding that holds in several environments is told once, and names the others.
+    """
+    together: dict[tuple[str, ...], list[_Problem]] = {}
+    for configuration in deployed(configurations):
+        for problem in _compare(shape, configuration, entry_names):
+            together.setdefault(problem.key, []).append(problem)
+    findings: list[Finding] = []
+    for problems in together.values():
+        first, *others = problems
+        also = f". The same in {listed([f'[env.{p.environment}]' for p in others])}" if others else ""
+        findings.append(
+            Finding(
+                code="core-env",
+                message=first.message + also,
+                file=first.location.file,
+                line=first.location.line,
+                column=first.location.column,
+                environment=first.environment,
+            )
+        )
+    return findings
+
+
+def migration_problems(
+    shape: EnvShape, configurations: Sequence[Configuration], schema: Callable[[Configuration, Binding], Schema]
+) -> Iterator[tuple[Location, str]]:
+    """The migrations that fail, each at the attribute of Env that has the database."""
+    for attribute in shape.attributes:
+        if attribute.kind != "D1Database" or attribute.inherited:
+            continue
+        for configuration in configurations:
+            binding = configuration.bindings.get(attribute.name)
+            if binding is not None and binding.kind == "d1":
+                from core.sql.catalog import problem_text
+
+                for problem in schema(configuration, binding).problems:
+                    text = problem_text(problem, configuration.directory)
+                    yield attribute.location, f"{shape.name}.{attribute.attribute}: {text}"
+
+
+def contradicted(shape: EnvShape, attribute: EnvAttribute, configurations: Sequence[Configuration]) -> bool:
+    """Return True if an attribute has a binding of another kind than its annotation says."""
+    return any(
+        _kind_problem(shape, attribute, binding, configuration) is not None
+        for configuration in deployed(configurations)
+        if (binding := declared_bindings(configuration).get(attribute.name)) is not None
+    )
+
+
+def deployed(configurations: Sequence[Configuration]) -> list[Configuration]:
+    """The environments that are meant to run: a top level without any binding only holds settings that others
+    inherit.
+    """
+    named = [c for c in configurations if c.environment is not None]
+    if not any(_declares(c) for c in named):
+        return list(configurations)
+    return [c for c in configurations if c.environment is not None or _declares(c)]
+
+
+def _declares(configuration: Configuration) -> bool:
+    return any(binding.file == configuration.path for binding in configuration.bindings.values())
+
+
+def _compare(shape: EnvShape, configuration: Configuration, entry_names: frozenset[str] | None) -> list[_Problem]:
+    problems: list[_Problem] = []
+    environment = configuration.environment
+    own = {attribute.name for attribute in shape.attributes}
+    bindings = declared_bindings(configuration)
+    orphans = {} if shape.partial else {n: b for n, b in bindings.items() if _wanted(b) and n not in own}
+    missing: list[EnvAttribute] = []
+
+    def add(kind: str, attribute: EnvAttribute, message: str, *more: str) -> None:
+        key = (kind, attribute.name, *more)
+        problems.append(_Problem(key, message, attribute.location, environment))
+
+    for attribute in shape.attributes:
+        if attribute.inherited:
+            continue
+        binding = bindings.get(attribute.name)
+        if binding is None:
+            if not attribute.optional:
+                missing.append(attribute)
+        else:
+            message = _kind_problem(shape, attribute, binding, configuration)
+            if message is not None:
+                add("kind", attribute, message, binding.kind)
+            elif isinstance(binding.entry, DurableObjectTable):
+                message = _class_problem(shape, attribute, binding, binding.entry, configuration, entry_names)
+                if message is not None:
+                    add("class", attribute, message, binding.entry.class_name)
+
+    # A renamed binding is one mistake, not an attribute without binding and a binding without attribute.
+    for attribute, near in _pair(missing, orphans, configuration):
+        if near is None:
+            add("missing", attribute, _missing(shape, attribute, configuration))
+        else:
+            orphans.pop(near.name, None)
+            where = in_file(configuration)
+            message = f"{attribute_name(shape, attribute)}: no binding of that name{where}. Did you mean {near.name} ({near.place})?"
+            add("missing", attribute, message, near.name)
+    for binding in orphans.values():
+        title = KINDS[binding.kind].title
+        message = (
+            f"{shape.name} has no attribute for the {title} {binding.name} ({binding.place}). "
+            f"Write {binding.name}: {annotation_for(binding)}"
+        )
+        problems.append(_Problem(("orphan", binding.name), message, shape.location, environment))
+    return problems
+
+
+def declared_bindings(configuration: Configuration) -> Mapping[str, Binding]:
+    """The bindings that count.
+
+    Where `[secrets]` names the secrets, the other names in `.dev.vars` are this machine's; so are those everywhere that
+    no attribute can have, which no configuration file can declare.
+    """
+    named = configuration.worker.secrets is not None
+    return {
+        name: binding
+        for name, binding in configuration.bindings.items()
+        if binding.kind != "secret" or binding.table or not (named or as_attribute(name) != name)
+    }
+
+
+def _wanted(binding: Binding) -> bool:
+    """Return True if an Env must have an attribute for it:
+    a binding with a type here that is not only on this machine.
+    """
+    if binding.kind == "secret":
+        return binding.table != ""
+    return binding.kind == "var" or protocol_of(binding) is not None
+
+
+def _pair(
+    missing: Sequence[EnvAttribute], orphans: Mapping[str, Binding], configuration: Configuration
+) -> list[tuple[EnvAttribute, Binding | None]]:
+    """Each attribute without binding, with the binding without attribute that was likely meant.
+
+    Nearest names first. When one attribute and one binding of a kind are left over, it is a new name for the binding.
+    """
+    left = dict(orphans)
+    pairs: dict[str, Binding] = {}
+    for attribute in missing:
+        fitting = [name for name, binding in left.items() if _may_be(attribute, binding)]
+        near = get_close_matches(attribute.name, fitting, n=1)
+        if near:
+            pairs[attribute.name] = left.pop(near[0])
+    for attribute in missing:
+        if attribute.name in pairs or not attribute.kind:
+            continue
+        same = [binding for binding in left.values() if _may_be(attribute, binding)]
+        rivals = [a for a in missing if a.name not in pairs and a is not attribute and a.kind == attribute.kind]
+        if len(same) == 1 and not rivals and protocol_of(same[0]) is not None:
+            pairs[attribute.name] = left.pop(same[0].name)
+    # A binding that has its attribute, or one of another kind, is still worth naming when it is only misspelled.
+    return [(attribute, pairs.get(attribute.name)) for attribute in missing]
+
+
+def _may_be(attribute: EnvAttribute, binding: Binding) -> bool:
+    if attribute.kind in ANYTHING:
+        return True
+    if binding.kind == "var":
+        return attribute.kind != "Secret" and _json_fits(attribute, binding.entry)
+    if binding.kind == "secret":
+        return attribute.kind in ("str", "Secret")
+    return attribute.kind == protocol_of(binding)
+
+
+ANYTHING: Final = frozenset(["", "Any", "object"])
+_SCALARS: Final = frozenset(["str", "int", "float", "bool", "list", "dict", "table", "Literal"])
+
+
+def _kind_problem(
+    shape: EnvShape, attribute: EnvAttribute, binding: Binding, configuration: Configuration
+) -> str | None:
+    if attribute.kind in ANYTHING or attribute.converted:
+        return None
+    is_a = f"{attribute_name(shape, attribute)} is {with_article(attribute.shown)}, but {binding.place}"
+    if binding.kind == "var":
+        if attribute.kind == "Secret":
+            required = required_secret(attribute.name, configuration)
+            return (
+                f"{is_a} is plain text that everyone with the file can read. "
+                f"Move its value to .dev.vars, and write {required}"
+            )
+        if _json_fits(attribute, binding.entry):
+            inside = attribute.inside(binding.entry, binding.name)
+            return f"{is_a} {inside}. Correct one of the two" if inside is not None else None
+        value = (
+            f'"{binding.entry}"' if isinstance(binding.entry, str) and attribute.literals else json_type(binding.entry)
+        )
+        return f"{is_a} {binding.name} is {value}. Write {binding.name}: {annotation_for(binding)}"
+    if binding.kind == "secret":
+        if attribute.kind in ("str", "Secret"):
+            return None
+        return f"{is_a} declares a secret. Write {binding.name}: Secret"
+    if protocol_of(binding) in (None, attribute.kind):
+        return None
+    title = KINDS[binding.kind].title
+    return f"{is_a} declares {with_article(title)}. Write {binding.name}: {annotation_for(binding)}"
+
+
+def _json_fits(attribute: EnvAttribute, value: Any) -> bool:
+    match attribute.kind:
+        case "str":
+            return isinstance(value, str)
+        case "bool":
+            return isinstance(value, bool)
+        case "int":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "float":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "list":
+            return isinstance(value, list)
+        case "dict" | "table":
+            return isinstance(value, dict)
+        case "Literal":
+            return any(type(value) is type(literal) and value == literal for literal in attribute.literals)
+        case kind:
+            return kind in ANYTHING
+
+
+def _class_problem(
+    shape: EnvShape,
+    attribute: EnvAttribute,
+    binding: Binding,
+    entry: DurableObjectTable,
+    configuration: Configuration,
+    entry_names: frozenset[str] | None,
+) -> str | None:
+    """A Durable Object's class that is not there, or is another one than the annotation says."""
+    name, worker = entry.class_name, configuration.worker
+    if entry.script_name is not None and entry.script_name != worker.name:
+        return None
+    if entry_names is not None and name not in entry_names:
+        near = get_close_matches(name, sorted(entry_names), n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"Define it there, or import it: class {name}(DurableObject)"
+        return f'{attribute_name(shape, attribute)}: {worker.main} has no class {name} ({binding.place} class_name = "{name}"). {hint}'
+    # The argument may be a Protocol of the object's methods, so only another declared class is a contradiction.
+    classes = {other.class_name for other in worker.durable_objects.bindings}
+    for argument in attribute.arguments:
+        bare = argument.rpartition(".")[2]
+        if bare != name and bare in classes:
+            return (
+                f"{attribute_name(shape, attribute)} is {with_article(attribute.shown)}, but {binding.place} has "
+                f'class_name = "{name}". Write {attribute.name}: DurableObjectNamespace[{name}]'
+            )
+    return None
+
+
+def declares_bindings(configurations: Sequence[Configuration]) -> Binding | None:
+    """The first binding that an Env must have an attribute for, in any environment; None where there is none."""
+    return next(
+        (b for c in deployed(configurations) for b in declared_bindings(c).values() if _wanted(b) and b.table), None
+    )
+
+
+def attribute_name(shape: EnvShape, attribute: EnvAttribute) -> str:
+    """Return an attribute as messages name it: `Env.COUNTERS`."""
+    return f"{shape.name}.{attribute.attribute or attribute.name}"
+
+
+def _missing(shape: EnvShape, attribute: EnvAttribute, configuration: Configuration) -> str:
+    environment, is_json, name = configuration.environment, configuration.is_json, attribute.name
+    hint = ""
+    kind = next((k for k in KINDS.values() if k.protocol == attribute.kind and attribute.kind), None)
+    for declared_kind, protocol in declared().kinds.items():
+        if attribute.kind == protocol:
+            kind = KINDS.get(declared_kind)
+    if attribute.shown == "Assets":
+        kind = KINDS["assets"]
+    if attribute.kind == "Secret":
+        write = f"write {required_secret(name, configuration)}, and its value in .dev.vars"
+    elif kind is not None:
+        write = f"write {kind.write(name, environment, json=is_json)}"
+    elif attribute.kind in _SCALARS:
+        write = f"write {variable(name, _EXAMPLES[attribute.kind], configuration)}"
+        if attribute.kind == "str":
+            write += f", or {required_secret(name, configuration)} if it is a secret"
+    else:
+        write = "declare it there, or give the attribute a default"
+    if environment is not None:
+        hint = "Bindings and variables are not inherited: "
+    else:
+        write = write[0].upper() + write[1:]
+    return f"{attribute_name(shape, attribute)}: no binding of that name{in_file(configuration)}. {hint}{write}"
+
+
+_EXAMPLES: Final[Mapping[str, str]] = {
+    "str": '"…"',
+    "int": "1",
+    "float": "0.5",
+    "bool": "true",
+    "list": "[…]",
+    "dict": "{ … }",
+    "table": "{ … }",
+    "Literal": '"…"',
+}

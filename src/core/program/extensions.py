@@ -1,0 +1,131 @@
+"""The declarations of the framework and of the packages beside it: their middleware and bindings (`core.extensions`).
+
+Entry points are looked for by reading what lies beside the packages: most programs have none, and `importlib.metadata`
+takes longer to import than that.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from core.extensions import DeclaredMiddleware, Extension
+from core.middleware.declared import EXTENSION
+
+if TYPE_CHECKING:
+    from core.config.model import Binding, Configuration, Unchecked
+
+_GROUP: Final = "core.extensions"
+
+
+class Declared(NamedTuple):
+    """Everything that is declared.
+
+    `middleware` is by every full name, `named` the functions that take a binding's name. `kinds` are the kinds of
+    bindings that a package has a type for, with the full name of the type; `types` every name of such a type, with that
+    full name. `problems` name those that could not be loaded, and `sources` the files read, for digests.
+    """
+
+    middleware: Mapping[str, DeclaredMiddleware]
+    named: frozenset[str]
+    kinds: Mapping[str, str]
+    types: Mapping[str, str]
+    problems: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+@lru_cache(1)
+def declared() -> Declared:
+    """Return the declarations of the framework and of every package that this Python finds. Raises nothing."""
+    extensions: list[Extension] = [EXTENSION]
+    problems: list[str] = []
+    sources: list[str] = []
+    for folder, text in _entry_points():
+        sources.append(f"{folder}\n{text}")
+        for name, value in _named(text):
+            try:
+                extensions.append(_loaded(value))
+            except Exception as error:  # importing a package may raise anything
+                problems.append(
+                    f"the entry point {name} = {value!r} of the group {_GROUP} ({os.path.basename(folder)}) cannot be "
+                    f"loaded: {type(error).__name__}: {error}. Correct that package, or uninstall it"
+                )
+    middleware = {
+        name: one
+        for extension in extensions
+        for one in extension.middleware
+        for name in (one.function, *one.exported_as)
+    }
+    bindings = [binding for extension in extensions for binding in extension.bindings]
+    return Declared(
+        middleware,
+        frozenset(name for name, one in middleware.items() if one.bindings),
+        {binding.kind: binding.protocol for binding in bindings},
+        {name: binding.protocol for binding in bindings for name in (binding.protocol, *binding.exported_as)},
+        tuple(problems),
+        tuple(sources),
+    )
+
+
+def protocol_of(binding: Binding) -> str | None:
+    """The Protocol that an attribute for a binding is of, by the framework or by a package; None where there is
+    none.
+    """
+    return binding.protocol or declared().kinds.get(binding.kind)
+
+
+def unchecked_in(configurations: Sequence[Configuration]) -> list[Unchecked]:
+    """The parts of a configuration file that nothing checks: neither the framework nor by a package's declaration."""
+    from core.bindings.kinds import KINDS
+    from core.config.words import dotted
+
+    sections = [KINDS[kind].section for kind in declared().kinds if kind in KINDS]
+    found: dict[str, Unchecked] = {}
+    for configuration in configurations:
+        levels = [(), ("env", configuration.environment)] if configuration.environment else [()]
+        checked = {dotted((*level, *key)) for level in levels for section in sections for key in (section, section[:1])}
+        found |= {part.key: part for part in configuration.unchecked if part.key not in checked}
+    return list(found.values())
+
+
+def _entry_points() -> Iterator[tuple[str, str]]:
+    """The folders beside installed packages that name extensions, and the texts that do so."""
+    for folder in dict.fromkeys(sys.path):
+        try:
+            names = sorted(name for name in os.listdir(folder or ".") if name.endswith((".dist-info", ".egg-info")))
+        except OSError:
+            continue
+        for name in names:
+            path = os.path.join(folder, name)
+            try:
+                with open(os.path.join(path, "entry_points.txt"), encoding="utf-8") as file:
+                    text = file.read()
+            except OSError:
+                continue
+            if f"[{_GROUP}]" in text:
+                yield path, text
+
+
+def _named(text: str) -> Iterator[tuple[str, str]]:
+    inside = False
+    for line in text.splitlines():
+        if line.startswith("["):
+            inside = line.strip() == f"[{_GROUP}]"
+        elif inside and "=" in line:
+            name, _, value = line.partition("=")
+            yield name.strip(), value.strip()
+
+
+def _loaded(value: str) -> Extension:
+    import importlib
+
+    module, _, attribute = value.partition(":")
+    found: Any = importlib.import_module(module.strip())
+    for part in attribute.strip().split("."):
+        found = getattr(found, part)
+    if not isinstance(found, Extension):
+        raise TypeError(f"{value} is of type {type(found).__name__}, not core.extensions.Extension")
+    return found

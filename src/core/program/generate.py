@@ -1,0 +1,378 @@
+"""An Env class from a configuration: a new file, or the parts that are missing in one that people have written.
+
+Hand-written lines stay as they are: payloads of queues, secrets, further attributes, comments, the order. Only what the
+configuration contradicts is changed: an attribute of the wrong kind, and one of a binding that is gone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from keyword import iskeyword
+from typing import Final
+
+import attrs
+
+import core
+from core.bindings.kinds import KINDS, PROTOCOLS
+from core.config.model import Binding, Configuration
+from core.program.envs import EnvShape, contradicted, declared_bindings, deployed
+from core.program.imports import with_attrs
+from core.program.wording import variable_type
+
+__all__ = [
+    "Wanted",
+    "cut",
+    "first_with_default",
+    "is_keyword_only",
+    "last_attribute",
+    "new_env",
+    "update_env",
+    "wanted_attributes",
+    "written_indent",
+]
+
+_HOMES: Final[Mapping[str, str]] = {
+    protocol: kind.module for protocol, kind in PROTOCOLS.items() if protocol not in core.__all__
+}
+"""The modules of types that `core` itself does not have."""
+
+
+@attrs.frozen
+class Wanted:
+    """An attribute that the configuration asks for. `type` is the name to import for it, if any.
+
+    `attribute` is its name in the class, which is the binding's wherever attrs and Python allow that.
+    """
+
+    name: str
+    annotation: str
+    type: str | None
+    optional: bool
+    attribute: str
+
+    @property
+    def aliased(self) -> bool:
+        """True if the binding has a name that no attribute can have."""
+        return self.attribute != self.name
+
+    @property
+    def line(self) -> str:
+        """The attribute as it is written in the class."""
+        annotation = f"{self.annotation} | None" if self.optional else self.annotation
+        if self.aliased:
+            default = "default=None, " if self.optional else ""
+            return f'{self.attribute}: {annotation} = attrs.field({default}alias="{self.name}")'
+        return f"{self.name}: {annotation} = None" if self.optional else f"{self.name}: {annotation}"
+
+
+def wanted_attributes(configurations: Sequence[Configuration], taken: Iterable[str] = ()) -> list[Wanted]:
+    """The attributes of an Env for all given environments: optional where one of them lacks the binding.
+
+    `taken` are names that attributes of the class have already. Kinds that the framework has no type for, and secrets
+    that only this machine has, are left out.
+    """
+    environments = deployed(configurations)
+    found: dict[str, list[Binding]] = {}
+    for configuration in environments:
+        for name, binding in declared_bindings(configuration).items():
+            if binding.kind == "var" or binding.protocol is not None:
+                found.setdefault(name, []).append(binding)
+    wanted: list[Wanted] = []
+    names = {*found, *taken}
+    for name, bindings in found.items():
+        annotations = list(dict.fromkeys(_annotation(binding) for binding in bindings))
+        type_ = _type(bindings[0]) if len(annotations) == 1 else None
+        attribute = _attribute(name, names)
+        wanted.append(Wanted(name, " | ".join(annotations), type_, len(bindings) < len(environments), attribute))
+    # An attribute with a default comes after those without.
+    return sorted(wanted, key=lambda item: item.optional)
+
+
+def _attribute(name: str, names: set[str]) -> str:
+    """Return the attribute's name for a binding: attrs strips underscores from the names of parameters."""
+    if not name.startswith("_"):
+        return name
+    attribute = name.lstrip("_") or "binding"
+    if attribute[0].isdigit():
+        attribute = f"binding{attribute}"
+    while attribute in names or iskeyword(attribute):
+        attribute += "_"
+    names.add(attribute)
+    return attribute
+
+
+def _type(binding: Binding) -> str | None:
+    match binding.kind:
+        case "var":
+            return None
+        case "assets":
+            return "Assets"
+        case _:
+            return binding.protocol
+
+
+def _annotation(binding: Binding) -> str:
+    if binding.kind == "queue":
+        return "Queue[object]"
+    if binding.kind != "var":
+        return _type(binding) or "object"
+    return variable_type(binding.entry)
+
+
+# A new file ---------------------------------------------------------------------------------------------------------
+
+
+def new_env(configurations: Sequence[Configuration], *, class_name: str = "Env") -> str:
+    """The text of a module with an Env class."""
+    wanted = wanted_attributes(configurations)
+    modules = _modules({"Bindings", *(item.type for item in wanted if item.type is not None)})
+    file = configurations[0].path.name
+    lines = [
+        f'"""The bindings of this worker: one attribute for each one in {file}."""',
+        "",
+        "import attrs",
+        "",
+        *(line for module, names in modules.items() for line in _from(module, names)),
+        "",
+        "",
+        "@attrs.frozen",
+        f"class {class_name}(Bindings):",
+        *(f"    {item.line}" for item in wanted),
+    ]
+    if not wanted:
+        lines.append(f'    """{file} declares no binding yet."""')
+    return "\n".join(lines) + "\n"
+
+
+def _modules(names: set[str]) -> dict[str, list[str]]:
+    """Return the modules that types of the framework are imported from."""
+    modules: dict[str, list[str]] = {}
+    for name in sorted(names):
+        modules.setdefault(f"core.bindings.{_HOMES[name]}" if name in _HOMES else "core", []).append(name)
+    return dict(sorted(modules.items()))
+
+
+# A file that people have written ------------------------------------------------------------------------------------
+
+
+def update_env(source: str, shape: EnvShape, configurations: Sequence[Configuration]) -> str:
+    """The text of a module with its Env class brought up to date.
+
+    `shape` is that class, as `source` has it. Attributes that it inherits are left to the class that has them.
+    """
+    class_ = _class(source, shape)
+    taken = [attribute.attribute or attribute.name for attribute in shape.attributes]
+    wanted = {item.name: item for item in wanted_attributes(configurations, taken)}
+    lines = source.split("\n")
+    names = {attribute.name for attribute in shape.attributes}
+    types: set[str] = set()
+    edits: list[tuple[int, int, list[str]]] = []  # from line, to line (exclusive), the new lines
+    moved: list[str] = []
+    indent = " " * written_indent(class_, lines)
+    for attribute in shape.attributes:
+        statement = _statement(class_, attribute.attribute or attribute.name)
+        if statement is None:
+            continue
+        item = wanted.get(attribute.name)
+        start, end = statement.lineno - 1, statement.end_lineno or statement.lineno
+        if item is None:
+            # A binding that is gone. An attribute that may be a secret, or has a default, is for its author to decide.
+            if attribute.kind in _GENERATED and not attribute.optional:
+                edits.append((start, end, []))
+        elif contradicted(shape, attribute, configurations):
+            old = statement.annotation
+            line = lines[old.lineno - 1]
+            if old.lineno == old.end_lineno:
+                before, after = cut(line, old.col_offset), cut(line, old.end_col_offset or 0)
+                edits.append((old.lineno - 1, old.lineno, [line[:before] + item.annotation + line[after:]]))
+                types.update(() if item.type is None else (item.type,))
+        elif item.optional and not attribute.optional:
+            # Some environment lacks it, so it needs a default, and a place after those without.
+            annotation = ast.get_source_segment(source, statement.annotation) or item.annotation
+            first_line, last_line = _with_remarks(class_, statement, lines)
+            line = lines[end - 1]
+            edits.append((first_line, last_line, []))
+            moved += (text.removeprefix(indent) for text in lines[first_line:start])
+            moved.append(
+                f"{_name(statement)}: {annotation} | None = None{line[cut(line, statement.end_col_offset or 0) :]}"
+            )
+            moved += (text.removeprefix(indent) for text in lines[end:last_line])
+    new = [item for name, item in wanted.items() if name not in names]
+    if new or moved:
+        required = [f"{indent}{item.line}" for item in new if not item.optional]
+        optional = [indent + line if line else line for line in (*moved, *(item.line for item in new if item.optional))]
+        first = first_with_default(class_)
+        end = last_attribute(class_)
+        if required:
+            at = first.lineno - 1 if first is not None else end
+            edits.append((at, at, required))
+        if optional:
+            edits.append((end, end, optional))
+        types |= {item.type for item in new if item.type is not None}
+    for start, end, replacement in sorted(edits, key=lambda edit: (edit[0], edit[1]), reverse=True):
+        lines[start:end] = replacement
+    text = "\n".join(lines)
+    if edits and not _is_python(text):
+        text = _with_docstring(text, class_)
+    if any(item.aliased for item in new):
+        text = with_attrs(text)
+    return _with_imports(text, types)
+
+
+_GENERATED: Final = frozenset(kind.protocol for kind in KINDS.values() if kind.protocol not in (None, "Secret"))
+
+
+def _class(source: str, shape: EnvShape) -> ast.ClassDef:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef) and node.name == shape.name and node.lineno == shape.location.line:
+            return node
+    raise ValueError(f"{shape.name} is not on line {shape.location.line}")
+
+
+def _statement(class_: ast.ClassDef, name: str) -> ast.AnnAssign | None:
+    return next((s for s in _attributes(class_) if _name(s) == name), None)
+
+
+def _name(statement: ast.AnnAssign) -> str:
+    return statement.target.id if isinstance(statement.target, ast.Name) else ""
+
+
+def _attributes(class_: ast.ClassDef) -> Iterator[ast.AnnAssign]:
+    yield from (statement for statement in class_.body if isinstance(statement, ast.AnnAssign))
+
+
+def _end(class_: ast.ClassDef, statement: ast.AnnAssign) -> int:
+    """The line after an attribute and the text below it that describes it."""
+    at = class_.body.index(statement) + 1
+    below = class_.body[at] if at < len(class_.body) else statement
+    if not isinstance(below, ast.Expr) or not isinstance(below.value, ast.Constant):
+        below = statement
+    return below.end_lineno or below.lineno
+
+
+def _with_remarks(class_: ast.ClassDef, statement: ast.AnnAssign, lines: Sequence[str]) -> tuple[int, int]:
+    """The lines of an attribute with its docstring below and the comments above it.
+
+    A comment above several attributes in a row is about all of them, and stays.
+    """
+    start, end = statement.lineno - 1, _end(class_, statement)
+    follows = lines[end].strip() if end < len(lines) else ""
+    if not follows or follows.startswith("#") or statement is list(_attributes(class_))[-1]:
+        while start > class_.lineno and lines[start - 1].strip().startswith("#"):
+            start -= 1
+    return start, end
+
+
+def first_with_default(class_: ast.ClassDef) -> ast.AnnAssign | None:
+    """The first attribute that has a default, which none without one may follow."""
+    return next((statement for statement in _attributes(class_) if _has_default(statement.value)), None)
+
+
+def _has_default(value: ast.expr | None) -> bool:
+    """True if a value is a default, and not `attrs.field(…)` without one."""
+    match value:
+        case None:
+            return False
+        case ast.Call(func=ast.Attribute(attr="field" | "ib") | ast.Name(id="field"), keywords=keywords):
+            return any(keyword.arg in ("default", "factory", "default_factory") for keyword in keywords)
+        case _:
+            return True
+
+
+def last_attribute(class_: ast.ClassDef) -> int:
+    """The line after the last attribute, or after the docstring, or after the line of `class`."""
+    attributes = list(_attributes(class_))
+    if attributes:
+        return _end(class_, attributes[-1])
+    first = class_.body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+        return first.end_lineno or first.lineno
+    return first.lineno - 1
+
+
+def is_keyword_only(class_: ast.ClassDef) -> bool:
+    """Return True if a decorator of the class has the option `kw_only`."""
+    return any(keyword.arg == "kw_only" for d in class_.decorator_list for keyword in getattr(d, "keywords", ()))
+
+
+def written_indent(class_: ast.ClassDef, lines: Sequence[str]) -> int:
+    """The number of blanks that the statements of a class begin with."""
+    first = class_.body[0]
+    on_own_line = first.lineno > class_.lineno
+    return (
+        first.col_offset if on_own_line else len(lines[class_.lineno - 1]) - len(lines[class_.lineno - 1].lstrip()) + 4
+    )
+
+
+def cut(line: str, column: int) -> int:
+    """ast counts bytes of UTF-8; this is the same place in characters."""
+    return len(line.encode()[:column].decode("utf-8", "ignore"))
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def _with_docstring(text: str, class_: ast.ClassDef) -> str:
+    """The last attribute is gone: a class needs something inside it."""
+    lines = text.split("\n")
+    end = class_.body[0].lineno - 1
+    lines.insert(end, f'{" " * (class_.col_offset + 4)}"""No binding is declared yet."""')
+    return "\n".join(lines)
+
+
+def _with_imports(text: str, types: set[str]) -> str:
+    """The text with the framework's names that it needs imported: in an import that is there, or in one of its own."""
+    tree = ast.parse(text)
+    bound = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    lines = text.split("\n")
+    edits: list[tuple[int, int, list[str]]] = []
+    for module, names in _modules(types - bound).items():
+        there = next(
+            (
+                node
+                for node in tree.body
+                if isinstance(node, ast.ImportFrom)
+                and node.module == module
+                and not node.level
+                and not any("#" in line for line in lines[node.lineno - 1 : node.end_lineno])
+            ),
+            None,
+        )
+        if there is not None:
+            aliases = [f"{a.name} as {a.asname}" if a.asname else a.name for a in there.names]
+            merged = sorted({*aliases, *names}, key=str.casefold)
+            edits.append((there.lineno - 1, there.end_lineno or there.lineno, _from(module, merged)))
+        else:
+            at = _import_line(tree)
+            edits.append((at, at, _from(module, names)))
+    for start, end, replacement in sorted(edits, key=lambda edit: (edit[0], edit[1]), reverse=True):
+        lines[start:end] = replacement
+    return "\n".join(lines)
+
+
+def _from(module: str, names: Sequence[str]) -> list[str]:
+    one = f"from {module} import {', '.join(names)}"
+    if len(one) <= 88:
+        return [one]
+    return [f"from {module} import (", *(f"    {name}," for name in names), ")"]
+
+
+def _import_line(tree: ast.Module) -> int:
+    """The line after the last import at the top, or after the docstring."""
+    last = 0
+    for node in tree.body:
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(node, ast.Import | ast.ImportFrom) or (is_docstring and last == 0):
+            last = node.end_lineno or node.lineno
+    return last

@@ -1,0 +1,200 @@
+"""How the modules of a program are imported in its start, so that one that fails is one note, and the rest goes on.
+
+Names and modules that do not exist are given something to stand for them. Everything that the import depends on is
+noted: the files that it opens, the folders that it lists, the variables of the environment that it reads.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from opcode import opmap
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any, Final
+
+from core.program.anything import Blank, anything
+from core.program.behind import is_kernels, is_own, real
+from core.program.notes import Notes, file_of
+from core.program.table import Place, digest_of
+
+__all__ = ["Imports"]
+
+_SETTLED: Final = 2_000_000_000
+"""Nanoseconds after an edit within which bytecode may be that of an earlier text: its times are whole seconds."""
+_NOT_REPEATED: Final = ("subprocess.Popen", "os.exec", "os.fork", "os.posix_spawn", "os.system", "socket.", "sqlite3.")
+
+
+class Imports(Notes):
+    """The imports of one start. `assume`: packages that are not installed are no mistakes."""
+
+    def __init__(self, *, assume: bool) -> None:
+        super().__init__()
+        self.assume = assume
+        self.assumed: dict[str, None] = {}
+        self.opened: dict[str, None] = {}
+        self.folders: dict[str, None] = {}
+        self.environ: dict[str, str] = {}
+        self.repeats = True
+        self.ran = False
+
+    def watch_files(self) -> None:
+        """Note files, folders and variables from here on."""
+
+        def event(name: str, arguments: tuple[Any, ...]) -> None:
+            if name == "open":
+                path, _, flags = arguments
+                if isinstance(path, str) and isinstance(flags, int) and flags & os.O_ACCMODE != os.O_WRONLY:
+                    path = os.path.abspath(path)
+                    if is_own(path) and "__pycache__" not in path and not is_kernels(path):
+                        self.opened.setdefault(path)
+            elif name == "os.listdir" or name == "os.scandir":
+                path = os.path.abspath(arguments[0] or ".") if not isinstance(arguments[0], int) else ""
+                if is_own(path) and "python3" not in path:
+                    self.folders.setdefault(path)
+            elif name.startswith(_NOT_REPEATED):
+                self.repeats = False
+
+        sys.addaudithook(event)
+        variables: Any = type(os.environ)
+        own = variables.__getitem__
+
+        def read(environ: Any, name: Any) -> Any:
+            value = None
+            try:
+                value = own(environ, name)
+            finally:
+                self.environ[str(name)] = digest_of(value)
+            return value
+
+        variables.__getitem__ = read
+
+    def watch_imports(self) -> None:
+        """Import the modules of the program in this way from here on."""
+        execute = SourceFileLoader.exec_module
+
+        def run(loader: SourceFileLoader, module: ModuleType) -> None:
+            file = file_of(module)
+            if not is_own(file):
+                execute(loader, module)
+                if module.__name__ == "asyncio.base_events":
+                    self._watch_loops(module)
+            else:
+                try:
+                    if _is_current(file):
+                        execute(loader, module)
+                    else:
+                        exec(loader.source_to_code(loader.get_data(file), file), vars(module))
+                except (Exception, SystemExit) as error:
+                    # Whoever imports it goes on, with anything for its names.
+                    self.stopped.add(real(file))
+                    self.refuse(error, Place(real(file), 1))
+                    vars(module)["__getattr__"] = anything
+            if is_own(file) or module.__name__.startswith("core."):
+                vars(module).setdefault("__getattr__", self._missing_name(module.__name__, None))
+
+        loader: Any = SourceFileLoader
+        loader.exec_module = run
+        for name, module in list(sys.modules.items()):
+            if name == "core" or name.startswith("core."):
+                own = vars(module).get("__getattr__")
+                vars(module)["__getattr__"] = self._missing_name(name, own)
+        if "asyncio.base_events" in sys.modules:
+            self._watch_loops(sys.modules["asyncio.base_events"])
+        sys.meta_path.append(self)
+
+    def _watch_loops(self, module: ModuleType) -> None:
+        loop: Any = vars(module)["BaseEventLoop"]
+        forever = loop.run_forever
+
+        def run_forever(one: object) -> None:
+            self.ran = True
+            forever(one)
+
+        loop.run_forever = run_forever
+
+    def _missing_name(self, module: str, own: Callable[[str], object] | None) -> Callable[[str], object]:
+        """The `__getattr__` of a module: `from module import name` is noted, and goes on with anything."""
+
+        def get(name: str) -> object:
+            try:
+                if own is not None:
+                    return own(name)
+                raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            except AttributeError:
+                frame = sys._getframe(1)
+                code = frame.f_code
+                if code.co_code[frame.f_lasti] != opmap["IMPORT_FROM"] or not is_own(code.co_filename):
+                    raise
+                if name.startswith("__") or _is_tried(code.co_filename, frame.f_lineno):
+                    raise
+            names = getattr(sys.modules[module], "__all__", None) or list(vars(sys.modules[module]))
+            from core.program.absent import no_name
+
+            self.note("NoName", no_name(module, name, names), Place(real(code.co_filename), frame.f_lineno))
+            return anything(name)
+
+        return get
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """A module that nobody else has found, imported by the program itself."""
+        parent = sys.modules.get(name.rpartition(".")[0])
+        if isinstance(getattr(parent, "__loader__", None), Blank):
+            return Blank.spec(name)
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and "importlib" in (file := frame.f_code.co_filename):
+            if "util" in file or frame.f_code.co_name == "_handle_fromlist":
+                return None  # a question, and no import: a name that is not there is noted where it is taken
+            frame = frame.f_back
+        if frame is None or not is_own(file := frame.f_code.co_filename) or _is_tried(file, frame.f_lineno):
+            return None
+        if self.assume and name.partition(".")[0] not in ("core", *sys.stdlib_module_names) and not self._is_ours(name):
+            self.assumed.setdefault(name)
+        else:
+            from core.program.absent import no_module
+
+            self.note("NoModule", no_module(name), Place(real(file), frame.f_lineno))
+        return Blank.spec(name)
+
+    def _is_ours(self, name: str) -> bool:
+        """Return True if a module would belong to a package of the program."""
+        top = sys.modules.get(name.partition(".")[0])
+        return "." in name and top is not None and is_own(file_of(top))
+
+
+def _is_current(file: str) -> bool:
+    """Return True if Python may take up the bytecode of a file, or write it. It goes by whole seconds and sizes."""
+    from importlib.util import cache_from_source
+
+    state = os.stat(file)
+    edited = max(state.st_mtime_ns, state.st_ctime_ns)  # a copy may keep the time of its source
+    if time.time_ns() < edited + _SETTLED:
+        return False
+    compiled = cache_from_source(file)
+    try:
+        if os.stat(compiled).st_mtime_ns < edited + _SETTLED:
+            os.unlink(compiled)
+    except OSError:
+        pass
+    return not os.path.exists(compiled) or os.stat(compiled).st_mtime_ns >= edited + _SETTLED
+
+
+@lru_cache(None)
+def _tried(file: str) -> frozenset[int]:
+    """The lines of a file where the program expects an import to fail."""
+    lines: set[int] = set()
+    for node in ast.walk(ast.parse(Path(file).read_bytes())):
+        if isinstance(node, ast.Try) and node.handlers:
+            lines.update(range(node.lineno, node.handlers[0].lineno))
+        elif isinstance(node, ast.With) and "suppress" in ast.unparse(node.items[0]):
+            lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return frozenset(lines)
+
+
+def _is_tried(file: str, line: int) -> bool:
+    return line in _tried(file)

@@ -1,0 +1,79 @@
+"""The findings of each module of a program, kept for the next look and, in a cache, for the next run.
+
+A module is looked at again when its text changes, or that of a module it imports, directly or not; when what other
+modules register of it changes; or when something does that all of them depend on. Everything else is worked out anew by
+each look, which is a small part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from core.program.findings import Finding, Unread
+from core.program.module_rules import Looked
+
+if TYPE_CHECKING:
+    from core.program.cache import Cache
+    from core.program.module_rules import ModuleRules
+    from core.program.modules import Module, Problems
+
+_NAME: Final = "modules"
+
+
+class Memory:
+    """The modules and findings of the last look. `looked` counts the modules that rules have looked at."""
+
+    def __init__(self, cache: Cache | None = None) -> None:
+        self.looked: int = 0
+        self._cache = cache
+        self._modules: dict[Path, tuple[str, Module | None, Problems]] = {}
+        self._found: dict[str, tuple[str, Looked]] = {}
+        kept: dict[str, Any] = (cache.read(_NAME, []) if cache is not None else None) or {}
+        for path, (key, findings, statements, unread) in kept.items():
+            found, left = [Finding(*one) for one in findings], [Unread(*one) for one in unread]
+            self._found[path] = key, Looked(found, statements, left)
+
+    def module(
+        self, path: Path, read: Callable[[Path, bytes], tuple[Module | None, Problems]]
+    ) -> tuple[Module | None, Problems]:
+        """Return the module in a file and the mistakes of its text, read again where the text has changed."""
+        try:
+            text = path.read_bytes()
+        except OSError as error:
+            return None, [(path, 1, str(error))]
+        digest = hashlib.sha256(text).hexdigest()
+        known = self._modules.get(path)
+        if known is None or known[0] != digest:
+            known = self._modules[path] = (digest, *read(path, text))
+        return known[1], known[2]
+
+    def look(self, rules: ModuleRules, module: Module, whole: str) -> Looked:
+        """Return the findings of a module: those of the last look, or new ones where something changed."""
+        parts = [whole, rules.trees.bodies.facts(module), *self._texts(rules, module)]
+        key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+        known = self._found.get(str(module.path))
+        if known is None or known[0] != key:
+            self.looked += 1
+            known = self._found[str(module.path)] = (key, rules.look(module))
+        return known[1]
+
+    def keep(self) -> None:
+        """Write the findings into the cache, for the next run."""
+        if self._cache is not None and self.looked:
+            found = {path: (key, *_as_json(one)) for path, (key, one) in self._found.items() if os.path.exists(path)}
+            self._cache.write(_NAME, [], found)
+
+    def _texts(self, rules: ModuleRules, module: Module) -> Iterator[str]:
+        """The names and texts of a module and of all that it imports."""
+        for one in sorted(rules.trees.modules.reachable([module]), key=lambda one: one.path):
+            yield from (str(one.path), one.name, self._modules[one.path][0])
+
+
+def _as_json(looked: Looked) -> Sequence[object]:
+    return [attrs.astuple(finding) for finding in looked.findings], *looked[1:]

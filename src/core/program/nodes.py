@@ -1,0 +1,67 @@
+"""Questions that one syntax tree answers by itself: scopes, parents, parameters, the blocks of a statement."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+from core.program.classes import ClassRef
+from core.program.modules import Local, Scope, children_of, self_of
+
+_INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def scopes_in(scope: Scope) -> Iterator[Scope]:
+    """A scope and all scopes inside it."""
+    yield scope
+    for child in scope.children.values():
+        yield from scopes_in(child)
+
+
+def parents_in(function: ast.AST) -> dict[ast.AST, ast.AST]:
+    """The nodes of a function and the parent of each, without the bodies of functions and classes inside it."""
+    parents: dict[ast.AST, ast.AST] = {}
+    todo: list[ast.AST] = [function]
+    while todo:
+        node = todo.pop()
+        for child in children_of(node):
+            if not isinstance(child, _INNER):
+                parents[child] = node
+                todo.append(child)
+    return parents
+
+
+def parents_of(scope: Scope) -> dict[ast.AST, ast.AST]:
+    """Return the nodes of a function and the parent of each, found once."""
+    found = scope.module.parents.get(scope.node)
+    if found is None:
+        found = scope.module.parents[scope.node] = parents_in(scope.node)
+    return found
+
+
+def own_class(parameter: Local) -> ClassRef | None:
+    """The class that a parameter is an instance of, being the first one of a method."""
+    method, around = parameter.scope.node, parameter.scope.parent
+    if around is None or around.parent is None or not isinstance(around.node, ast.ClassDef):
+        return None
+    return ClassRef(around.node, around.parent) if parameter.definition.node is self_of(method) else None
+
+
+def own_arguments(scope: Scope | None) -> int:
+    """Return the number of arguments that callers do not give: `self` of a method."""
+    return 1 if scope is not None and isinstance(scope.node, ast.ClassDef) else 0
+
+
+def annotation_at(function: ast.AST, position: int) -> ast.expr | None:
+    """Return the annotation of a function's parameter by its position, None where there is none."""
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return None
+    arguments = [*function.args.posonlyargs, *function.args.args]
+    annotation = arguments[position].annotation if len(arguments) > position else None
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            return ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return None
+    return annotation

@@ -1,0 +1,444 @@
+"""A whole program against its configuration: the findings of `core check`.
+
+What is registered is told by the program's own start, Env classes and the bodies of functions are read from the texts:
+the file that `main` names, and all that it imports. Nothing is reported about code that is not understood; what could
+not be read is counted and named.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import linecache
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from core.config.checks import Code, Severity
+from core.config.model import Configuration
+from core.errors import ConfigurationError
+from core.program.ask import ask
+from core.program.bodies import Bodies
+from core.program.cache import stamps
+from core.program.classes import ClassRef
+from core.program.databases import Called, CallPlace, Databases
+from core.program.entry import Entry, entry_of, import_roots, python_files
+from core.program.envs import ANYTHING, EnvShape, check_env, declares_bindings, migration_problems
+from core.program.extensions import declared
+from core.program.findings import Finding, Unread, configuration_findings, level_of, sort_findings
+from core.program.memory import Memory
+from core.program.module_rules import ModuleRules
+from core.program.modules import Module, Modules
+from core.program.nodes import scopes_in
+from core.program.problems import names_nothing, no_env, not_bindings
+from core.program.reader import Reader
+from core.program.registered import Registered
+from core.program.row_classes import RowClasses
+from core.program.settings import Settings
+from core.program.sources import CLASSES, Sources, dotted_names, named_nowhere, read_sources
+from core.program.syntax import SyntaxTrees
+from core.program.table import Place, Table
+from core.program.worker import worker_findings
+
+
+@attrs.frozen
+class Options:
+    """`env`: full names or patterns of Env classes, in place of all over `Bindings`. `paths`: further files or folders.
+
+    `option` is where `env` was read, for messages. `root` is the folder that the options stand in: a name of `env` may
+    be that of another worker's class below it. `python` is the interpreter of the project, where it is another one, and
+    `assume` as in `core.program.start`. `problems` are mistakes of the options, which every Env tells.
+    """
+
+    env: Sequence[str] | None = None
+    paths: Sequence[Path] = ()
+    option: str = "--env-class"
+    root: Path | None = None
+    python: str = ""
+    assume: bool = False
+    problems: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, settings: Settings | None, paths: Sequence[Path] = (), problems: Sequence[str] = ()) -> Options:
+        """The options of the mypy plugin, which hold for every check of a program."""
+        if settings is None:
+            return cls(paths=paths)
+        return cls(settings.env, paths, f"{settings.where} env", settings.root, problems=problems)
+
+
+@attrs.frozen
+class Proof:
+    """The findings, and what was proven: `names` of Envs with a known kind, `handlers` of routes and events, and
+    `statements`. `unread` are the handlers and statements that were not read.
+    """
+
+    findings: Sequence[Finding]
+    names: int
+    handlers: int
+    statements: int
+    unread: Sequence[Unread] = ()
+    ignored: Sequence[Finding] = ()
+    """The findings that the program switches off by `# type: ignore` at their lines."""
+    files: frozenset[str] = attrs.field(default=frozenset[str](), eq=False)
+    """The files and folders that all of it was made from."""
+    environ: Sequence[tuple[str, str]] = attrs.field(default=(), eq=False)
+    """The variables that the program reads when it is imported, with digests of their values."""
+    called: Callable[[str, CallPlace], Called | None] = attrs.field(default=lambda path, place: None, eq=False)
+    """The statement of a call in a file."""
+
+    def not_read(self, configurations: Sequence[Configuration], *, strict: bool = False) -> Iterator[Finding]:
+        """Every handler and statement that was not read (`core-unread`): notes, unless the project or `strict` wants
+        more.
+        """
+        for one in dict.fromkeys(self.unread):
+            level = "error" if strict else level_of("core-unread", configurations, one.file)
+            severity: Severity = "error" if level == "error" else "warning" if level == "warning" else "note"
+            found = Finding("core-unread", f"this {one.what} is not read: {one.why}", one.file, one.line, 0, severity)
+            if not _ignored(found):
+                yield found
+
+
+def prove(
+    configurations: Sequence[Configuration],
+    options: Options | None = None,
+    memory: Memory | None = None,
+) -> Proof:
+    """Everything that is wrong between a program and the given environments of its configuration, and the files that
+    were read.
+
+    With the `memory` of an earlier look, only modules are analysed whose text, or whose dependencies, have changed.
+    """
+    options = options or Options()
+    memory = memory if memory is not None else Memory()
+    if not configurations:
+        return Proof([*_at_every_env(options, memory)], 0, 0, 0)
+    program = _Program(configurations, options, memory)
+    found = program.findings()
+    memory.keep()
+    ignored = [*filter(_ignored, found)]
+    return Proof(
+        [finding for finding in found if finding not in ignored],
+        program.names,
+        program.handlers,
+        program.statements,
+        program.unread,
+        ignored,
+        program.files(),
+        program.table.environ,
+        program.called,
+    )
+
+
+def check_worker(configurations: Sequence[Configuration]) -> list[Finding]:
+    """The findings of `core-worker` alone, which a build is stopped by."""
+    program = _Program(configurations, Options(), Memory(), table=Table())
+    return list(program.levelled(sort_findings(worker_findings(program.modules, program.program, configurations))))
+
+
+def check_program(configurations: Sequence[Configuration], options: Options | None = None) -> list[Finding]:
+    """The findings alone."""
+    return list(prove(configurations, options).findings)
+
+
+def find_env(configurations: Sequence[Configuration], name: str, file: Path | None = None) -> list[EnvShape]:
+    """The Env classes of that name in the program, or in one file of it."""
+    paths = [file] if file is not None and file.is_file() else ()
+    program = _Program(configurations, Options(paths=paths), Memory(), table=Table())
+    return [
+        program.reader.shape(class_)
+        for class_ in program.envs()
+        if class_.node.name == name and (file is None or class_.module.path == file.resolve())
+    ]
+
+
+def find_rows(configurations: Sequence[Configuration], paths: Sequence[Path] = ()) -> tuple[RowClasses, frozenset[str]]:
+    """The classes that rows become: all of them, or those that the queries in files or folders need.
+
+    The names are those of the program's own packages and modules.
+    """
+    program = _Program(configurations, Options(paths=paths), Memory())
+    files = {module.path for module in program.modules_of(paths)} if paths else None
+    rows = RowClasses(program.databases, program.program, files)
+    for path, line, text in program.modules.problems:
+        rows.problems.append(Finding("core-import", f"syntax error: {text}. Fix it", str(path), line))
+    return rows, frozenset(module.name.partition(".")[0] for module in program.program)
+
+
+def _at_every_env(options: Options, memory: Memory) -> Iterator[Finding]:
+    """The problems of a program without a configuration, at every Env in its files."""
+    modules = Modules(import_roots(options.root or Path.cwd(), None), memory.module)
+    reader = Reader(modules)
+    for module in map(modules.add, options.paths):
+        for scope in scopes_in(module.scope) if module is not None else ():
+            if isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
+                class_ = ClassRef(scope.node, scope.parent)
+                for problem in options.problems if reader.is_env(class_) else ():
+                    message = f"{scope.node.name}: {problem}"
+                    yield Finding("core-env", message, str(class_.module.path), scope.node.lineno)
+
+
+class _Program:
+    def __init__(
+        self,
+        configurations: Sequence[Configuration],
+        options: Options,
+        memory: Memory,
+        table: Table | None = None,
+    ) -> None:
+        self.memory = memory
+        self.configurations = configurations
+        self.options = options
+        self.names = self.statements = 0
+        self.unread: list[Unread] = []
+        self.configuration = configurations[0]
+        self.directory = self.configuration.directory.resolve()
+        self.found: list[Finding] = []
+        entry: Entry | None = None
+        try:
+            entry = entry_of(self.configuration)
+        except ConfigurationError as error:
+            if self.configuration.worker.main is not None:
+                self.found += configuration_findings(error, self.configuration.path)
+        if table is None:
+            table = Table() if entry is None else ask(entry, python=options.python, assume=options.assume)
+        self.table: Table = table
+        main = Path(entry.file) if entry is not None and entry.file else None
+        roots = [*import_roots(self.directory, main), *map(Path, table.path)]
+        self.modules = Modules(list(dict.fromkeys(roots)), self.memory.module)
+        start = self._start(main, options.paths)
+        self.program = self.modules.reachable(start)
+        self.reader = Reader(self.modules, self._named(options.env) if options.env is not None else None)
+        self.sources: Sources = read_sources(self.directory)
+        self.modules.derived = self.sources.bases if self.sources.complete else None
+        bodies = Bodies(table, self.modules, self.program)
+        self.handlers: int = bodies.handlers
+        self.trees = SyntaxTrees(self.modules, self.reader, bodies)
+        self.databases = Databases(self.trees, configurations, self.sources)
+
+    def findings(self) -> list[Finding]:
+        """All findings, in order."""
+        linecache.checkcache()
+        for text in declared().problems:
+            self.found.append(Finding("core-env", text, str(self.configuration.path), 1))
+        for path, line, text in self.modules.problems:
+            self.found.append(Finding("core-import", f"syntax error: {text}. Fix it", str(path), line))
+        self._check_envs()
+        self._check_apps()
+        self.found += Registered(self.trees, self.configurations, self._shape).findings()
+        self.unread += self.trees.bodies.unread
+        whole = self._whole()
+        rules = ModuleRules(self.trees, self.databases, self._shape)
+        for module in self.program:
+            looked = self.memory.look(rules, module, whole)
+            self.found += looked.findings
+            self.statements += looked.statements
+            self.unread += looked.unread
+        if (
+            not self.found
+            and not (self.handlers + self.statements or self.unread)
+            and not any(True for _ in self.envs())
+        ):
+            message = (
+                "nothing was found to compare with this file: no Env, no route and no statement of SQL. Name the "
+                "program's file with main, with app in [core], or as a PATH"
+            )
+            self.found.append(Finding("core-env", message, str(self.configuration.path), 1))
+        return list(self.levelled(sort_findings(self.found)))
+
+    def files(self) -> frozenset[str]:
+        """The files and folders that the findings were made from; none where a start does not say them all."""
+        if not self.table.repeats:
+            return frozenset()
+        files = {*self.sources.files, *map(str, self.modules.files), *self._migrations(), *self.table.files}
+        for configuration in self.configurations:
+            folder = configuration.directory
+            secrets = (path for path in folder.iterdir() if path.name.startswith((".env", ".dev.vars")))
+            files |= {str(configuration.path), *map(str, secrets)}
+        folders = {*map(os.path.dirname, files), *map(str, self.modules.roots), *self.table.folders}
+        for path in [*folders]:
+            while path.startswith(f"{self.directory}{os.sep}"):
+                path = os.path.dirname(path)
+                folders.add(path)
+        return frozenset(files | folders)
+
+    def called(self, path: str, place: CallPlace) -> Called | None:
+        """The statement of a call in a file."""
+        module = self.modules.add(Path(path))
+        return self.databases.called(module, place) if module is not None else None
+
+    def _whole(self) -> str:
+        """A digest of everything that the findings of every module depend on: the configuration, the migrations, and
+        facts of all the texts.
+        """
+        texts = self.sources
+        facts = [sorted(texts.bases), texts.complete, sorted(texts.tables)]
+        named, migrations = sorted(self.reader.named or ()), stamps(self._migrations())
+        parts = (self.configurations, self.options.env, named, migrations, facts, declared().sources)
+        return hashlib.sha256(repr(parts).encode("utf-8", "surrogateescape")).hexdigest()
+
+    def _migrations(self) -> list[str]:
+        """The folders of the migrations, and the files in them."""
+        folders = {
+            configuration.migrations_directory(binding.entry)
+            for configuration in self.configurations
+            for binding in configuration.bindings.values()
+            if binding.kind == "d1"
+        }
+        return [str(path) for folder in sorted(folders) for path in (folder, *sorted(folder.glob("*.sql")))]
+
+    def levelled(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """The findings as errors or warnings, as the project wants its codes."""
+        for finding in findings:
+            match level_of(finding.code, self.configurations, finding.file):
+                case "error":
+                    yield finding
+                case "warning":
+                    yield attrs.evolve(finding, severity="warning")
+                case _:
+                    pass
+
+    def add(self, code: Code, message: str, module: Module, node: ast.expr | ast.stmt) -> None:
+        """Note a finding at a node."""
+        self.found.append(Finding(code, message, str(module.path), node.lineno, node.col_offset + 1))
+
+    # -- the files
+
+    def _start(self, main: Path | None, paths: Sequence[Path]) -> list[Module]:
+        files = [main] if main is not None else []
+        # A module that is imported by a name that is computed is one of the program, too.
+        files += [file for file in map(Path, self.table.modules) if self.modules.is_below(file)]
+        given = self.modules_of(paths)
+        if not files and not given:
+            files = python_files(self.directory)
+        return [*(module for module in map(self.modules.add, files) if module is not None), *given]
+
+    def modules_of(self, paths: Sequence[Path]) -> list[Module]:
+        """The modules in files and folders."""
+        files = [file for path in paths for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+        return [module for module in map(self.modules.add, dict.fromkeys(files)) if module is not None]
+
+    def _named(self, patterns: Sequence[str]) -> frozenset[str]:
+        """The full names of the Env classes that the options name."""
+        return frozenset(
+            class_.name
+            for class_ in self._classes()
+            if any(fnmatchcase(name, pattern) for name in _names(class_) for pattern in patterns)
+        )
+
+    def _unmatched(self) -> list[str]:
+        """Yield the problems of names in the options that no class has."""
+        classes = list(self._classes())
+        patterns = [
+            pattern
+            for pattern in self.options.env or ()
+            if not any(fnmatchcase(name, pattern) for class_ in classes for name in _names(class_))
+        ]
+        if patterns and self.options.root is not None:
+            others: dict[str, list[str]] = {}
+            own = {str(module.path) for module in self.program}
+
+            def look(path: str, text: bytes) -> None:
+                if path not in own:
+                    others[path] = [name.decode("utf-8", "replace") for name in re.findall(CLASSES, text)]
+
+            read_sources(self.options.root.resolve(), each=look)
+            patterns = named_nowhere(patterns, others)
+        near = [class_.name for class_ in classes if self.reader.is_marked(class_)] or [c.name for c in classes]
+        return [names_nothing(self.options.option, pattern, near) for pattern in patterns]
+
+    # -- Env
+
+    def _classes(self) -> Iterator[ClassRef]:
+        """The classes of the program."""
+        for module in self.program:
+            for scope in scopes_in(module.scope):
+                if isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
+                    yield ClassRef(scope.node, scope.parent)
+
+    def envs(self) -> Iterator[ClassRef]:
+        """The Env classes of the program."""
+        return filter(self.reader.is_env, self._classes())
+
+    def _check_envs(self) -> None:
+        names = frozenset(one.name for one in self.table.objects) if self.table.finished else None
+        unmatched = self._unmatched()
+        told = False
+        for class_ in self._classes():
+            checked = self.reader.is_env(class_)
+            for problem in unmatched if checked or self.reader.is_marked(class_) else ():
+                told = True
+                self.add("core-env", f"{class_.node.name}: {problem}", class_.module, class_.node)
+            if not checked:
+                continue
+            node = class_.node
+            for problem in self.options.problems:
+                self.add("core-env", f"{node.name}: {problem}", class_.module, node)
+            own = any(isinstance(statement, ast.AnnAssign) for statement in node.body)
+            if own and not node.decorator_list and not self.reader.is_protocol(class_) and not node.keywords:
+                message = f"{node.name} has attributes of its own but no decorator. Put @attrs.frozen above it"
+                self.add("core-env", message, class_.module, node)
+                continue
+            shape = self._shape(class_)
+            self.names += sum(a.kind not in ANYTHING and not a.inherited for a in shape.attributes)
+            self.found += check_env(shape, self.configurations, entry_names=names)
+            self._check_migrations(shape)
+        if not told:
+            where = str(self.configuration.path)
+            self.found += (Finding("core-env", problem, where, 1) for problem in unmatched)
+
+    def _check_apps(self) -> None:
+        """Every application: over a class that is an Env, wherever there are bindings to compare with."""
+        known = self.options.env is not None or any(True for _ in self.envs())
+        message = None if known else no_env(self.configurations)
+        for app in self.table.apps:
+            if app.env is not None and not app.env.bindings and self.options.env is None:
+                name = app.env.qualname
+                self.found.append(_at(app.place, not_bindings(f"create_app({name})", name)))
+            elif app.env is None and message is not None and self.table.finished and not self.table.assumed:
+                self.found.append(_at(app.place, message))
+            elif app.env is not None:
+                self.found += (_at(app.place, problem) for problem in app.env.problems)
+        if message is not None and not self.table.apps:
+            binding = declares_bindings(self.configurations)
+            line = binding.line or 1 if binding is not None else 1
+            self.found.append(Finding("core-env", message, str(self.configuration.path), line))
+
+    def _check_migrations(self, shape: EnvShape) -> None:
+        for place, text in migration_problems(shape, self.configurations, self.databases.schema):
+            self.found.append(Finding("core-sql", text, place.file, place.line, place.column))
+
+    def _shape(self, class_: ClassRef) -> EnvShape:
+        partial = self.reader.named is None and (not self.sources.complete or class_.node.name in self.sources.bases)
+        return self.reader.shape(class_, partial=partial)
+
+
+def _at(place: Place, message: str) -> Finding:
+    return Finding("core-env", message, place.file, place.line)
+
+
+_IGNORE: Final = re.compile(r"#\s*type:\s*ignore(?:\[(?P<codes>[^\]]*)\])?")
+
+
+def _ignored(finding: Finding) -> bool:
+    """Return True if the line of a finding, or the last one of its expression, switches it off, with the comment that
+    mypy goes by: `# type: ignore[core-env]`.
+    """
+    for line in {finding.line, finding.end_line} if finding.file.endswith(".py") else ():
+        match = _IGNORE.search(linecache.getline(finding.file, line))
+        codes = {code.strip() for code in (match["codes"] or "").split(",")} - {""} if match is not None else set[str]()
+        if match is not None and (not codes or codes & {finding.code, "core"}):
+            return True
+    return False
+
+
+def _names(class_: ClassRef) -> Iterator[str]:
+    """The names that options may call a class by: that of the program, and those from folders further up."""
+    own = class_.module.name.count(".")
+    for name in dotted_names(str(class_.module.path)):
+        if name.count(".") >= own:
+            yield f"{name}.{class_.body.qualname}"

@@ -1,0 +1,152 @@
+"""The rules about statements of SQL: the statement itself, the values bound to it, the rows it returns (`core-sql`,
+`core-scan`).
+
+Which statement an expression is follows from the chain of calls and from names that are assigned once; no type has to
+carry it, so none is ever in the way.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+from core.program.databases import RUNS, Behind, Databases
+from core.program.rows import row_kinds
+from core.program.syntax import Node, Problem
+from core.sql.parameters import check_parameter
+from core.sql.rows import check_column, check_row, check_scalar, check_value, check_values
+from core.sql.statement import Statement
+
+TYPED: Final = frozenset(["first", "one", "all", "as_"])
+
+
+def call_problems(databases: Databases, call: Node) -> Iterator[Problem]:
+    """Everything that is wrong with one call, if it is one of a database or of a statement."""
+    parts = databases.trees.method_call(call)
+    match parts.name if parts is not None else "":
+        case "prepare":
+            yield from databases.count(call)
+            yield from prepare_problems(databases, call)
+        case "bind":
+            yield from bind_problems(databases, call)
+        case "batch":
+            for argument in parts.arguments if parts is not None else ():
+                yield from batch_problems(databases, argument)
+        case name if name in RUNS:
+            yield from run_problems(databases, call)
+        case _:
+            pass
+
+
+def value_problem(databases: Databases, statement: Node) -> Problem | None:
+    """`name: int = await statement.first("name")`, and the same behind `return`:
+    the column against the annotation.
+    """
+    typed = "assignment"
+    match statement.node:
+        case ast.AnnAssign(annotation=annotation, value=ast.Await(value=call)):
+            pass
+        case ast.Return(value=ast.Await(value=call)):
+            function = statement.scope.node
+            returns = function.returns if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else None
+            if returns is None:
+                return None
+            annotation, typed = returns, "return-value"
+        case _:
+            return None
+    found = value_of_row(databases, Node(call, statement.scope))
+    if found is None:
+        return None
+    label, read, method, name = found
+    kinds = row_kinds(databases.reader, annotation, statement.scope)
+    message = check_value(read, method, name, ast.unparse(annotation), kinds)
+    node = Node(call, statement.scope)
+    return Problem("core-sql", f"{label}: {message}", node, typed) if message is not None else None
+
+
+def prepare_problems(databases: Databases, call: Node) -> Iterator[Problem]:
+    """`db.prepare("…")`: the statement by itself."""
+    found = databases.behind(call)
+    parts = databases.trees.method_call(call)
+    if found is None or parts is None:
+        return
+    if not found.statement.problems:
+        for message in databases.scans_of(call):
+            yield Problem("core-scan", f"{found.label}: {message}", parts.arguments[0])
+    for problem in found.statement.problems:
+        if problem.table not in databases.sources.tables:  # or the program makes it
+            place = databases.place_of(parts.arguments[0], problem.at)
+            yield Problem("core-sql", f"{found.label}: {problem.message}", place)
+
+
+def bind_problems(databases: Databases, call: Node) -> Iterator[Problem]:
+    """`.bind(…)`: as many values as the statement takes, each one that can be where it is."""
+    found = databases.behind(call)
+    if found is None or found.values in (None, -1):
+        return
+    message = check_values(found.statement, found.values)
+    if message is not None:
+        yield Problem("core-sql", f"{found.label}: {message}", call)
+        return
+    parts = databases.trees.method_call(call)
+    for number, argument in enumerate(parts.arguments if parts is not None and found.statement.takes else (), 1):
+        given = databases.given_of(argument)
+        message = check_parameter(number, found.statement.slots, given) if given is not None else None
+        if message is not None:
+            yield Problem("core-sql", f"{found.label}: {message}", argument)
+
+
+def batch_problems(databases: Databases, given: Node) -> Iterator[Problem]:
+    """`.batch([…])`: every statement in it was bound, if it takes values."""
+    for item in databases.trees.items_of(given):
+        yield from _unbound(databases, item, item)[1]
+
+
+def run_problems(databases: Databases, call: Node) -> Iterator[Problem]:
+    """`.first(T)`, `.all(T)`, `.run()` and their like: values are bound, and the rows fit `T`."""
+    parts = databases.trees.method_call(call)
+    if parts is None:
+        return
+    found, problems = _unbound(databases, parts.receiver, call)
+    if parts.name == "as_":
+        problems = []  # they may be bound behind it
+    yield from problems
+    if found is not None and not problems and parts.arguments and parts.name in TYPED:
+        for message in row_messages(databases, found.statement, parts.arguments[0]):
+            yield Problem("core-sql", f"{found.label}: {message}", parts.arguments[0])
+
+
+def value_of_row(databases: Databases, call: Node) -> tuple[str, Statement, str, str] | None:
+    """The database, the statement, the method and the column of `statement.first("name")`."""
+    parts = databases.trees.method_call(call)
+    if parts is None or parts.name not in ("first", "one") or not parts.arguments:
+        return None
+    name = databases.trees.string_of(parts.arguments[0])
+    found = databases.behind(parts.receiver) if name is not None else None
+    return (found.label, found.statement, parts.name, name) if found is not None and name is not None else None
+
+
+def _unbound(databases: Databases, expression: Node, node: Node) -> tuple[Behind | None, list[Problem]]:
+    found = databases.behind(expression)
+    message = check_values(found.statement, None) if found is not None and found.values is None else None
+    return found, [Problem("core-sql", f"{found.label}: {message}", node)] if found is not None and message else []
+
+
+def row_messages(databases: Databases, statement: Statement, wanted: Node) -> Iterator[str]:
+    """Everything that is wrong with the column, class or type that rows are asked for as."""
+    column = databases.trees.string_of(wanted)
+    if column is not None:
+        message = check_column(statement, column)
+        if message is not None:
+            yield message
+        return
+    row = databases.row_of(wanted)
+    if row is not None:
+        for _, message in check_row(statement, *row):
+            yield message
+        return
+    scalar = databases.scalar_of(wanted)
+    message = check_scalar(statement, *scalar) if scalar is not None else None
+    if message is not None:
+        yield message

@@ -1,0 +1,176 @@
+"""Types that no value can be read as (`core-handler`): what `req.json(T)`, `parse(T)` and rows would raise.
+
+A type is followed through names, containers, unions and the fields of classes, as far as the program's own texts say
+what it is. The words are those of the running program; whether the classes of a union can be told apart is what
+`core.validation.structure` says of classes with the same fields.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any, Final, Literal, Union, cast
+
+import attrs
+
+from core.errors import DeveloperError
+from core.errors.mistakes import DEFINES, UNPACKED, unreadable
+from core.program.annotations import arguments_of
+from core.program.classes import TYPING, ClassRef, class_at
+from core.program.modules import Scope
+from core.program.receivers import REQUEST, Receivers
+from core.program.syntax import Node, Problem
+
+NOT_READ: Final = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        "builtins": ("bytearray", "complex", "memoryview", "range", "slice", "type"),
+        "collections.abc": ("Callable", "Collection", "Generator", "Iterable", "Iterator"),
+        "datetime": ("timedelta", "timezone", "tzinfo"),
+        "fractions": ("Fraction",),
+        "ipaddress": ("IPv4Address", "IPv6Address"),
+        "pathlib": ("Path", "PurePath"),
+        "re": ("Pattern",),
+        "typing": ("Callable", "Iterable", "Iterator"),
+        "zoneinfo": ("ZoneInfo",),
+    }.items()
+    for name in names
+)
+"""Classes of Python that no JSON is read as: `tests/program/test_readable.py` asks `core.validation` for each."""
+_CONTAINERS: Final = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        "builtins": ("list", "dict", "set", "frozenset", "tuple"),
+        "typing": ("List", "Dict", "Set", "FrozenSet", "Tuple", "Sequence", "MutableSequence", "Mapping"),
+        "collections.abc": ("Sequence", "MutableSequence", "Mapping", "MutableMapping", "Set"),
+        "collections": ("deque",),
+    }.items()
+    for name in names
+)
+_PLAIN: Final = frozenset(
+    [f"{module}{name}" for module in TYPING for name in ("Generic", "Protocol")] + ["builtins.object", "abc.ABC"]
+)
+_DATABASE: Final = frozenset(["all", "as_", "first", "one"])
+
+
+def read_problem(receivers: Receivers, node: Node) -> Problem | None:
+    """The type that a call reads, where no value can be read as it."""
+    type_ = _type_read(receivers, node.node, node.scope) if isinstance(node.node, ast.Call) else None
+    message = _Types(receivers).problem(type_, node.scope) if type_ is not None else None
+    return Problem("core-handler", message, Node(type_, node.scope)) if type_ is not None and message else None
+
+
+def _type_read(receivers: Receivers, call: ast.Call, scope: Scope) -> ast.expr | None:
+    """The type that is given to a method that reads values."""
+    match call:
+        case ast.Call(func=ast.Attribute(value=owner, attr="json"), args=[type_]):
+            return type_ if receivers.kind(owner, scope) == REQUEST else None
+        case ast.Call(func=ast.Attribute(value=owner, attr="get_json"), args=[_, type_]):
+            return type_ if receivers.kind(owner, scope) == "KVNamespace" else None
+        case ast.Call(func=ast.Attribute(value=owner, attr="parse"), args=[type_]):
+            match receivers.trees.modules.value(owner, scope):
+                case (
+                    (
+                        ast.Attribute(value=request, attr="params" | "query")
+                        | ast.Await(value=ast.Call(func=ast.Attribute(value=request, attr="form")))
+                    ),
+                    inner,
+                ):
+                    return type_ if receivers.kind(request, inner) == REQUEST else None
+                case _:
+                    return None
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[type_]) if name in _DATABASE:
+            return type_ if receivers.databases.behind(Node(owner, scope)) is not None else None
+        case ast.Call(func=ast.Name() | ast.Attribute(attr="cursor_of") as func, args=[_, type_]):
+            name = receivers.trees.modules.outside(func, scope)
+            return type_ if name in ("core.cursor_of", "core.pagination.cursor_of") else None
+        case _:
+            return None
+
+
+class _Types:
+    """One look at a type. Nothing is said of what is not understood."""
+
+    def __init__(self, receivers: Receivers) -> None:
+        self.reader = receivers.reader
+        self.seen: set[ClassRef] = set()
+
+    def problem(self, expression: ast.expr, scope: Scope) -> str | None:
+        """The reason that nothing can be read as a type; None where something can, or it is unknown."""
+        members = list(self.reader.members(expression, scope))
+        found = next(filter(None, (self._member(member, inner) for member, inner in members)), None)
+        return found or (self._alike(members) if len(members) > 1 else None)
+
+    def _arguments(self, expression: ast.expr, scope: Scope) -> tuple[str, list[ast.expr]]:
+        """The full name of a class from outside of the program, and the arguments that it is given."""
+        arguments = arguments_of(expression) if isinstance(expression, ast.Subscript) else []
+        return self.reader.modules.outside(expression, scope), arguments
+
+    def _member(self, expression: ast.expr, scope: Scope) -> str | None:
+        name, arguments = self._arguments(expression, scope)
+        if name in NOT_READ:
+            return unreadable(name.rpartition(".")[2])
+        if name in ("builtins.tuple", "typing.Tuple") and any(self._is_unpacked(part, scope) for part in arguments):
+            return UNPACKED
+        if name in _CONTAINERS:
+            return next(filter(None, (self.problem(argument, scope) for argument in arguments)), None)
+        class_ = self._class_of(expression, scope)
+        return self._class(class_) if class_ is not None else None
+
+    def _is_unpacked(self, part: ast.expr, scope: Scope) -> bool:
+        inner = part.value if isinstance(part, ast.Subscript) else part
+        return isinstance(part, ast.Starred) or self.reader.form(inner, scope) == "Unpack"
+
+    def _class_of(self, expression: ast.expr, scope: Scope) -> ClassRef | None:
+        base = expression.value if isinstance(expression, ast.Subscript) else expression
+        return class_at(self.reader.modules.resolve(base, scope))
+
+    def _class(self, class_: ClassRef) -> str | None:
+        if class_ in self.seen or not self.reader.is_whole(class_):
+            return None
+        self.seen.add(class_)
+        if self.reader.is_structured(class_):
+            fields = (field for field in self.reader.fields(class_) if not field.converted)
+            return next(filter(None, (self.problem(field.annotation, field.owner.body) for field in fields)), None)
+        ancestors = list(self.reader.ancestors(class_))
+        made_otherwise = any(each.node.decorator_list or each.node.keywords for each in ancestors)
+        return None if made_otherwise or self.reader.outside(class_) - _PLAIN else unreadable(class_.node.name)
+
+    def _alike(self, members: Sequence[tuple[ast.expr, Scope]]) -> str | None:
+        """The reason that the classes of a union cannot be told apart."""
+        classes = [class_ for member in members if (class_ := self._class_of(*member)) is not None]
+        made = [self._made(c) for c in classes if self.reader.is_structured(c) and not self.reader.is_typed_dict(c)]
+        if len(made) < 2 or None in made:
+            return None
+        from core.validation.structure import hook_of
+
+        try:
+            hook_of(cast("Any", Union)[tuple(made)])
+        except DeveloperError as error:
+            return str(error)
+        return None
+
+    def _made(self, class_: ClassRef) -> type | None:
+        """A class with the fields of one of the program, by which it is told from others; None if they are unsure."""
+        if not self.reader.is_whole(class_) or not all(map(self._is_plain, self.reader.ancestors(class_))):
+            return None
+        fields: dict[str, Any] = {}
+        for field in self.reader.fields(class_):
+            type_ = self.reader.annotation(field.annotation, field.owner.body)
+            if type_.shown.startswith("Literal") and type_.kind != "Literal":
+                return None  # of an enum's members
+            if not type_.class_var:
+                values = (*type_.literals, *([None] if type_.optional else []))
+                made = cast("Any", Literal)[values] if type_.kind == "Literal" else object
+                fields[field.alias] = attrs.field(type=made, default=None if field.has_default else attrs.NOTHING)
+        return attrs.make_class(class_.node.name, fields, kw_only=True)
+
+    def _is_plain(self, class_: ClassRef) -> bool:
+        """Return True for a class made by attrs or as a dataclass, of its annotations alone."""
+        makers = [self.reader.maker(decorator, class_.scope) for decorator in class_.node.decorator_list]
+        options = {k.arg for d in class_.node.decorator_list if isinstance(d, ast.Call) for k in d.keywords}
+        return (
+            set(makers) <= DEFINES | {"dataclasses.dataclass"}
+            and bool(makers)
+            and options <= {"kw_only", "slots", "frozen", "eq", "order"}
+        )

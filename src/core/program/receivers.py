@@ -1,0 +1,145 @@
+"""Expressions of plain syntax trees that are a request, a response, a binding, a statement of SQL, or a coroutine.
+
+Followed through annotations, the places of parameters in handlers, and names that are assigned once; an expression that
+is not understood is none of them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Final
+
+from core.program.databases import Databases
+from core.program.entered import entered
+from core.program.modules import FunctionNode, Local, Scope
+from core.program.nodes import own_arguments, parents_of
+from core.program.reader import Reader
+from core.program.syntax import REQUESTS, Node, SyntaxTrees
+
+REQUEST: Final = "Request"
+RESPONSE: Final = "Response"
+NEXT: Final = "Next"
+CONTEXT: Final = "ExecutionContext"
+
+_BY_NAME: Final[Mapping[str, str]] = {
+    **dict.fromkeys(REQUESTS, REQUEST),
+    **dict.fromkeys(["core.Response", "core.response.Response"], RESPONSE),
+    **dict.fromkeys(["core.Next", "core.handlers.Next"], NEXT),
+    **dict.fromkeys(["core.ExecutionContext", "core.context.ExecutionContext", "core.context.RequestContext"], CONTEXT),
+}
+
+ASYNC_METHODS: Final[Mapping[str, frozenset[str]]] = {
+    REQUEST: frozenset(["bytes", "form", "is_disconnected", "json", "text"]),
+    "KVNamespace": frozenset(["delete", "get", "get_json", "get_with_metadata", "list", "put", "put_json"]),
+    "D1Database": frozenset(["batch", "exec"]),
+    "D1PreparedStatement": frozenset(["all", "first", "one", "raw", "run"]),
+    "R2Bucket": frozenset(["create_multipart_upload", "delete", "get", "head", "list", "put"]),
+    "Queue": frozenset(["metrics", "send", "send_batch"]),
+}
+"""The methods that have to be awaited, by the class: tests/program/test_shapes.py compares them with the Protocols."""
+_EVERY: Final = frozenset(name for names in ASYNC_METHODS.values() for name in names)
+_STATEMENT: Final = ASYNC_METHODS["D1PreparedStatement"]
+
+
+class Receivers:
+    """The receivers of calls in one program."""
+
+    def __init__(self, databases: Databases) -> None:
+        self.databases = databases
+        self.trees: SyntaxTrees = databases.trees
+        self.reader: Reader = databases.reader
+
+    def kind(self, expression: ast.expr, scope: Scope) -> str:
+        """`Request`, `Response`, `Next`, `ExecutionContext`, or the kind of a binding; nothing for others."""
+        value, scope = self.trees.modules.value(expression, scope)
+        match value:
+            case ast.Name():
+                resolved = self.trees.modules.resolve(value, scope)
+                if isinstance(resolved, Local):
+                    return self._parameter(resolved)
+                given = entered(self.reader, value, scope)
+                if given is None:
+                    return ""
+                kind = self.kind(*given.value) if given.value is not None else ""
+                return kind or (self.reader.annotation(*given.annotation).kind if given.annotation is not None else "")
+            case ast.Attribute(attr="ctx", value=owner) if self.kind(owner, scope) == REQUEST:
+                return CONTEXT
+            case ast.Attribute(value=owner, attr=name):
+                env = self.databases.class_of(owner, scope)
+                fields = self.reader.shape(env).attributes if env is not None else ()
+                return next((field.kind for field in fields if (field.attribute or field.name) == name), "")
+            case ast.Call(func=ast.Attribute(value=owner)) if self._response_chain(value, scope):
+                return RESPONSE
+            case _:
+                return ""
+
+    def _response_chain(self, call: ast.Call, scope: Scope) -> bool:
+        """Return True for `res.status(201)`, whose result is the response."""
+        match call.func:
+            case ast.Attribute(value=owner, attr="status" | "header" | "append" | "cookie"):
+                return self.kind(owner, scope) == RESPONSE
+            case _:
+                return False
+
+    def _parameter(self, parameter: Local) -> str:
+        """The kind of a parameter by its annotation, or by its place in a handler that is registered."""
+        node, scope = parameter.definition.node, parameter.scope
+        if not isinstance(node, ast.arg):
+            return ""
+        if node.annotation is not None:
+            annotation, where = self.reader.written_out(node.annotation, scope)
+            name = self.trees.modules.outside(annotation, where)
+            if name in _BY_NAME:
+                return _BY_NAME[name]
+            return self.reader.annotation(node.annotation, scope).kind
+        function = scope.node
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            return ""
+        served = self.trees.bodies.served.get(function)
+        own = served.bound if served is not None else own_arguments(scope.parent)
+        arguments = [*function.args.posonlyargs, *function.args.args][own:]
+        at = arguments.index(node) if node in arguments else -1
+        if at in (0, 1) and len(arguments) == 2 and served is not None and served.handles:
+            websocket = any(route.kind == "websocket" for route in served.handles)
+            named = arguments[0].arg in ("res", "response") or (websocket and at == 1)
+            return "" if named else (REQUEST, RESPONSE)[at]
+        if at == 2 and len(arguments) == 3 and node.arg == "next":
+            second = Local(scope.names[arguments[1].arg][0], scope)
+            return NEXT if arguments[1].annotation is not None and self._parameter(second) == RESPONSE else ""
+        return ""
+
+    def function(self, expression: ast.expr, scope: Scope) -> FunctionNode | None:
+        """The function of the program that an expression names, as its `def` has it."""
+        found = self.trees.function(expression, scope)
+        if found is None or found[0].decorator_list or len(found[1].names.get(found[0].name, ())) != 1:
+            return None
+        return found[0]
+
+    def is_coroutine(self, expression: ast.expr, scope: Scope) -> bool:
+        """Return True for a call that certainly gives a coroutine, itself or by a name that is assigned once."""
+        call, scope = self.trees.modules.value(expression, scope)
+        if not isinstance(call, ast.Call):
+            return False
+        match call.func:
+            case ast.Name() as func:
+                function = self.trees.function(func, scope)
+                if function is None:
+                    return self.kind(func, scope) == NEXT
+                return self._is_async(func, scope)
+            case ast.Attribute(value=owner, attr=name) as func:
+                if name in _EVERY:
+                    if name in ASYNC_METHODS.get(self.kind(owner, scope), ()):
+                        return True
+                    if name in _STATEMENT and self.databases.behind(Node(owner, scope)) is not None:
+                        return True
+                return isinstance(owner, ast.Name) and self._is_async(func, scope)
+            case _:
+                return False
+
+    def _is_async(self, func: ast.expr, scope: Scope) -> bool:
+        found = self.trees.function(func, scope)
+        if found is None or not isinstance(found[0], ast.AsyncFunctionDef) or self.function(func, scope) is None:
+            return False
+        inside = found[1].children.get(found[0])
+        return inside is not None and not any(isinstance(node, ast.Yield) for node in parents_of(inside))

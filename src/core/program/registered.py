@@ -1,0 +1,233 @@
+"""The rules about everything that a program registers, over its table, each finding at a registration's line."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from core.config.checks import Code
+from core.config.model import Configuration
+from core.program.annotations import arguments_of
+from core.program.bodies import Bodies
+from core.program.classes import ClassRef, class_at
+from core.program.envs import EnvShape
+from core.program.events import cron_problem, unhandled
+from core.program.extensions import declared
+from core.program.findings import Finding
+from core.program.modules import Scope
+from core.program.nodes import annotation_at
+from core.program.problems import answers_first, handler_parameters, queue_problem, wrong_env
+from core.program.syntax import REQUESTS, SyntaxTrees
+from core.program.table import Event, Place, Refusal, Route, Table
+from core.routing.pattern import parse
+
+_CODES: Final[Mapping[str, Code]] = {
+    "DefaultDeny": "core-route",
+    "EnvError": "core-env",
+    "ForeignName": "core-handler",
+    "HandlerError": "core-handler",
+    "MountsNothing": "core-route",
+    "OptionError": "core-handler",
+    "OrderError": "core-order",
+    "PathError": "core-params",
+    "RegistrationError": "core-route",
+}
+_IMPORTS: Final = frozenset(["NoApp", "NoModule", "NoName", "NoStart"])
+_BATCHES: Final = frozenset(["core.MessageBatch", "core.bindings.queue.MessageBatch"])
+_MORE: Final = re.compile(r"[{}()?+]")
+USER: Final = "req.user"
+
+
+def refused(refusal: Refusal) -> Finding:
+    """The finding that a refusal is."""
+    code: Code = _CODES.get(refusal.kind, "core-import")
+    message = refusal.message
+    if refusal.kind == "SyntaxError":
+        message = f"syntax error: {message}. Fix it"
+    elif code == "core-import" and refusal.kind not in _IMPORTS:
+        message = f"importing the program fails here: {refusal.kind}: {message}. Fix it, or let a lifespan do it"
+    return Finding(code, message, refusal.place.file, refusal.place.line)
+
+
+def parameters_of(route: Route) -> tuple[str, ...]:
+    """The names that `req.params` has on a route."""
+    return parse(route.path).parameters
+
+
+class Registered:
+    """The findings about one table. `shape` gives an Env as the rules want it."""
+
+    def __init__(
+        self, trees: SyntaxTrees, configurations: Sequence[Configuration], shape: Callable[[ClassRef], EnvShape]
+    ) -> None:
+        self.trees = trees
+        self.bodies: Bodies = trees.bodies
+        self.table: Table = trees.bodies.table
+        self.configurations = configurations
+        self.shape = shape
+
+    def findings(self) -> Iterator[Finding]:
+        """Everything that is wrong with the registrations."""
+        yield from map(refused, self.table.refusals)
+        for app in self.table.apps:
+            yield from _unreachable(app.routes)
+            for route in app.routes:
+                yield from self._handler(route)
+            for event in app.events:
+                yield from self._event(event)
+        main = self.table.app
+        if self.table.finished and main is not None:
+            names = {(event.kind, event.name or "") for event in main.events}
+            for code, message in unhandled(self.configurations, lambda kind: {n for k, n in names if k == kind}):
+                yield _at(main.place, code, message)
+
+    def _handler(self, route: Route) -> Iterator[Finding]:
+        """The parameters and the user that annotations ask for: of a handler, and of all that runs before it."""
+        own = route.steps[len(route.steps) - route.own :]
+        last = route.handler is None
+        for step in own[: len(own) - last]:
+            middleware = declared().middleware.get(self.table.steps[step].maker)
+            if middleware is not None and middleware.answers:
+                yield _at(route.place, "core-params", answers_first(f"{middleware.name}()", _shown(route)))
+        user = route.authenticated or route.optional
+        for step in (*route.steps, *([route.handler] if route.handler is not None else [])):
+            described = self.table.steps[step]
+            arguments, scope = self._request_arguments(step)
+            if scope is None:
+                pass
+            elif len(arguments) > 2 and (step in own or step == route.handler):
+                read = self.trees.reader.annotation(arguments[2], scope)
+                wanted = [str(value) for value in read.literals] if read.kind == "Literal" else []
+                message = (
+                    handler_parameters(described.name, wanted, route.path, parameters_of(route)) if wanted else None
+                )
+                if message is not None:
+                    yield _at(route.place, "core-params", message)
+            account = None if user or scope is None else self.trees.user_of(arguments[1], scope)
+            if account is not None:
+                call = _shown(route)
+                told = f"{described.name} wants a user, {account}, and {call} has no authenticator before it"
+                view = f"Register it on a view: app.authenticated(…).{call.partition('(')[0]}(…)"
+                yield _at(route.place, "core-user", f"{told}. {view}")
+            user = user or USER in described.provides
+
+    def _request_arguments(self, step: int) -> tuple[list[ast.expr], Scope | None]:
+        """The type arguments of the request in a step's own annotation, two at least: `Request[Env, User]`."""
+        for outermost in self.table.steps[step].bodies[:1]:
+            found = self.bodies.function(outermost.file, outermost.qualname, outermost.line)
+            first = annotation_at(found[0], outermost.bound) if found is not None else None
+            if found is None or first is None:
+                continue
+            annotation, scope = self.trees.reader.written_out(first, found[1])
+            if isinstance(annotation, ast.Subscript) and self.trees.modules.outside(annotation, scope) in REQUESTS:
+                arguments = arguments_of(annotation)
+                if len(arguments) > 1:
+                    return arguments, scope
+        return [], None
+
+    # -- events
+
+    def _event(self, event: Event) -> Iterator[Finding]:
+        """A consumer or the handler of a cron, against the configuration and the Env of its application."""
+        if event.kind == "lifespan":
+            return
+        if event.kind == "scheduled":
+            message = cron_problem(event.name, self.configurations) if event.name is not None else None
+            if message is not None:
+                yield _at(event.place, "core-env", message)
+        bodies = self.table.steps[event.handler].bodies[:1]
+        found = self.bodies.function(bodies[0].file, bodies[0].qualname, bodies[0].line) if bodies else None
+        if found is None:
+            return
+        function, scope = found
+        served, reader = self.bodies.served[function], self.trees.reader
+        env = self.bodies.env_of(function)
+        second = annotation_at(function, served.bound + 1)
+        if env is not None and isinstance(second, ast.Name | ast.Attribute):
+            given = class_at(self.trees.modules.resolve(second, scope))
+            is_env = given is not None and not reader.is_protocol(given) and reader.is_env(given)
+            if given is not None and is_env and given not in reader.ancestors(env):
+                call = f'{event.kind}("{event.name}")' if event.name is not None else f"{event.kind}()"
+                message = wrong_env(call, self.table.steps[event.handler].name, given.node.name, env.node.name)
+                code: Code = "core-queue" if event.kind == "queue" else "core-env"
+                yield Finding(code, message, event.place.file, second.lineno, second.col_offset + 1)
+        if event.kind == "queue":
+            env = env or (reader.class_of(second, scope) if second is not None else None)
+            shape = self.shape(env) if env is not None else None
+            payload = self._payload(annotation_at(function, served.bound), scope)
+            problem = queue_problem(event.name or "", payload, shape, self.configurations)
+            if problem is not None:
+                yield _at(event.place, "core-queue", problem)
+
+    def _payload(self, annotation: ast.expr | None, scope: Scope) -> tuple[str, str] | None:
+        """The T of `MessageBatch[T]`: its full name, and how it is shown."""
+        if not isinstance(annotation, ast.Subscript) or self.trees.modules.outside(annotation, scope) not in _BATCHES:
+            return None
+        name = self.trees.reader.full_name(annotation.slice, scope)
+        return (name, self.trees.reader.annotation(annotation.slice, scope).shown) if name else None
+
+
+def _at(place: Place, code: Code, message: str) -> Finding:
+    return Finding(code, message, place.file, place.line)
+
+
+# -- routes that no request reaches
+
+
+def _unreachable(routes: Sequence[Route]) -> Iterator[Finding]:
+    """The routes that an earlier one answers in their place: the first one that matches does (`core.routing.table`)."""
+    earlier: dict[str, list[tuple[Route, list[str] | None]]] = {}
+    """Those so far by their first segments: a path that begins with another text is not covered."""
+    for late in routes:
+        segments = _segments(late.path)
+        begin = late.path[1:].partition("/")[0]
+        keys = ["", begin] if begin and begin[0] not in ":*" else [""]
+        for early, before in (one for key in keys for one in earlier.get(key, ())):
+            if _is_for(early, late.method) and (early.path == late.path or _covers(before, segments)):
+                yield _at(late.place, "core-route", _told(early, late))
+                break
+        if late.handler is not None and late.kind != "websocket":
+            earlier.setdefault(keys[-1], []).append((late, segments))
+
+
+def _is_for(early: Route, method: str) -> bool:
+    return early.method in ("*", method) or (early.method, method) == ("GET", "HEAD")
+
+
+def _covers(first: list[str] | None, second: list[str] | None) -> bool:
+    """Return True if every path of the later route matches the earlier one."""
+    if first is None or second is None:
+        return False
+    rest, longer = first[-1:] == ["*"], second[-1:] == ["*"]
+    if not rest and len(first) != len(second):
+        return False  # so for most
+    first, second = first[: len(first) - rest], second[: len(second) - longer]
+    # A rest may be empty or not by the router's own rule; it is certainly covered where something is left.
+    if longer > rest or (rest and len(second) < len(first) + (not longer)):
+        return False
+    return all(a == b or a[:1] == ":" for a, b in zip(first, second, strict=False))
+
+
+def _segments(path: str) -> list[str] | None:
+    """The segments of a path of plain texts and parameters; None where a parameter is more than a name."""
+    segments = path[1:].split("/")
+    if segments[-1] == "":
+        segments.pop()
+    return None if _MORE.search(path) or "*" in segments[:-1] else segments
+
+
+def _told(early: Route, late: Route) -> str:
+    shown, before = _shown(late), _shown(early)
+    if shown == before:
+        return (
+            f"{shown} is registered twice, and the first one answers: this one is never reached. Leave one of them out"
+        )
+    return f"{shown} is never reached: {before} is registered before it, and answers. Register {shown} first"
+
+
+def _shown(route: Route) -> str:
+    if route.kind == "websocket":
+        return f'websocket("{route.path}")'
+    return f'{route.method.lower().replace("*", "all")}("{route.path}")'

@@ -1,0 +1,147 @@
+"""The types of fields of a row's class, read from plain syntax trees. An unknown annotation accepts anything."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Final
+
+from core.program.annotations import arguments_of
+from core.program.classes import ClassRef, class_at
+from core.program.modules import External, Local, Scope
+from core.program.reader import Reader
+from core.sql.parameters import Given
+from core.sql.rows import ROW_KINDS, Kind, RowField
+
+_DEEPEST: Final = 20
+NONE: Final[frozenset[Kind]] = frozenset(["none"])
+
+
+def row_fields(reader: Reader, expression: ast.expr, scope: Scope) -> tuple[str, list[RowField]] | None:
+    """The class that rows become and its fields; None for a class that is not understood."""
+    class_ = reader.class_of(expression, scope) if isinstance(expression, ast.Name | ast.Attribute) else None
+    return class_fields(reader, class_) if class_ is not None else None
+
+
+def class_fields(reader: Reader, class_: ClassRef) -> tuple[str, list[RowField]] | None:
+    """The same of a class itself."""
+    if not reader.is_structured(class_):
+        return None
+    if reader.is_typed_dict(class_) and not reader.is_total(class_):
+        return None
+    fields: list[RowField] = []
+    for field in reader.fields(class_):
+        annotation = reader.annotation(field.annotation, field.owner.body)
+        if annotation.class_var:
+            continue
+        kinds = row_kinds(reader, field.annotation, field.owner.body)
+        required = not field.has_default and not annotation.not_required
+        fields.append(RowField(field.name, annotation.written, _ANY if field.converted else kinds, required))
+    return class_.node.name, fields
+
+
+def row_kinds(reader: Reader, expression: ast.expr, scope: Scope, *, depth: int = 0) -> frozenset[Kind]:
+    """Return the kinds of values that a field of a row accepts."""
+    members = reader.members(expression, scope)
+    return frozenset(kind for member, where in members for kind in _kinds(reader, member, where, depth))
+
+
+def _kinds(reader: Reader, expression: ast.expr, scope: Scope, depth: int) -> frozenset[Kind]:
+    match expression:
+        case ast.Constant(value=None):
+            return NONE
+        case ast.Call(func=func, args=[_, plain]) if depth < _DEEPEST:  # NewType("Port", int)
+            is_new = reader.modules.outside(func, scope).endswith(".NewType")
+            return row_kinds(reader, plain, scope, depth=depth + 1) if is_new else _ANY
+        case ast.Subscript() if reader.form(expression.value, scope) == "Literal":
+            return frozenset(kind for argument in arguments_of(expression) for kind in _literal_kind(argument))
+        case _:
+            base = expression.value if isinstance(expression, ast.Subscript) else expression
+            resolved = reader.modules.resolve(base, scope)
+            if isinstance(resolved, External):
+                return frozenset([ROW_KINDS.get(resolved.name, "any")])
+            class_ = class_at(resolved)
+            return _JSON if class_ is not None and reader.is_typed_dict(class_) else _ANY
+
+
+_ANY: Final[frozenset[Kind]] = frozenset(["any"])
+_LITERALS: Final[Mapping[type[object], Kind]] = {
+    bool: "bool",
+    int: "int",
+    float: "float",
+    str: "str",
+    bytes: "bytes",
+    type(None): "none",
+}
+_ENUMS: Final = frozenset(["enum.Enum", "enum.Flag"])
+_JSON: Final[frozenset[Kind]] = frozenset(["json"])
+_UNSET: Final[frozenset[Kind]] = frozenset(["unset"])
+_DISPLAYS: Final = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_REFUSED: Final[Mapping[type[ast.expr], str]] = {
+    ast.Dict: "dict",
+    ast.DictComp: "dict",
+    ast.Set: "set",
+    ast.SetComp: "set",
+}
+
+
+def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | None:
+    """The values that an argument of `bind` may have; None where that is not certain."""
+    if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name | ast.Attribute):
+        class_ = reader.class_of(expression.value, scope)
+        if class_ is not None:
+            return _member(reader, class_, expression.attr)
+    value, where = reader.modules.value(expression, scope)
+    match value:
+        case ast.Constant(value=kind):
+            known = _literal_kind(value)
+            return Given(known, kind if isinstance(kind, str) else None)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return Given(frozenset(["int" if isinstance(number, int) else "float"]))
+        case _ if isinstance(value, _DISPLAYS):
+            return Given(_JSON, refused=_REFUSED.get(type(value), ""))
+        case ast.Name() | ast.Attribute():
+            resolved = reader.modules.resolve(value, where)
+            if isinstance(resolved, External) and resolved.name in ("core.UNSET", "core.unset.UNSET"):
+                return Given(_UNSET)
+            if not isinstance(value, ast.Name):
+                return None
+            if not isinstance(resolved, Local) or not isinstance(resolved.definition.node, ast.arg):
+                return None
+            annotation = resolved.definition.annotation
+            if annotation is None or len(resolved.scope.names.get(value.id, ())) != 1:
+                return None
+            class_ = reader.class_of(annotation, resolved.scope)
+            if class_ is not None and _is_plain_enum(reader, class_):
+                return Given(frozenset(), enum=class_.node.name)
+            # None and UNSET may have been ruled out before.
+            kinds = row_kinds(reader, annotation, resolved.scope) - NONE - _UNSET
+            # Of lists and objects, a union has others; a Sequence may be bytes, and has the kind "any".
+            if not kinds or (kinds != _JSON and kinds & {"any", "json"}):
+                return None
+            return Given(kinds, refused=_refused(reader, annotation, resolved.scope))
+        case _:
+            return None
+
+
+def _refused(reader: Reader, annotation: ast.expr, scope: Scope) -> str:
+    """The kind of a value that `bind` refuses whatever it holds, by its annotation; empty for all others."""
+    name = reader.modules.outside(annotation, scope).rpartition(".")[2].lower()
+    return name if name in ("dict", "set", "frozenset") else ""
+
+
+def _member(reader: Reader, class_: ClassRef, name: str) -> Given | None:
+    """A member of an Enum that is neither a number nor a string, as `bind` refuses it."""
+    if not _is_plain_enum(reader, class_) or name not in class_.body.names:
+        return None
+    return Given(frozenset(), enum=class_.node.name)
+
+
+def _is_plain_enum(reader: Reader, class_: ClassRef) -> bool:
+    bases = reader.outside(class_)
+    return bool(bases) and bases <= _ENUMS
+
+
+def _literal_kind(expression: ast.expr) -> frozenset[Kind]:
+    kind: Kind = _LITERALS.get(type(expression.value), "any") if isinstance(expression, ast.Constant) else "any"
+    return frozenset([kind])

@@ -1,0 +1,100 @@
+"""Answers that are sent where one was sent before (`core-handler`), by the order of statements.
+
+Only what fails whenever it runs is reported: both calls are of one response, the first stands in the same block or ends
+an `if` of it, and nothing between them names the response or leaves the block. A middleware may discard what was sent,
+and a `try` or `with` may expect the error, so none of those is looked into.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from core.program.modules import Scope
+from core.program.nodes import own_arguments
+from core.program.receivers import RESPONSE, Receivers
+from core.program.syntax import Node, Problem
+
+_SENDS: Final = frozenset(["file", "html", "json", "redirect", "send", "sse", "stream", "text"])
+_PLAIN = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Pass
+
+
+class _Sent(NamedTuple):
+    """The call of a method that sends, and the name of its response."""
+
+    call: ast.Call
+    method: str
+    response: str
+
+
+def sent_twice(receivers: Receivers, scope: Scope) -> Iterator[Problem]:
+    """Every second answer of a function that is no middleware."""
+    function = scope.node
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return
+    if len(function.args.posonlyargs) + len(function.args.args) - own_arguments(scope.parent) > 2:
+        return
+    for first, second in _pairs(function.body):
+        owners = [call.func.value for call in (first.call, second.call) if isinstance(call.func, ast.Attribute)]
+        if all(receivers.kind(owner, scope) == RESPONSE for owner in owners):
+            message = (
+                f"res.{second.method}(): a response was sent already, in line {first.call.lineno}. Write `return` after "
+                "that, or send one of the two"
+            )
+            yield Problem("core-handler", message, Node(second.call, scope))
+
+
+def _pairs(body: Sequence[ast.stmt]) -> Iterator[tuple[_Sent, _Sent]]:
+    """The calls that send in a block, each with the one that has sent before it."""
+    before: _Sent | None = None
+    for statement in body:
+        now = _sent_by(statement)
+        if now is not None and before is not None and now.response == before.response:
+            yield before, now
+        if now is not None or not isinstance(statement, _PLAIN) or (before and _names(statement, before.response)):
+            before = now or _falls_through(statement)
+        for block in _blocks(statement):
+            yield from _pairs(block)
+
+
+def _falls_through(statement: ast.stmt) -> _Sent | None:
+    """The call that sends and ends a block of an `if`, behind which the next statement runs."""
+    for block in (statement.body, statement.orelse) if isinstance(statement, ast.If) else ():
+        last = block[-1] if block else None
+        found = (
+            _sent_by(last) or _falls_through(last) if last is not None and not isinstance(last, ast.Return) else None
+        )
+        if found is not None:
+            return found
+    return None
+
+
+def _sent_by(statement: ast.stmt) -> _Sent | None:
+    """The call that sends, of a statement that is nothing else: `res.status(201).json(…)`, `return res.send()`."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=method)) as call) if method in _SENDS:
+            pass
+        case ast.Return(value=ast.Call(func=ast.Attribute(value=owner, attr=method)) as call) if method in _SENDS:
+            pass
+        case _:
+            return None
+    while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+        owner = owner.func.value
+    return _Sent(call, method, owner.id) if isinstance(owner, ast.Name) else None
+
+
+def _names(statement: ast.stmt, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(statement))
+
+
+def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
+    match statement:
+        case ast.If() | ast.For() | ast.AsyncFor() | ast.While():
+            yield statement.body
+            yield statement.orelse
+        case ast.Match():
+            for case in statement.cases:
+                yield case.body
+        case _:
+            pass

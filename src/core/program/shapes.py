@@ -1,0 +1,236 @@
+"""Handlers, calls of the framework and classes of a shape that does not work (`core-handler`).
+
+For programs that no type checker has read: with one, most of these are errors of types. Only what would fail whenever
+it runs is reported; the words are those of the running program, `core.errors.mistakes`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from core.errors.mistakes import DEFINES, MUTABLE, shared_default, turned_status, uncalled
+from core.explain.names import NAMES
+from core.program.classes import ClassRef
+from core.program.modules import FunctionNode, Scope, blocks_of
+from core.program.nodes import parents_of
+from core.program.receivers import CONTEXT, REQUEST, RESPONSE, Receivers
+from core.program.syntax import Node, Problem
+
+SENDERS: Final = frozenset(["json", "text", "html", "send", "redirect", "stream", "sse", "file"])
+"""The methods of a response that answer."""
+_BINDINGS: Final = frozenset(["core.Bindings", "core.env.Bindings"])
+_ONE_VALUE: Final = frozenset(["json", "text", "html", "send"])
+_ERRORS: Final = frozenset(["core.CoreError", "core.errors.CoreError"])
+_KINDS: Final[Mapping[type[ast.expr], str]] = {
+    ast.Dict: "dict",
+    ast.DictComp: "dict",
+    ast.List: "list",
+    ast.ListComp: "list",
+    ast.Set: "set",
+    ast.SetComp: "set",
+    ast.Tuple: "tuple",
+    ast.JoinedStr: "str",
+}
+
+
+# -- handlers
+
+
+def returned_problems(receivers: Receivers, scope: Scope) -> Iterator[Problem]:
+    """`return {…}` in a handler that has certainly sent nothing before it."""
+    function = scope.node
+    served = receivers.trees.bodies.served.get(function)
+    if served is None or not served.direct or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return
+    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)][served.bound :]
+    if len(names) == 2 and any(route.kind == "http" for route in served.handles):
+        yield from _returned(receivers, function, scope, names[1])
+
+
+def _returned(receivers: Receivers, function: FunctionNode, scope: Scope, res: str) -> Iterator[Problem]:
+    """`return {…}` in a handler that has certainly sent nothing before it."""
+    parents = parents_of(scope)
+    returns = [node for node in parents if isinstance(node, ast.Return) and node.value is not None]
+    if scope.children or not returns or len(scope.names.get(res, ())) != 1:
+        return
+    may_send = [node for node in parents if isinstance(node, ast.Name) and node.id == res and _may_send(node, parents)]
+    for node in returns:
+        kind, fix = _kind(receivers, node.value, scope) if node.value is not None else ("", "")
+        in_loop = any(isinstance(above, ast.For | ast.AsyncFor | ast.While) for above in _above(node, parents))
+        if (
+            kind
+            and not in_loop
+            and all(name.lineno > node.lineno or _leaves(name, parents) not in (None, node) for name in may_send)
+        ):
+            article = "an" if kind[0] in "aeiou" or kind.startswith("http.") else "a"
+            message = f"{function.name} returns {article} {kind}, which nothing sends. {fix}"
+            yield Problem("core-handler", message, Node(node, scope))
+
+
+def _kind(receivers: Receivers, value: ast.expr, scope: Scope) -> tuple[str, str]:
+    """The type of a value that is certainly no response, and the way to send it."""
+    kind = _KINDS.get(type(value), "")
+    match value:
+        case ast.Constant(value=constant) if constant is not None:
+            kind = type(constant).__name__
+        case ast.Call(func=func):
+            name = receivers.trees.modules.outside(func, scope)
+            if name.startswith("core.http."):
+                fix = "Send its parts: `return res.status(response.status).send(await response.bytes())`"
+                return ("http.Response", fix) if name.endswith(".Response") else ("", "")
+        case _:
+            pass
+    if kind == "tuple":
+        return kind, "Send it, with the status first: `return res.status(201).json(value)`"
+    return kind, f"Send it: `return res.{'text' if kind == 'str' else 'json'}(value)`"
+
+
+def _above(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+    while (above := parents.get(node)) is not None:
+        yield above
+        node = above
+
+
+def _may_send(name: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Return True if a use of the response may answer: a sender in its chain of calls, or handing it on."""
+    node: ast.AST = name
+    last = ""
+    for above in _above(name, parents):
+        match above:
+            case ast.Attribute(value=value, attr=last) if value is node:
+                if last in SENDERS:
+                    return True
+            case ast.Call(func=func) if func is node:
+                pass
+            case ast.Subscript(value=value) if value is node:
+                pass
+            case ast.Expr() | ast.Assign() | ast.Delete():
+                return last == ""
+            case _:
+                return True
+        node = above
+    return True
+
+
+def _leaves(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.stmt | None:
+    """The statement of a node, or the one after it, if a function ends with that."""
+    while not isinstance(node, ast.stmt):
+        node = parents[node]
+    above = parents.get(node)
+    following = [node]
+    for block in blocks_of(above) if isinstance(above, ast.stmt) else ():
+        if node in block:
+            following += block[block.index(node) + 1 :][:1]
+    return next((each for each in following if isinstance(each, ast.Return | ast.Raise)), None)
+
+
+def unraised_problem(receivers: Receivers, node: Node) -> Problem | None:
+    """`CoreError(404, "Not found")` as a statement by itself, which is made and answers nothing."""
+    match node.node:
+        case ast.Expr(value=ast.Call(func=func) as call):
+            made = receivers.trees.modules.resolve(func, node.scope)
+            class_ = receivers.reader.class_of(func, node.scope)
+            names = receivers.reader.outside(class_) if class_ is not None else {getattr(made, "name", "")}
+            if names & _ERRORS:
+                text = "is made and not raised, so nobody is told. Write `raise` before it"
+                return Problem("core-handler", f"{ast.unparse(func)} {text}", Node(call, node.scope))
+        case _:
+            pass
+    return None
+
+
+# -- calls and names
+
+
+def call_problem(receivers: Receivers, node: Node) -> Problem | None:
+    """`CoreError("Not found", 404)`, `wait_until(job)`, `res.json(value, 201)`."""
+    match node.node:
+        case ast.Call(func=ast.Attribute(value=owner, attr="wait_until"), args=[given], keywords=[]):
+            if not isinstance(given, ast.Name | ast.Attribute) or not receivers.function(given, node.scope):
+                return None
+            if receivers.kind(owner, node.scope) == CONTEXT:
+                return Problem("core-handler", uncalled(ast.unparse(given)), node)
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=given, keywords=keywords) if (
+            name in _ONE_VALUE and (len(given) > 1 or keywords)
+        ):
+            if any(isinstance(each, ast.Starred) for each in given) or any(each.arg is None for each in keywords):
+                return None
+            if receivers.kind(owner, node.scope) == RESPONSE:
+                by_name = next((each.arg for each in keywords), None)
+                if by_name is not None and by_name not in ("status", "status_code"):
+                    fix = f"Stage headers first: `res.header(…).{name}(value)`"
+                else:
+                    fix = f"Set the status first: `res.status(201).{name}(value)`"
+                return Problem("core-handler", f"res.{name}() takes one value. {fix}", node)
+        case ast.Call(func=ast.Name() | ast.Attribute(attr="CoreError") as func, args=[ast.Constant(value=given), *_]):
+            status = given if type(given) is int else 0
+            if not 400 <= status <= 599 and receivers.trees.modules.outside(func, node.scope) in _ERRORS:
+                return Problem("core-handler", turned_status(given), node)
+        case _:
+            pass
+    return None
+
+
+def name_problem(receivers: Receivers, node: Node) -> Problem | None:
+    """`req.body` and other names that peers have and the framework has not, and `req.env.NMAE`."""
+    if not isinstance(node.node, ast.Attribute) or not isinstance(node.node.ctx, ast.Load):
+        return None
+    name, owner = node.node.attr, node.node.value
+    found = _unknown_on_env(receivers, owner, name, node.scope)
+    kind = receivers.kind(owner, node.scope)
+    if kind in (REQUEST, RESPONSE):
+        class_ = "Request" if kind == REQUEST else "Response"
+        if name in NAMES[class_]:
+            found = f"{class_} has no {name}. In core this is {NAMES[class_][name]}"
+    return Problem("core-handler", found, node) if found is not None else None
+
+
+def _unknown_on_env(receivers: Receivers, owner: ast.expr, name: str, scope: Scope) -> str | None:
+    """A name that an Env does not have, where all of its classes are known and nothing gives it other attributes."""
+    if not isinstance(owner, ast.Attribute) or owner.attr != "env" or name.startswith("_"):
+        return None
+    env = receivers.databases.class_of(owner, scope)
+    if env is None or not receivers.reader.is_marked(env):
+        return None
+    classes = list(receivers.reader.ancestors(env))
+    if receivers.reader.outside(env) - _BINDINGS or any("__getattr__" in each.body.names for each in classes):
+        return None
+    if any(None in receivers.reader.bases(each) or name in each.body.names for each in classes):
+        return None
+    known = [field.name for field in receivers.reader.fields(env)]
+    near = get_close_matches(name, known, n=1)
+    hint = f"Did you mean {near[0]}?" if near else "Write it in the class, and the binding in the configuration file"
+    return f"{env.node.name} has no {name}. {hint}"
+
+
+# -- classes
+
+
+def class_problems(receivers: Receivers, class_: ClassRef) -> Iterator[Problem]:
+    """`tags: list[str] = []` in a class made with attrs."""
+    fields: list[tuple[ast.AnnAssign, str]] = []
+    for statement in class_.node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(), value=ast.Dict() | ast.List() | ast.Set() as value):
+                fields.append((statement, _KINDS[type(value)]))
+            case ast.AnnAssign(
+                target=ast.Name(), value=ast.Call(func=ast.Name(id="dict" | "list" | "set" as maker) as func, args=[])
+            ):
+                if receivers.trees.modules.outside(func, class_.body) == f"builtins.{maker}":
+                    fields.append((statement, maker))
+            case _:
+                pass
+    if not fields or not any(
+        receivers.reader.maker(decorator, class_.scope) in DEFINES for decorator in class_.node.decorator_list
+    ):
+        return
+    for statement, kind in fields:
+        annotation, scope = receivers.reader.written_out(statement.annotation, class_.body)
+        base = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+        if receivers.reader.full_name(base, scope) in MUTABLE and isinstance(statement.target, ast.Name):
+            shown = receivers.reader.annotation(statement.annotation, class_.body).written
+            message = shared_default(class_.node.name, statement.target.id, shown, kind)
+            yield Problem("core-handler", message, Node(statement, class_.body))

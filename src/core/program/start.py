@@ -1,0 +1,240 @@
+"""`python -m core.program.start FOLDER MODULE ATTRIBUTE CONFIG FILE [--assume]`: import a program, and print its table.
+
+Registering is running: an application that is imported has every mount, every router made in a loop and every decorated
+handler exactly as requests meet them. Registrations that are refused are noted with their line and left out, and names
+and modules that do not exist are given something to stand for them, so that one start tells all mistakes.
+
+`--assume`: packages that are not installed are no mistakes, since a type checker that runs this tells of them itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import Any, Final
+
+import core.app
+import core.router
+from core.errors import DeveloperError, EnvError, RegistrationError
+from core.handlers import MiddlewareInfo, attach_info, info_of, name_of
+from core.program.behind import functions_behind, is_own, real
+from core.program.entry import Entry, find_app, import_main
+from core.program.extensions import declared
+from core.program.notes import file_of
+from core.program.recording import Recorder
+from core.program.table import (
+    App,
+    Env,
+    EnvField,
+    ErrorHandler,
+    Event,
+    Made,
+    Place,
+    Route,
+    Step,
+    Table,
+    to_json,
+)
+from core.routing.offered import offer_tools, servers_in
+from core.routing.table import Route as Registered
+
+_prove_order: Final = core.router.prove_order
+
+
+def main(arguments: list[str]) -> None:
+    """Answer on standard output, which a program that is imported prints to as well: so that goes elsewhere."""
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    assume = arguments[-1] == "--assume"
+    table = Start(Entry(*arguments[:5]), assume=assume).table()
+    with os.fdopen(answer, "w") as out:
+        out.write(to_json(table))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # threads that the program started do not hold it up
+
+
+class Start(Recorder):
+    """One start of a program. It changes the framework, for its whole process."""
+
+    def __init__(self, entry: Entry, *, assume: bool) -> None:
+        super().__init__(assume=assume)
+        self.entry = entry
+        self.app: Any = None
+        """The application that is served, once there is a table."""
+        self._steps: dict[int, int] = {}
+        self._described: list[Step] = []
+
+    def table(self) -> Table:
+        """Import the program, and describe everything that it has registered."""
+        before, path = set(sys.modules), list(sys.path)
+        self.watch_files()
+        self.watch_imports()
+        self.watch_registrations()
+        module = None
+        try:
+            module = import_main(self.entry)
+        except (Exception, SystemExit) as error:  # the program's own code may raise anything
+            self.refuse(error, Place(self.entry.config, 1))
+        if module is not None:
+            try:
+                self.app = find_app(module, self.entry)
+            except DeveloperError as error:
+                file = real(module.__file__ or "")
+                if file not in self.stopped:
+                    self.note("NoApp", str(error).partition(": ")[2], Place(file, 1))
+        self.imported = True
+        finished = module is not None and not (self.stopped or self.refusals or self.unread)
+        own = [one for name, one in list(sys.modules.items()) if name not in before and is_own(file_of(one))]
+        apps = [self._app(one, one is self.app, own) for one in self.apps if one._registered or one is self.app]
+        met = {step.made for step in self._described}
+        return Table(
+            tuple(apps),
+            tuple(self._described),
+            tuple(_objects(module)) if module is not None and not self.stopped else (),
+            tuple(self.refusals),
+            tuple(dict.fromkeys(place for place in self.made.values() if place not in met)),
+            tuple(self.unread),
+            tuple(self.assumed),
+            finished,
+            tuple(dict.fromkeys(real(one) for one in sys.path if one not in path)),
+            tuple(sorted({real(file_of(one)) for one in own})),
+            tuple(sorted(self.opened)),
+            tuple(sorted({self.entry.folder, *self.folders})),
+            tuple(sorted(self.environ.items())),
+            self.repeats,
+            self.ran,
+        )
+
+    # -- the application as a whole
+
+    def _app(self, app: Any, is_main: bool, own: Iterable[ModuleType]) -> App:
+        entries: list[Registered] = list(app.entries())
+        for step in (step for entry in entries for step in entry.middleware):
+            _declare(step)
+        self._prove(entries)
+        for entry, what in app._open() if app.default_deny else ():
+            told = f"default_deny: {what} is neither public nor behind an authenticator, so no request is served"
+            way = "Put public() before it, or register it on router.authenticated(…)"
+            self.note("DefaultDeny", f"{told}. {way}", self.registered_at[id(entry)])
+        router_errors = {id(one) for one in self._routers(app)}
+        name = next((f"{one.__name__}:{key}" for one in own for key, value in vars(one).items() if value is app), "")
+        return App(
+            name,
+            is_main,
+            self.places[id(app)],
+            None if app.env_class is None else _env(app.env_class),
+            tuple(self._routes(app)),
+            tuple(
+                Event(kind, event, self._step(handler), place)
+                for owner, kind, event, handler, place in self.events
+                if owner is app
+            ),
+            tuple(
+                ErrorHandler(tuple(f"{c.__module__}.{c.__qualname__}" for c in classes), self._step(handler), place)
+                for owner, classes, handler, place in self.errors
+                if id(owner) in router_errors
+            ),
+        )
+
+    def _routers(self, router: Any) -> Iterator[Any]:
+        return router._everything_below()  # type: ignore[no-any-return]
+
+    def _prove(self, entries: list[Registered]) -> None:
+        """The order and the requirements of middleware, each mistake at the registration that is refused."""
+        servers = [entry for entry in entries if hasattr(entry.handler, "__core_mcp__")]
+        for prove in (_prove_order, core.app._prove_requirements, offer_tools):
+            try:
+                prove(entries)
+                continue
+            except RegistrationError:
+                pass
+            scopes = servers if prove is offer_tools else list[Registered]()
+            for entry in entries:
+                try:
+                    prove([*scopes, entry])
+                except RegistrationError as error:
+                    self.note(type(error).__name__, str(error), self.registered_at[id(entry)])
+                else:
+                    scopes += [entry] if entry.method is None else []
+
+    def _routes(self, app: Any) -> Iterator[Route]:
+        servers = servers_in(app.entries())
+        for entry, chain in app._chains():
+            steps = [self._step(step) for step, _ in chain if not _is_mark(step)]
+            if entry.method is None:
+                continue
+            shown = core.app.described(entry, chain, servers)
+            mounted = getattr(entry.handler, "__module__", "") == "core.dispatch.mounts"
+            yield Route(
+                entry.method,
+                entry.pattern.text,
+                None if entry.handler is None else self._step(entry.handler),
+                tuple(steps),
+                sum(not _is_mark(step) for step in entry.middleware),
+                self.registered_at[id(entry)],
+                "mount" if mounted else "websocket" if hasattr(entry.handler, "opens") else "http",
+                shown.authenticated,
+                shown.public,
+                shown.optional,
+                shown.tools,
+            )
+
+    def _step(self, given: Any) -> int:
+        """The index of a step, which is described once."""
+        known = self._steps.get(id(given))
+        if known is None:
+            known = self._steps[id(given)] = len(self._described)
+            self.kept.append(given)
+            info = info_of(given)
+            bodies, whole, direct = functions_behind(given)
+            provides = () if info is None else tuple(sorted(info.provides))
+            made = self.made.get(id(given), Place())
+            self._described.append(Step(name_of(given), bodies, whole, direct, provides, made, _maker(given)))
+        return known
+
+
+def _maker(step: Any) -> str:
+    """The full name of the function that a step was made in."""
+    return f"{getattr(step, '__module__', '')}.{getattr(step, '__qualname__', '')}".partition(".<locals>")[0]
+
+
+def _is_mark(step: Any) -> bool:
+    """Return True for `public()`, which is no step: `Route.public` says it."""
+    info = info_of(step)
+    return info is not None and info.public
+
+
+def _declare(step: Any) -> None:
+    """Give a middleware of a package what the package declares of it, where it has no declaration of its own."""
+    declaration = declared().middleware.get(_maker(step))
+    if declaration is not None and info_of(step) is None:
+        names = declaration.provides, declaration.reads, declaration.requires
+        attach_info(step, MiddlewareInfo(declaration.name, *names))
+
+
+def _objects(module: ModuleType) -> Iterator[Made]:
+    """The classes of a module that a binding may name."""
+    for name, value in list(vars(module).items()):
+        if isinstance(value, type) and not name.startswith("_"):
+            yield Made(name, Place(file_of(sys.modules.get(value.__module__)), 0))
+
+
+def _env(cls: Any) -> Env:
+    from core.env import Bindings, fields_of
+
+    problems: tuple[str, ...] = ()
+    fields: tuple[EnvField, ...] = ()
+    try:
+        fields = tuple(
+            EnvField(f.name, f.attribute or f.name, getattr(f.kind, "__name__", str(f.kind))) for f in fields_of(cls)
+        )
+    except EnvError as error:
+        problems = tuple(error.problems)
+    return Env(cls.__module__, cls.__qualname__, issubclass(cls, Bindings), fields, problems)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

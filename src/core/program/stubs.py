@@ -1,0 +1,100 @@
+"""Calls on the stub of a Durable Object: only the public `async` methods of its class are there (`core-binding`).
+
+A type checker takes a stub for the object itself, so it accepts calls that `core.backends` refuses.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from core.program.classes import ClassRef
+from core.program.databases import OBJECTS, Databases
+from core.program.modules import Scope
+from core.program.syntax import Node, Problem
+
+_GETS_STUB: Final = frozenset(["get", "get_by_name"])
+_EVERY_STUB: Final = frozenset(["fetch", "id", "name"])
+_NOT_REMOTE: Final = frozenset(["alarm", "ctx", "env"])
+
+
+def _on_stub(class_: str, name: str, kind: str, methods: Sequence[str]) -> str | None:
+    """`stub.name` of a stub of `class_`.
+
+    `kind` is `async`, `method` or `attribute`; `methods` are the async ones there are.
+    """
+    if name in _EVERY_STUB or name.startswith("__"):
+        return None
+    if name.startswith("_"):
+        why, hint = "it is private", "Give it a public name"
+    elif name in _NOT_REMOTE:
+        why, hint = "it is the object's own", "Write an async method for the task"
+    elif kind == "async":
+        return None
+    else:
+        why = "it is not async" if kind == "method" else "it is not a method"
+        near = get_close_matches(name, [method for method in methods if not method.startswith("_")], n=1)
+        write = f"Write async def {name}" if kind == "method" else f"Write an async method that returns {name}"
+        hint = f"Did you mean {near[0]}?" if near else f"{write} in {class_}"
+    return f"{class_}.{name} cannot be called on a stub: {why}. {hint}"
+
+
+def stub_problem(databases: Databases, node: Node) -> Problem | None:
+    """`req.env.COUNTERS.get(id).reset()` in plain syntax trees, whatever is between the stub and its method."""
+    if not isinstance(node.node, ast.Attribute) or not isinstance(node.node.ctx, ast.Load):
+        return None
+    value, scope = databases.modules.value(node.node.value, node.scope)
+    if (
+        not isinstance(value, ast.Call)
+        or not isinstance(value.func, ast.Attribute)
+        or value.func.attr not in _GETS_STUB
+    ):
+        return None
+    class_ = _object(databases, value.func.value, scope)
+    reader, name = databases.reader, node.node.attr
+    if class_ is None or not reader.outside(class_) & OBJECTS:
+        return None
+    methods = [
+        inner.name
+        for ancestor in reader.ancestors(class_)
+        for inner in ancestor.node.body
+        if isinstance(inner, ast.AsyncFunctionDef)
+    ]
+    for ancestor in reader.ancestors(class_):
+        found = ancestor.body.names.get(name)
+        if found is None:
+            continue
+        definition = found[-1].node
+        match definition:
+            case ast.AsyncFunctionDef():
+                kind = "async"
+            case ast.FunctionDef(decorator_list=[]):
+                kind = "method"
+            case ast.AnnAssign():
+                kind = "attribute"
+            case _:
+                return None
+        break
+    else:
+        kind = "async" if name not in _NOT_REMOTE else "attribute"
+    message = _on_stub(class_.node.name, name, kind, methods)
+    return Problem("core-binding", message, node) if message is not None else None
+
+
+def _object(databases: Databases, receiver: ast.expr, scope: Scope) -> ClassRef | None:
+    """The class of the objects of a namespace on an Env."""
+    value, scope = databases.modules.value(receiver, scope)
+    if not isinstance(value, ast.Attribute):
+        return None
+    env = databases.class_of(value.value, scope)
+    field = next((f for f in databases.reader.fields(env) if f.name == value.attr), None) if env is not None else None
+    if field is None:
+        return None
+    annotation, where = databases.reader.written_out(field.annotation, field.owner.body)
+    if not isinstance(annotation, ast.Subscript):
+        return None
+    if not databases.modules.outside(annotation, where).endswith(".DurableObjectNamespace"):
+        return None
+    return databases.reader.class_of(annotation.slice, where)

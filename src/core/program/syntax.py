@@ -1,0 +1,157 @@
+"""Plain syntax trees: the meaning of an expression, which may be a string, a function, a call of a method.
+
+Names are followed by `core.program.modules`, annotations are read by `core.program.annotations`, and what is registered
+is told by a table of `core.program.start`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from core.config.checks import Code
+from core.program.bodies import Bodies
+from core.program.modules import FunctionNode, Local, Modules, Scope
+from core.program.nodes import own_arguments, own_class
+from core.program.reader import Reader
+
+REQUESTS: Final = frozenset(["core.Request", "core.request.Request"])
+
+
+class Node(NamedTuple):
+    """An expression or a function, and the scope it is in: that of its class, for a method."""
+
+    node: ast.AST
+    scope: Scope
+
+
+class Problem(NamedTuple):
+    """A finding at a node. `typed` is mypy's code of the error in which a type checker tells the same."""
+
+    code: Code
+    message: str
+    node: Node
+    typed: str = ""
+
+
+class MethodCall(NamedTuple):
+    """`receiver.name(*arguments)`. `counted` is False where an argument is starred or named."""
+
+    receiver: Node
+    name: str
+    arguments: Sequence[Node]
+    counted: bool
+
+
+class SyntaxTrees:
+    """The syntax trees of a program, as the rules ask for them.
+
+    An answer is None (or nothing) where something is not known for certain, and then nothing is reported.
+    """
+
+    def __init__(self, modules: Modules, reader: Reader, bodies: Bodies) -> None:
+        self.modules = modules
+        self.reader = reader
+        self.bodies = bodies
+        """The functions that are registered."""
+
+    def string_of(self, node: Node, /) -> str | None:
+        """The string that an expression is for certain."""
+        return self.modules.string(node.node, node.scope) if isinstance(node.node, ast.expr) else None
+
+    def value_of(self, node: Node, /) -> Node | None:
+        """The value that a name was given, once, wherever that is."""
+        if not isinstance(node.node, ast.Name | ast.Attribute):
+            return None
+        value, scope = self.modules.value(node.node, node.scope)
+        if value is node.node:
+            kept = self.modules.of_self(value, scope)
+            return Node(*kept) if kept is not None else None
+        return Node(value, scope)
+
+    def maker_of(self, node: Node, /) -> str:
+        """The full name of the function that a call calls, where it is outside of the program."""
+        return self.modules.outside(node.node.func, node.scope) if isinstance(node.node, ast.Call) else ""
+
+    def argument_of(self, call: Node, name: str, /, *, first: bool = False) -> Node | None:
+        """The argument of a call that is given by name, or first of all."""
+        keywords = call.node.keywords if isinstance(call.node, ast.Call) else ()
+        if first and isinstance(call.node, ast.Call) and call.node.args:
+            return Node(call.node.args[0], call.scope)
+        return next((Node(keyword.value, call.scope) for keyword in keywords if keyword.arg == name), None)
+
+    def shown(self, node: Node, /) -> str:
+        """A handler as messages call it."""
+        match node.node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                return name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                return name
+            case ast.Call(func=function):
+                return f"{self.shown(Node(function, node.scope))}()"
+            case _:
+                return "the handler"
+
+    def method_call(self, node: Node, /) -> MethodCall | None:
+        """A call of a method in its parts."""
+        call, scope = node
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            return None
+        counted = not call.keywords and not any(isinstance(argument, ast.Starred) for argument in call.args)
+        arguments = [Node(argument, scope) for argument in call.args]
+        return MethodCall(Node(call.func.value, scope), call.func.attr, arguments, counted)
+
+    def items_of(self, node: Node, /) -> Sequence[Node]:
+        """The items of a list or tuple that is written out."""
+        items = node.node.elts if isinstance(node.node, ast.List | ast.Tuple) else ()
+        return [Node(item, node.scope) for item in items]
+
+    def user_of(self, expression: ast.expr, scope: Scope) -> str | None:
+        """The name of the class that a user is; None for `object`, `Any` and whatever is not a class."""
+        if isinstance(expression, ast.Subscript):
+            expression = expression.value
+        if not isinstance(expression, ast.Name | ast.Attribute):
+            return None
+        read = self.reader.annotation(expression, scope)
+        if read.class_ is not None:
+            return read.class_.node.name
+        known = self.modules.outside(expression, scope).startswith(("builtins.", "core.middleware."))
+        return read.shown if known and read.kind not in ("object", "Any") else None
+
+    def request_of(self, scope: Scope) -> str | None:
+        """The name of a handler's request, if nothing else has that name."""
+        node = scope.node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return None
+        served = self.bodies.served.get(node)
+        at = served.bound if served is not None else own_arguments(scope.parent)
+        arguments = [*node.args.posonlyargs, *node.args.args][at : at + 1]
+        return arguments[0].arg if arguments and len(scope.names.get(arguments[0].arg, ())) == 1 else None
+
+    def function(self, expression: ast.AST, scope: Scope) -> tuple[FunctionNode, Scope] | None:
+        """The function that an expression names, and the scope it is in: that of its class, for a method."""
+        if not isinstance(expression, ast.expr):
+            return None
+        resolved = self.modules.resolve(expression, scope)
+        if isinstance(resolved, Local) and isinstance(resolved.definition.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return resolved.definition.node, resolved.scope
+        if not isinstance(expression, ast.Attribute):
+            return None
+        owner, where = self.modules.value(expression.value, scope)
+        class_ = self.reader.class_of(owner.func, where) if isinstance(owner, ast.Call) else None
+        if isinstance(owner, ast.Name):
+            parameter = self.modules.resolve(owner, where)
+            class_ = own_class(parameter) if isinstance(parameter, Local) else None
+        for ancestor in self.reader.ancestors(class_) if class_ is not None else ():
+            found = ancestor.body.names.get(expression.attr)
+            if found is not None:
+                node = found[0].node
+                if (
+                    not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                    or node.decorator_list
+                    or len(found) > 1
+                ):
+                    return None
+                return node, ancestor.body
+        return None

@@ -1,0 +1,218 @@
+"""What a program registers, as its own start tells it: the one table that checks, documents and commands read.
+
+Plain values, so that it passes as JSON between interpreters and versions of the framework: `to_json`, `from_json`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import types
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import repeat
+from typing import Any, NamedTuple, cast, get_args, get_origin, get_type_hints
+
+FORMAT = 7
+"""Raised with every change of these classes: the program's framework may be another one than the checker's."""
+
+
+class Place(NamedTuple):
+    """A line of a file; 0 where it is not known."""
+
+    file: str = ""
+    line: int = 0
+
+
+class Function(NamedTuple):
+    """A function with a body in a file.
+
+    `line` is that of its first decorator, as its code object has it. `bound` are the arguments that are given already:
+    `self` of a method, those of a partial.
+    """
+
+    file: str
+    qualname: str
+    line: int
+    bound: int = 0
+
+
+class Step(NamedTuple):
+    """A middleware, an authenticator or a handler.
+
+    `bodies` are the program's functions behind it, the outermost first. `whole` is False where one of them could not be
+    found, `direct` where a request does not call the first of them itself. `provides` are names such as `req.user`;
+    `made` is where a declared middleware was made, and `maker` the full name of the function that it was made in.
+    """
+
+    name: str
+    bodies: tuple[Function, ...]
+    whole: bool
+    direct: bool
+    provides: tuple[str, ...] = ()
+    made: Place = Place()
+    maker: str = ""
+
+
+class Route(NamedTuple):
+    """A route as requests meet it: its whole path, and everything that runs before its handler.
+
+    `handler` and `steps` are indices of `Table.steps`; the last `own` steps are those of the registration itself.
+    `handler` is None where the last step goes on. `kind` is `http`, `websocket`, or `mount` for another application.
+    """
+
+    method: str
+    path: str
+    handler: int | None
+    steps: tuple[int, ...]
+    own: int
+    place: Place
+    kind: str
+    authenticated: bool
+    public: bool
+    optional: bool
+    tools: tuple[str, ...] = ()
+
+
+class Event(NamedTuple):
+    """A consumer of a queue, the handler of a cron (None: of every trigger), or a lifespan: `kind` is `queue`,
+    `scheduled` or `lifespan`. `handler` is an index of `Table.steps`.
+    """
+
+    kind: str
+    name: str | None
+    handler: int
+    place: Place
+
+
+class ErrorHandler(NamedTuple):
+    """A handler of the errors of some classes, by full names; `not_found` has none. `handler` is an index of
+    `Table.steps`.
+    """
+
+    classes: tuple[str, ...]
+    handler: int
+    place: Place
+
+
+class EnvField(NamedTuple):
+    """An attribute of an Env; `name` is that of its binding, `kind` of its class."""
+
+    name: str
+    attribute: str
+    kind: str
+
+
+class Env(NamedTuple):
+    """The class of `req.env`. `bindings`: it derives from `Bindings`."""
+
+    module: str
+    qualname: str
+    bindings: bool
+    fields: tuple[EnvField, ...]
+    problems: tuple[str, ...]
+
+
+class App(NamedTuple):
+    """An application: `name` is its variable, as in `main:app`, and `main` is True for the one that is served."""
+
+    name: str
+    main: bool
+    place: Place
+    env: Env | None
+    routes: tuple[Route, ...]
+    events: tuple[Event, ...]
+    errors: tuple[ErrorHandler, ...]
+
+
+class Made(NamedTuple):
+    """A class of the main module that a binding may name, as those of Durable Objects are."""
+
+    name: str
+    place: Place
+
+
+class Refusal(NamedTuple):
+    """Something that a registration, `app.check()` or the import refuses; `kind` is the error's class."""
+
+    kind: str
+    message: str
+    place: Place
+
+
+class Table(NamedTuple):
+    """Everything that a program registers.
+
+    `finished` is False where the import did not come to its end: what is written behind that is missing. `unread` are
+    registrations of something that is only assumed to be there. `idle` are the places of declared middleware that no
+    route meets. `path` are the folders of the program that imports start from. The rest is what the table was made
+    from: the files of its own `modules`, other `files`, the `folders` that were listed, the `environ` variables that
+    were read, with digests of their values, and `repeats`, False where the start asked for something that no file
+    tells. `ran` says that async functions ran, so that any edit may change the table.
+    """
+
+    apps: tuple[App, ...] = ()
+    steps: tuple[Step, ...] = ()
+    objects: tuple[Made, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    idle: tuple[Place, ...] = ()
+    unread: tuple[Place, ...] = ()
+    assumed: tuple[str, ...] = ()
+    finished: bool = False
+    path: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    environ: tuple[tuple[str, str], ...] = ()
+    repeats: bool = True
+    ran: bool = False
+
+    @property
+    def app(self) -> App | None:
+        """The application that is served."""
+        return next((app for app in self.apps if app.main), None)
+
+    def routes(self) -> Iterator[Route]:
+        """The routes of all applications."""
+        for app in self.apps:
+            yield from app.routes
+
+
+def digest_of(value: str | None) -> str:
+    """A digest of the value of a variable, which may be a secret; "" where it is not set."""
+    return "" if value is None else hashlib.sha256(value.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def to_json(table: Table) -> str:
+    """A table as text."""
+    return json.dumps([FORMAT, table])
+
+
+def from_json(text: str | bytes) -> Table | None:
+    """The table that a text is; None for one of another format. Raises ValueError for no table at all."""
+    found: Any = json.loads(text)
+    try:
+        number, table = found
+        return cast("Table", _read(Table, table)) if number == FORMAT else None
+    except (TypeError, ValueError):
+        raise ValueError("not a table") from None
+
+
+@lru_cache
+def _hints(class_: type) -> tuple[Any, ...]:
+    return tuple(get_type_hints(class_).values())
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """A value of JSON as one of these classes."""
+    if hasattr(kind, "_fields"):
+        return kind(*(_read(of, one) for of, one in zip(_hints(kind), value, strict=True)))
+    if get_origin(kind) is tuple:
+        inner = get_args(kind)
+        kinds = repeat(inner[0]) if inner[-1] is ... else inner
+        return tuple(_read(of, one) for of, one in zip(kinds, value, strict=False))
+    if isinstance(kind, types.UnionType):
+        return None if value is None else _read(get_args(kind)[0], value)
+    if not isinstance(value, kind):
+        raise ValueError(f"{value!r} is no {kind.__name__}")
+    return value

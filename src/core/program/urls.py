@@ -1,0 +1,147 @@
+"""Every `url_for(handler, …)` against the paths of the handler's routes (`core-params`), which the table tells."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from core.program.bodies import Bodies
+from core.program.modules import Scope
+from core.program.problems import unknown_parameter
+from core.program.receivers import REQUEST, Receivers
+from core.program.syntax import Node, Problem
+from core.program.wording import listed
+from core.routing.pattern import Pattern, parse
+
+_PLAIN: Final = frozenset(["", ".", ".."])
+_APPS: Final = frozenset(["core.create_app", "core.app.create_app", "core.App", "core.app.App"])
+
+
+class Urls:
+    """The paths of handlers, for the calls of `url_for` in one program."""
+
+    def __init__(self, receivers: Receivers) -> None:
+        self.receivers = receivers
+        self.bodies: Bodies = receivers.trees.bodies
+
+    def problem(self, node: Node) -> Problem | None:
+        """Everything that is known to be wrong with one `url_for`."""
+        call, scope = node
+        match call:
+            case ast.Call(func=ast.Attribute(value=owner, attr="url_for"), args=[ast.expr() as named, *_]):
+                pass
+            case _:
+                return None
+        handler, given = self.receivers.trees.function(named, scope), _arguments_of(call)
+        if handler is None or given is None or not self.bodies.table.finished:
+            return None
+        shown = self.receivers.trees.shown(Node(named, scope))
+        served = self.bodies.served.get(handler[0])
+        if served is None or not served.handles:
+            if not self._links(owner, scope) or self.bodies.unread:
+                return None
+            text = "it is not the handler of a route. Register it, or name the function that was registered"
+            return Problem("core-params", f"url_for({shown}): {text}", Node(named, scope))
+        ways = [variant for route in served.handles for variant in parse(route.path).variants]
+        found = _mismatch(shown, given, ways, lambda value: self._text(value, scope))
+        return Problem("core-params", found[0], Node(found[1] or call, scope)) if found is not None else None
+
+    def _links(self, owner: ast.expr, scope: Scope) -> bool:
+        """Return True if an expression is an application or a request."""
+        value, inner = self.receivers.trees.modules.value(owner, scope)
+        made = self.receivers.trees.maker_of(Node(value, inner))
+        return made in _APPS or self.receivers.kind(owner, scope) == REQUEST
+
+    def _text(self, value: ast.expr, scope: Scope) -> str | None:
+        """The text that a value becomes, where it is written out."""
+        written, inner = self.receivers.trees.modules.value(value, scope)
+        if isinstance(written, ast.Constant) and isinstance(written.value, str | int):
+            return str(written.value)
+        return self.receivers.trees.modules.string(written, inner)
+
+
+class _Given(NamedTuple):
+    """The arguments of a `url_for`, by their names. `whole` is False where there may be others."""
+
+    values: Mapping[str, ast.expr]
+    whole: bool
+
+
+def _arguments_of(call: ast.Call) -> _Given | None:
+    """The arguments of a `url_for`; None for more than a handler without names."""
+    values: dict[str, ast.expr] = {}
+    whole = True
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            values[keyword.arg] = keyword.value
+            continue
+        written = keyword.value if isinstance(keyword.value, ast.Dict) else None
+        whole = whole and written is not None
+        for name, value in zip(written.keys, written.values, strict=True) if written is not None else ():
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                values[name.value] = value
+            else:
+                whole = False
+    return _Given(values, whole) if len(call.args) == 1 else None
+
+
+def _mismatch(
+    shown: str, given: _Given, ways: Sequence[Pattern], text_of: Callable[[ast.expr], str | None]
+) -> tuple[str, ast.expr | None] | None:
+    """Everything that is wrong in `url_for(shown, …)`, and the argument that it is about, where it is one."""
+    known = list(dict.fromkeys(name for way in ways for name in way.parameters))
+    paths = " or ".join(dict.fromkeys(way.text for way in ways))
+    for name, value in given.values.items():
+        if name not in known:
+            return unknown_parameter(name, paths, known, f"url_for({shown}, {_named(name)})"), value
+    if not given.whole:
+        return None
+    fitting = [way for way in ways if _fits(way, frozenset(given.values))]
+    if fitting:
+        texts = {name: text_of(value) for name, value in given.values.items()}
+        refused = [_refused(pattern, texts) for pattern in fitting]
+        wrong = refused[0] if all(refused) else None
+        if wrong is None:
+            return None
+        message = f"the route {fitting[0].text} does not match this value. Give another one"
+        return f'url_for({shown}, {wrong}="{texts[wrong]}"): {message}', given.values[wrong]
+    if all(_has_nameless(way) for way in ways):
+        message = f"the path {paths} has a * for any segment, which no argument fills. Give it a name: /:name"
+        return f"url_for({shown}): {message}", None
+    lacking = min((sorted(set(way.parameters) - set(given.values)) for way in ways), key=len)
+    if lacking and len({way.text for way in ways}) == 1:
+        message = f"the path {paths} needs {listed(lacking)}. Give {', '.join(map(_named, lacking))}"
+        return f"url_for({shown}): {message}", None
+    has = f"has just {listed(list(given.values))}" if given.values else "is without parameters"
+    return f"url_for({shown}): no route of it {has}. Give those of {paths}", None
+
+
+def _named(name: str) -> str:
+    """An argument as it is written, without its value."""
+    return f"{name}=…" if name.isidentifier() else f'**{{"{name}": …}}'
+
+
+def _refused(pattern: Pattern, texts: Mapping[str, str | None]) -> str | None:
+    """The name of a value that a path does not match."""
+    checks = dict(pattern.checks)
+    for name, index in pattern.names:
+        text = texts[name]
+        if text is None:
+            continue
+        source = checks.get(index)
+        if text in _PLAIN or (source is not None and re.fullmatch(source, text) is None):
+            return name
+    rest = texts.get("*") if pattern.rest else None
+    return "*" if rest is not None and not {".", ".."}.isdisjoint(rest.split("/")) else None
+
+
+def _fits(pattern: Pattern, names: frozenset[str]) -> bool:
+    """Return True if a path has just these parameters."""
+    return not _has_nameless(pattern) and frozenset(pattern.parameters) == names
+
+
+def _has_nameless(pattern: Pattern) -> bool:
+    """Return True for a path with a `*` before its end, which nothing can fill."""
+    return pattern.parts.count(None) > len(pattern.names)

@@ -1,0 +1,87 @@
+"""Spelling of bindings, values and lists of names in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from core.bindings.kinds import KINDS
+from core.config.model import Binding, Configuration
+from core.config.words import type_name
+from core.program.extensions import protocol_of
+
+
+def in_file(configuration: Configuration) -> str:
+    """`` in wrangler.toml``, or `` in [env.staging] of wrangler.toml``."""
+    file = configuration.path.name
+    if configuration.environment is None:
+        return f" in {file}"
+    if configuration.is_json:
+        return f' in "env.{configuration.environment}" of {file}'
+    return f" in [env.{configuration.environment}] of {file}"
+
+
+def variable(name: str, value: str, configuration: Configuration) -> str:
+    """Return the line that declares a variable, as the configuration file writes it."""
+    table = KINDS["var"].table(configuration.environment, json=configuration.is_json)
+    return f'{table}: {{ "{name}": {value} }}' if configuration.is_json else f"{table} {name} = {value}"
+
+
+def required_secret(name: str, configuration: Configuration) -> str:
+    """Return the line that declares a required secret, as the configuration file writes it."""
+    table = KINDS["secret"].table(configuration.environment, json=configuration.is_json)
+    return f'{table}: {{ "required": ["{name}"] }}' if configuration.is_json else f'{table} required = ["{name}"]'
+
+
+def annotation_for(binding: Binding) -> str:
+    """Return the annotation that an attribute for a binding needs."""
+    if binding.kind != "var":
+        match binding.kind:
+            case "assets":
+                return "Assets"
+            case "queue":
+                return "Queue[…]"
+            case "durable_object":
+                return f"DurableObjectNamespace[{binding.entry.class_name}]"
+            case _:
+                return (protocol_of(binding) or "object").rpartition(".")[2]
+    return variable_type(binding.entry)
+
+
+def variable_type(value: object) -> str:
+    """Return the annotation that a variable of this value needs."""
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "int"
+        case float():
+            return "float"
+        case list():
+            kinds = {variable_type(item) for item in cast("list[object]", value)}
+            return f"list[{kinds.pop()}]" if len(kinds) == 1 else "list[object]"
+        case dict():
+            return "dict[str, object]"
+        case None:
+            return "object"
+        case _:
+            return "str"
+
+
+def json_type(value: object) -> str:
+    """Return the type of a value in the words of messages."""
+    return "a bool" if isinstance(value, bool) else type_name(value)
+
+
+def with_article(words: str) -> str:
+    """Return words with `a` or `an` before them."""
+    if words[:2] in ("R2", "KV", "D1", "mT") or words[:1] not in "AEIOaeio" or words.startswith("une"):
+        return f"{'an' if words[:2] in ('R2', 'mT') else 'a'} {words}"
+    return f"an {words}"
+
+
+def listed(words: Sequence[str], conjunction: str = "and") -> str:
+    """Return words as a list in a sentence: `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"

@@ -1,0 +1,316 @@
+"""Imports and calls of a program that a worker's Python does not have (`core-worker`).
+
+The tables are held to the truth by `tests/runtime/test_missing.py`, which asks the worker's own Python. What stands
+under `try`, `TYPE_CHECKING`, `__name__ == "__main__"` or a question for the platform is the program's own decision,
+and is never reported; nor is the code of other packages.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from core.config.model import Configuration
+from core.program.findings import Finding
+from core.program.modules import Module, Modules, Scope, children_of
+
+_FILES: Final = "A worker has no files to keep: use a KV namespace, D1 or R2"
+_USERS: Final = 'A worker has no users and no processes: leave it out, or ask under `if sys.platform != "emscripten":`'
+_SCREEN: Final = "A worker has no terminal and no screen: leave it out"
+_WINDOWS: Final = 'It is part of Windows alone: import it under `if sys.platform == "win32":`'
+
+MISSING_MODULES: Final[Mapping[str, str]] = {
+    "curses": _SCREEN,
+    "dbm": _FILES,
+    "ensurepip": "Packages are taken along by core build: name them in the dependencies of pyproject.toml",
+    "grp": _USERS,
+    "msvcrt": _WINDOWS,
+    "pwd": _USERS,
+    "readline": _SCREEN,
+    "resource": _USERS,
+    "syslog": "Use logging: it is the worker's own log",
+    "tkinter": _SCREEN,
+    "turtle": _SCREEN,
+    "venv": "Packages are taken along by core build: name them in the dependencies of pyproject.toml",
+    "winreg": _WINDOWS,
+    "winsound": _WINDOWS,
+}
+"""Modules of the standard library that cannot be imported, and the way to do without each."""
+
+NEW_MODULES: Final[Mapping[str, int]] = dict.fromkeys(
+    ["annotationlib", "compression", "concurrent.interpreters", "pathlib.types", "string.templatelib"], 14
+)
+"""Modules by the version of Python 3 that brought them, behind the oldest that a worker has."""
+GONE_MODULES: Final[Mapping[str, int]] = {
+    **dict.fromkeys(["asynchat", "asyncore", "distutils", "imp", "smtpd"], 12),
+    **dict.fromkeys(
+        [
+            "aifc",
+            "audioop",
+            "cgi",
+            "cgitb",
+            "chunk",
+            "crypt",
+            "imghdr",
+            "lib2to3",
+            "mailcap",
+            "msilib",
+            "nis",
+            "nntplib",
+            "ossaudiodev",
+            "pipes",
+            "sndhdr",
+            "spwd",
+            "sunau",
+            "telnetlib",
+            "uu",
+            "xdrlib",
+        ],
+        13,
+    ),
+}
+"""Modules by the version of Python 3 that removed them (PEP 594 and PEP 632)."""
+_VERSIONS: Final = (
+    (14, "2026-09-08", "python_workers_314"),
+    (13, "2025-09-29", "python_workers_20250116"),
+    (12, "", ""),
+)
+"""Versions of Python 3 on the hosted platform, by the date from which, and the flag with which, a worker has each."""
+
+_KEYS: Final = (
+    "Python there is built without OpenSSL. Derive keys with the runtime's WebCrypto, js.crypto.subtle.deriveBits"
+)
+_THREADS: Final = (
+    "There are no threads. Await each coroutine, with asyncio.gather for several at once, or send the work to a queue"
+)
+_PROCESSES: Final = "There are no processes. Send the work to a queue, or to a service that has them"
+_SOCKETS: Final = "asyncio has no sockets there. Use fetch or a binding"
+
+MISSING_NAMES: Final[Mapping[str, str]] = {
+    "hashlib.pbkdf2_hmac": _KEYS,
+    "hashlib.scrypt": _KEYS,
+    "asyncio.create_subprocess_exec": _PROCESSES,
+    "asyncio.create_subprocess_shell": _PROCESSES,
+    "asyncio.open_connection": _SOCKETS,
+    "asyncio.start_server": _SOCKETS,
+    "concurrent.futures.ProcessPoolExecutor": _PROCESSES,
+    "concurrent.futures.ThreadPoolExecutor": _THREADS,
+    "multiprocessing.Pool": _PROCESSES,
+    "multiprocessing.Process": _PROCESSES,
+    "multiprocessing.Queue": _PROCESSES,
+    "os.fork": _PROCESSES,
+    "os.popen": _PROCESSES,
+    "subprocess.Popen": _PROCESSES,
+    "subprocess.call": _PROCESSES,
+    "subprocess.check_call": _PROCESSES,
+    "subprocess.check_output": _PROCESSES,
+    "subprocess.run": _PROCESSES,
+    "threading.Thread": _THREADS,
+    "threading.Timer": "There are no threads. Use asyncio, req.ctx.wait_until or a cron trigger",
+}
+"""Functions and classes that are missing or fail whenever they are used, and the way to do without each."""
+
+_WAITS: Final = "Await the runtime's own fetch: `from js import fetch`, or a service binding"
+_LOST: Final = "a written file is gone with the isolate. Use a KV namespace, R2 or D1"
+
+BLOCKING: Final[Mapping[str, str]] = {
+    "time.sleep": "Await asyncio.sleep",
+    "urllib.request.urlopen": _WAITS,
+    "http.client.HTTPConnection": _WAITS,
+    "http.client.HTTPSConnection": _WAITS,
+    "socket.create_connection": _SOCKETS,
+    **{
+        f"{module}.{name}": _WAITS
+        for module in ("requests", "httpx")
+        for name in ("delete", "get", "head", "options", "patch", "post", "put", "request")
+    },
+    "requests.Session": _WAITS,
+    "httpx.Client": _WAITS,
+    "builtins.input": "A worker has no terminal",
+}
+"""Calls that stop every request of the isolate for as long as they take, in an async function, and their replacements.
+"""
+
+_SHARED: Final[Mapping[str, frozenset[str]]] = {
+    "asyncio.Event": frozenset(["wait"]),
+    "asyncio.Condition": frozenset(["acquire", "wait", "wait_for"]),
+    **dict.fromkeys(["asyncio.Lock", "asyncio.Semaphore", "asyncio.BoundedSemaphore"], frozenset(["acquire"])),
+    **dict.fromkeys(["asyncio.Queue", "asyncio.LifoQueue", "asyncio.PriorityQueue"], frozenset(["get", "join", "put"])),
+    "asyncio.Barrier": frozenset(["wait"]),
+}
+"""Objects that one request waits for until another acts, and the methods that wait."""
+_WAITED: Final = frozenset(name for names in _SHARED.values() for name in names)
+_HELD: Final = frozenset(name for name, methods in _SHARED.items() if "acquire" in methods)
+"""Those of them that a request holds: nobody waits where it awaits nothing meanwhile."""
+_WRITES: Final = frozenset(["write_text", "write_bytes", "mkdir", "touch"])
+_ABSENT: Final = frozenset({"hashlib.pbkdf2_hmac", "hashlib.scrypt"})
+_IGNORE: Final = re.compile(r"#\s*core:\s*ignore\[[^\]]*\bcore-worker\b[^\]]*\]")
+
+
+def worker_findings(
+    modules: Modules, program: Sequence[Module], configurations: Sequence[Configuration] = ()
+) -> Iterator[Finding]:
+    """Return the imports and calls that are missing in a worker, except on lines that switch the finding off.
+
+    Which Python a worker has is decided by its configuration, which may differ from one environment to the next.
+    """
+    pythons = sorted({_python_of(one) for one in configurations}) or [_python_of(None)]
+    for module in program:
+        lines: list[str] | None = None
+        for node, message in _Missing(modules, module, pythons).found():
+            if lines is None:
+                lines = module.path.read_text("utf-8", "replace").splitlines()
+            if node.lineno > len(lines) or not _IGNORE.search(lines[node.lineno - 1]):
+                yield Finding("core-worker", message, str(module.path), node.lineno, node.col_offset + 1)
+
+
+def _python_of(configuration: Configuration | None) -> tuple[int, str]:
+    """The version of Python 3 that a worker has, and what decides it. `core build` has one, whatever the date."""
+    worker = configuration.worker if configuration is not None else None
+    if worker is None or worker.compatibility_date is None:
+        return _VERSIONS[0][0], "a worker without a compatibility_date"
+    for version, date, flag in _VERSIONS:
+        if flag in worker.compatibility_flags:
+            return version, f'the compatibility flag "{flag}"'
+        if worker.compatibility_date >= date:
+            return version, f"compatibility_date {worker.compatibility_date}"
+    raise AssertionError("every date has a version")
+
+
+class _Missing:
+    def __init__(self, modules: Modules, module: Module, pythons: Sequence[tuple[int, str]]) -> None:
+        self.modules = modules
+        self.module = module
+        self.pythons = pythons
+
+    def found(self) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+        """Yield the missing things in the module."""
+        if self.module.uses is None:
+            self.module.uses = list(_uses(self.module.tree, self.module.scope))
+        for node, scope, waits in self.module.uses:
+            match node:
+                case ast.Import(names=names):
+                    for alias in names:
+                        yield from self._module(node, alias.name)
+                case ast.ImportFrom(module=str(name), names=names):
+                    yield from self._module(node, name)
+                    for alias in names:
+                        if f"{name}.{alias.name}" in NEW_MODULES:
+                            yield from self._module(node, f"{name}.{alias.name}")
+                        if f"{name}.{alias.name}" in _ABSENT:
+                            yield node, _told(f"{name}.{alias.name}")
+                case ast.Call(func=func):
+                    yield from self._use(func, scope)
+                    if waits:
+                        yield from self._wait(node, scope)
+                case ast.ClassDef(bases=bases):
+                    for base in bases:
+                        yield from self._use(base, scope)
+                case ast.AsyncWith(items=items):
+                    for item in items:
+                        yield from self._shared(item.context_expr, item.context_expr, "acquire", scope, node)
+                case _:
+                    pass
+
+    def _module(self, node: ast.stmt, name: str) -> Iterator[tuple[ast.stmt, str]]:
+        top = name.partition(".")[0]
+        if top in MISSING_MODULES and self.modules.find(top) is None:
+            yield node, f"a worker's Python has no module {top}. {MISSING_MODULES[top]}"
+            return
+        new = next((full for full in (name, top) if full in NEW_MODULES), None)
+        for python, why in self.pythons if self.modules.find(top) is None else ():
+            if new is not None and python < NEW_MODULES[new]:
+                date = next(date for version, date, _ in _VERSIONS if version == NEW_MODULES[new])
+                text = f"{new} is a module of Python 3.{NEW_MODULES[new]}, and {why} has 3.{python}"
+                yield node, f'{text}. Write compatibility_date = "{date}", or a later one'
+            elif top in GONE_MODULES and python >= GONE_MODULES[top]:
+                text = f"{top} is no module of Python since 3.{GONE_MODULES[top]}, and {why} has 3.{python}"
+                yield node, f"{text}. Take along a package that has it, or do without"
+
+    def _wait(self, call: ast.Call, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
+        """Yield a call that blocks, or writes a file, in the body of an async function."""
+        name = self.modules.outside(call.func, scope)
+        if name in BLOCKING:
+            yield call, f"{name} blocks: no other request is answered meanwhile. {BLOCKING[name]}"
+        elif name == "builtins.open" and _is_written(call):
+            yield call, f"a worker has no files to keep: {_LOST}"
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in _WAITED:
+            yield from self._shared(call, call.func.value, call.func.attr, scope)
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in _WRITES:
+            made, inner = self.modules.value(call.func.value, scope)
+            if isinstance(made, ast.Call) and self.modules.outside(made.func, inner) == "pathlib.Path":
+                yield call, f"a worker has no files to keep: {_LOST}"
+
+    def _shared(
+        self, node: ast.expr, owner: ast.expr, method: str, scope: Scope, around: ast.AST | None = None
+    ) -> Iterator[tuple[ast.expr, str]]:
+        """Yield a wait for an object of the module that another request may keep waiting: a call of one of its methods,
+        or `async with`, whose body is `around`.
+        """
+        made, inner = self.modules.value(owner, scope)
+        is_shared = isinstance(made, ast.Call) and isinstance(inner.node, ast.Module | ast.ClassDef)
+        kind = self.modules.outside(made.func, inner) if isinstance(made, ast.Call) and is_shared else ""
+        if not isinstance(made, ast.Call) or method not in _SHARED.get(kind, ()):
+            return
+        if method == "put" and not (made.args or made.keywords):
+            return  # never full
+        others = len(around.items) - 1 if isinstance(around, ast.AsyncWith) else 0
+        if kind in _HELD and others + sum(isinstance(part, _AWAITS) for part in ast.walk(around or scope.node)) < 2:
+            return
+        of = "module" if isinstance(inner.node, ast.Module) else "class"
+        text = f"{ast.unparse(owner)} is an {kind} of the {of}, and one request cannot await what another one does"
+        yield (
+            node,
+            f"{text}. Keep what several requests share in a Durable Object, and make the rest inside the handler",
+        )
+
+    def _use(self, expression: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
+        name = self.modules.outside(expression, scope)
+        # A name that cannot be imported was told where it is imported.
+        if name in MISSING_NAMES and not (name in _ABSENT and isinstance(expression, ast.Name)):
+            yield expression, _told(name)
+
+
+_AWAITS: Final = (ast.Await, ast.AsyncFor, ast.AsyncWith)
+_SCOPES: Final = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _uses(node: ast.AST, scope: Scope, *, waits: bool = False) -> Iterator[tuple[ast.expr | ast.stmt, Scope, bool]]:
+    """Yield the imports, calls and classes below a node that run in a worker. `waits` is True in an async function."""
+    for child in children_of(node):
+        match child:
+            case ast.Try(handlers=[_, *_]):
+                for part in (*child.handlers, *child.finalbody):
+                    yield from _uses(part, scope, waits=waits)
+                continue
+            case ast.If(test=test) if _is_asked(test):
+                continue
+            case ast.Import() | ast.ImportFrom(level=0) | ast.Call() | ast.ClassDef() | ast.AsyncWith():
+                yield child, scope, waits
+            case _:
+                pass
+        inner, awaited = scope, waits
+        if isinstance(child, _SCOPES):
+            inner, awaited = scope.children.get(child, scope), isinstance(child, ast.AsyncFunctionDef)
+        yield from _uses(child, inner, waits=awaited and not isinstance(child, ast.Lambda))
+
+
+def _is_written(call: ast.Call) -> bool:
+    """Return True if a call of `open` opens for writing, for certain."""
+    given = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "mode"), None)
+    return isinstance(given, ast.Constant) and isinstance(given.value, str) and bool(set("wax+") & set(given.value))
+
+
+def _told(name: str) -> str:
+    return f"{name} does not work in a worker. {MISSING_NAMES[name]}"
+
+
+def _is_asked(test: ast.expr) -> bool:
+    """Return True if a condition asks where the program runs, or whether it runs at all."""
+    return any(
+        (isinstance(node, ast.Name) and node.id in ("TYPE_CHECKING", "__name__"))
+        or (isinstance(node, ast.Attribute) and node.attr in ("TYPE_CHECKING", "platform", "name", "modules"))
+        for node in ast.walk(test)
+    )

@@ -1,0 +1,79 @@
+"""From a handler back to its path: `url_for`.
+
+The paths are those of the table of routes, whole, prefixes of mounted routers included. A value is percent-encoded into
+its segment; a value that the route would not match again is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from core.errors import PathError
+from core.http.escapes import percent_encode
+from core.routing.pattern import Pattern
+from core.routing.table import Route
+
+
+class Urls:
+    """The paths of the handlers of some routes."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._patterns: dict[Any, list[Pattern]] = {}
+        for route in routes:
+            if route.method is not None and route.handler is not None:
+                # The handler of a WebSocket is behind the one that opens it.
+                handler = getattr(route.handler, "opens", route.handler)
+                self._patterns.setdefault(handler, []).extend(route.pattern.variants)
+
+    def url_for(self, handler: Callable[..., Any], name: str, params: Mapping[str, object]) -> str:
+        """The path of the first route of `handler` that has just these parameters. Raises PathError, which calls the
+        handler `name`.
+        """
+        patterns = self._patterns.get(handler)
+        if patterns is None:
+            raise PathError(
+                f"url_for({name}): it is not the handler of a route. Register it, or name the function that "
+                "was registered"
+            )
+        for pattern in patterns:
+            if set(pattern.parameters) == set(params) and _any_segments(pattern) == 0:
+                return _written(pattern, params, name)
+        texts = ", ".join(dict.fromkeys(pattern.text for pattern in patterns))
+        raise PathError(
+            f"url_for({name}): no route of it has the parameters {', '.join(sorted(params)) or '(none)'}. "
+            f"Give those of {texts}"
+        )
+
+
+def _any_segments(pattern: Pattern) -> int:
+    """The number of segments that match anything and have no name."""
+    return pattern.parts.count(None) - len(pattern.names)
+
+
+def _written(pattern: Pattern, params: Mapping[str, object], handler: str) -> str:
+    segments = ["" if part is None else _encoded(part) for part in pattern.parts]
+    checks = dict(pattern.checks)
+    for name, index in pattern.names:
+        value = str(params[name])
+        source = checks.get(index)
+        if value in ("", ".", "..") or (source is not None and re.fullmatch(source, value) is None):
+            raise PathError(
+                f"url_for({handler}, {name}={value!r}): the route {pattern.text} does not match this value. Give another one"
+            )
+        segments[index] = _encoded(value)
+    if pattern.rest:
+        rest = str(params["*"]).split("/")
+        if not {".", ".."}.isdisjoint(rest):
+            raise PathError(f'url_for({handler}): "." and ".." are resolved before routing. Leave them out of the rest')
+        segments += map(_encoded, rest)
+    path = "/" + "/".join(segments)
+    # A path that begins with an empty segment would name another host (RFC 3986, section 4.2); the URL standard writes
+    # such a path with a "/." before it, which is resolved before routing.
+    return f"/.{path}" if path.startswith("//") else path
+
+
+def _encoded(text: str) -> str:
+    """A string as a segment: everything but what RFC 3986, section 3.3, has in one is percent-encoded."""
+    return percent_encode(r"[^A-Za-z0-9\-._~!$&'()*+,;=:@]+", text)

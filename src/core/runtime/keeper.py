@@ -1,0 +1,387 @@
+"""The keeper of a service's processes: starts them, watches them, replaces them and stops them.
+
+It knows neither workerd nor CPython: a `Kind` starts processes, and says how one takes over from another. A process
+that ended, hangs or takes too much memory is started again. SIGHUP replaces all of them, one after the other, with a
+new version; where that does not serve, the old one stays. One at a time ends or starts a process of a name: whoever
+watches it, or the change to a new version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from importlib.metadata import version
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import attrs
+
+from core.errors import DeveloperError
+from core.runtime.listening import ask_listener, start_health, turn_away, turn_away_while_down
+from core.runtime.logs import ServiceLog
+from core.runtime.options import Serving
+from core.runtime.process import memory_of
+from core.telemetry.metrics import Meter, Snapshot, add_up, exposition
+
+# The pauses before the next start of a process, in seconds: after so many starts that failed, one after the other. One
+# that ended after it had begun to serve is started again at once, however often that happens.
+_PAUSES: Final = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
+
+SILENT: Final = "it did not answer within"
+"""The beginning of the problem of a process that hangs."""
+
+
+class Process(Protocol):
+    """A process that can be kept."""
+
+    numbers: Snapshot
+    """Its numbers, as it gave them last."""
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        ...
+
+    @property
+    def ended(self) -> asyncio.Future[int]:
+        """Its status, once it has ended. Never cancelled: that would end the reading of its output."""
+        ...
+
+    @property
+    def ready(self) -> asyncio.Future[None]:
+        """Done when it answers requests; a DeveloperError where it cannot."""
+        ...
+
+    @property
+    def takes_over(self) -> asyncio.Future[None]:
+        """Done when the process before it may stop; a DeveloperError where it cannot serve."""
+        ...
+
+    async def answers(self, seconds: float | None) -> str | None:
+        """Ask whether it is well. The reason why it is not, which begins with `SILENT` where it hangs; or None."""
+        ...
+
+    async def condition(self) -> str | None:
+        """The reason why it can take no further connection, or None."""
+        ...
+
+    async def measure(self) -> None:
+        """Renew `numbers`. One that does not answer in time keeps those that it gave before."""
+        ...
+
+    async def where(self) -> str | None:
+        """Ask where it is: its requests in flight. None where it writes that to the log by itself."""
+        ...
+
+    async def leave(self, deadline: float) -> Awaitable[object]:
+        """Have it stop by `deadline`, of the monotonic clock. Returns its end, as soon as it has been told to."""
+        ...
+
+    async def kill(self) -> object:
+        """End it at once."""
+        ...
+
+
+P = TypeVar("P", bound=Process)
+V = TypeVar("V")
+
+
+@attrs.frozen(kw_only=True)
+class Kind(Generic[P, V]):
+    """A kind of processes, each of a version of the application.
+
+    `titles` are their names in the log, by name and in the order of their start. The one `behind` answers none of the
+    clients' requests, and stops after the others: a request may need it. `start` takes name, version, and whether to
+    migrate. `alone` is True where a process of one version must be gone before its successor starts. `next_version`
+    gives the one that SIGHUP asks for; both raise DeveloperError where it cannot serve. `used` is told of all that are.
+    Those that were told to stop go on `accepting` for so many seconds. The server itself answers the `question`; an
+    answer to the question for health may take `asked_seconds`.
+    """
+
+    titles: Mapping[str, str]
+    start: Callable[[str, V, bool], Awaitable[P]]
+    next_version: Callable[[], Awaitable[V]]
+    alone: Callable[[V, V], bool] = lambda old, new: False
+    used: Callable[[Iterable[V]], None] = lambda versions: None
+    question: bytes
+    asked_seconds: float
+    behind: str | None = None
+    accepting: float = 0.0
+
+
+async def until_unwell(process: Process, *, patience: float, memory: int | None = None, every: float = 5.0) -> str:
+    """Wait until a process has to be replaced, and say why. It may still be running.
+
+    It has ended, has not answered for `patience` seconds (0: for as long as it likes), has said three times in a row,
+    `every` seconds apart, that it is not well, although it was when it was started, or takes more than `memory` bytes.
+    """
+    failures = 0
+    while True:
+        await asyncio.wait({process.ended}, timeout=every)
+        asking = asyncio.ensure_future(process.answers(patience or None))
+        either: set[asyncio.Future[Any]] = {process.ended, asking}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            asking.cancel()
+        if process.ended.done():
+            return f"ended with status {process.ended.result()}"
+        problem = asking.result()
+        failures = 0 if problem is None else failures + 1
+        if problem is not None and (failures == 3 or problem.startswith(SILENT)):
+            return f"is not well: {problem}"
+        if memory is not None and (taken := memory_of(process.pid)) > memory:
+            return f"takes {taken >> 20} MiB, more than --memory allows"
+
+
+class Keeper(Generic[P, V]):
+    """The processes of one `core serve`, of a `kind` and at first of a `version`, which share a `listener`.
+
+    `place` and `build` are what its numbers say of it.
+    """
+
+    def __init__(
+        self,
+        kind: Kind[P, V],
+        version: V,
+        options: Serving,
+        listener: socket.socket,
+        log: ServiceLog,
+        *,
+        place: str,
+        build: str = "",
+    ) -> None:
+        self._kind = kind
+        self._options = options
+        self._listener = listener
+        self._log = log
+        self.processes: dict[str, P] = {}
+        self._leaving: set[P] = set()  # others have taken over from them
+        self._versions = dict.fromkeys(kind.titles, version)
+        self._changing = {name: asyncio.Lock() for name in kind.titles}
+        self._totals = _Totals(place, build)
+        self._stopping = asyncio.Event()
+        self._rolling = asyncio.Event()
+
+    async def run(self, *beside: Callable[[], Coroutine[Any, Any, None]]) -> int:
+        """Serve until SIGTERM or SIGINT; the exit code. Raises DeveloperError when it cannot begin.
+
+        What is to be done `beside` never returns.
+        """
+        options, loop = self._options, asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopping.set)
+        loop.add_signal_handler(signal.SIGHUP, self._rolling.set)
+        loop.add_signal_handler(signal.SIGUSR1, self._tell_where)
+        health = await start_health(options.health, self._report, self._numbers if options.metrics else None)
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        tasks: list[asyncio.Future[Any]] = []
+        try:
+            # One after the other: the first finds the mistakes, and applies the migrations for all.
+            tasks.append(asyncio.ensure_future(self._begin_all()))
+            await asyncio.wait((stopping, *tasks), return_when=asyncio.FIRST_COMPLETED)
+            if not stopping.done():
+                tasks.pop().result()
+                host, port = self._listener.getsockname()[:2]
+                at = health.sockets[0].getsockname()[1]
+                self._log.say(f"serving on http://{host}:{port}, health on http://{options.health[0]}:{at}")
+                down = turn_away_while_down(self._listener, self._is_up)
+                work = [*map(self._keep, self._kind.titles), self._roll(), down, *(begin() for begin in beside)]
+                tasks = [asyncio.ensure_future(part) for part in work]
+                # One of them ends only by a mistake of ours: better to end, and be started anew, than to be unwatched.
+                await asyncio.wait((stopping, *tasks), return_when=asyncio.FIRST_COMPLETED)
+                self._log.say("stopping")
+            failed = [task for task in tasks if task.done()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for task in failed:
+                task.result()
+            return 0
+        finally:
+            self._stopping.set()
+            await self._end_all()
+            health.close()
+            await stopping
+
+    # -- one process
+
+    async def _begin(self, name: str, *, migrate: bool = False) -> None:
+        """Start a process where there is none. Raises DeveloperError when it does not serve."""
+        process = self.processes[name] = await self._kind.start(name, self._versions[name], migrate)
+        try:
+            await process.ready
+        except Exception:
+            await process.kill()
+            raise
+
+    async def _keep(self, name: str) -> None:
+        """Start the process again whenever it ends, hangs, or takes too much memory."""
+        options, title = self._options, self._kind.titles[name]
+        failures = 0
+        while True:
+            process = self.processes[name]
+            reason = await until_unwell(process, patience=options.hang_seconds, memory=options.memory)
+            async with self._changing[name]:
+                if self.processes[name] is not process:
+                    continue  # a new version has taken over
+                if "memory" in reason:
+                    await self._end(process)
+                # Never two on one state: the rest of it is gone before the next one starts.
+                await process.kill()
+                self._totals.keep(process)
+                self._totals.add("core_process_restarts", name)
+            pause = _PAUSES[min(failures, len(_PAUSES) - 1)]
+            tell = self._log.warn if "memory" in reason else self._log.fail
+            tell(f"{title} {reason}; starting it again in {pause:g} s")
+            await asyncio.sleep(pause)
+            async with self._changing[name]:
+                if self.processes[name] is not process:
+                    continue
+                try:
+                    await self._begin(name)
+                    failures = 0
+                except (DeveloperError, OSError) as error:
+                    failures += 1
+                    self._log.fail(f"{title} did not start: {error}")
+
+    async def _replace(self, name: str, version: V, *, migrate: bool) -> None:
+        """Have a process of a version take over."""
+        old = self.processes[name]
+        alone = self._kind.alone(self._versions[name], version)
+        if alone:
+            await self._end(old)
+        try:
+            new = await self._kind.start(name, version, migrate)
+            try:
+                await new.takes_over
+            except BaseException:
+                await new.kill()
+                raise
+        except Exception:
+            if alone:
+                await self._begin(name)
+            raise
+        self.processes[name], self._versions[name] = new, version
+        if not alone:
+            await self._end(old)
+        await new.ready
+
+    async def _end(self, process: P) -> None:
+        """End a process within the time that stopping may take; another one takes over."""
+        self._leaving.add(process)
+        await (await process.leave(time.monotonic() + self._options.stop_seconds))
+        self._leaving.remove(process)
+        self._totals.keep(process)
+
+    # -- all of them
+
+    async def _begin_all(self) -> None:
+        for index, name in enumerate(self._kind.titles):
+            await self._begin(name, migrate=index == 0 and self._options.migrate)
+
+    async def _roll(self) -> None:
+        """Replace every process with one of a new version, as often as it is asked for."""
+        while True:
+            await self._rolling.wait()
+            self._rolling.clear()
+            self._log.say("replacing the processes")
+            try:
+                version = await self._kind.next_version()
+                for index, name in enumerate(self._kind.titles):
+                    async with self._changing[name]:
+                        await self._replace(name, version, migrate=index == 0 and self._options.migrate)
+            except (DeveloperError, OSError) as error:
+                self._log.fail(f"the new version does not serve; the old one goes on: {error}")
+                self._totals.add("core_reloads", "refused")
+            else:
+                self._log.say("replaced the processes")
+                self._totals.add("core_reloads", "replaced")
+            self._kind.used(self._versions.values())
+
+    async def _end_all(self) -> None:
+        """End all within the time that stopping may take, and turn away the connections that arrive from then on."""
+        deadline = time.monotonic() + self._options.stop_seconds
+        behind = self.processes.pop(self._kind.behind or "", None)
+        ending = await asyncio.gather(
+            *(process.leave(deadline) for process in {*self.processes.values(), *self._leaving})
+        )
+        ended = asyncio.gather(*ending)
+        await asyncio.wait((ended,), timeout=self._kind.accepting)
+        away = await turn_away(self._listener.dup())
+        await ended
+        if behind is not None:
+            await (await behind.leave(max(deadline, time.monotonic() + 1.0)))
+        away.close()
+
+    def _is_up(self) -> bool:
+        return any(_is_up(process) for name, process in self.processes.items() if name != self._kind.behind)
+
+    def _tell_where(self) -> None:
+        self._telling = [asyncio.ensure_future(self._where(*named)) for named in self.processes.items()]
+
+    async def _where(self, name: str, process: P) -> None:
+        if where := await process.where():
+            self._log.warn(f"{self._kind.titles[name]} (process id {process.pid}):\n{where}")
+
+    async def _report(self) -> tuple[int, Mapping[str, Any]]:
+        """The answer to the question for health."""
+        if self._stopping.is_set():
+            return 503, {"status": "stopping"}
+        kind, processes = self._kind, dict(self.processes)
+        outside, *said = await asyncio.gather(
+            ask_listener(self._listener, kind.question, seconds=kind.asked_seconds), *map(_state_of, processes.values())
+        )
+        told = dict(zip(processes, said, strict=True))
+        # Requests are answered while the one behind is away for a moment: calls of it wait.
+        well = outside is None and any(said == "ok" for name, said in told.items() if name != kind.behind)
+        report: dict[str, Any] = {"status": "ok" if well else "failing", "processes": told}
+        return (200 if well else 503), report if outside is None else {**report, "address": outside}
+
+    async def _numbers(self) -> str:
+        return await self._totals.text(self.processes, self._leaving)
+
+
+def _is_up(process: Process) -> bool:
+    return process.ready.done() and not process.ended.done()
+
+
+async def _state_of(process: Process) -> str | None:
+    if process.ended.done():
+        return f"it ended with status {process.ended.result()}"
+    if not process.ready.done():
+        return "it is starting"
+    return await process.condition() or "ok"
+
+
+class _Totals:
+    """The numbers of all processes added up, with the counts of their keeper.
+
+    A process that ended leaves its counters behind, as it gave them last, so that no counter goes down.
+    """
+
+    def __init__(self, place: str, build: str) -> None:
+        self._meter = Meter()
+        self._meter.set("core_start_time_seconds", to=time.time())
+        self._meter.set("core_build", version("core-edge"), place, build, to=1)
+        for outcome in ("replaced", "refused"):
+            self._meter.add("core_reloads", outcome, by=0)
+        self._left: Snapshot = {}
+        self.add = self._meter.add
+
+    def keep(self, ended: Process) -> None:
+        """Keep the counters of a process that has ended."""
+        self._left = add_up([self._left, ended.numbers], gauges=False)
+        ended.numbers = {}
+
+    async def text(self, processes: Mapping[str, Process], leaving: Iterable[Process]) -> str:
+        """The numbers as the text of OpenMetrics."""
+        await asyncio.gather(*(process.measure() for process in processes.values()))
+        for name, process in processes.items():
+            self._meter.add("core_process_restarts", name, by=0)
+            self._meter.set("core_process_up", name, to=float(_is_up(process)))
+            self._meter.set("core_process_resident_memory_bytes", name, to=memory_of(process.pid))
+        counted = {*processes.values(), *leaving}
+        return exposition([self._left, self._meter.snapshot(), *(process.numbers for process in counted)])

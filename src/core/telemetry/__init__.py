@@ -1,0 +1,1 @@
+"""Tracing of requests and bindings, metrics, and logs as JSON."""

@@ -1,0 +1,99 @@
+"""One request over fakes that hold given records: its answer, and what it wrote."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import attrs
+
+from core.app import App
+from core.bindings.secret import Secret
+from core.config.model import Configuration
+from core.env import fields_of
+from core.testing.client import Client
+from core.testing.clock import FakeClock
+from core.testing.context import FakeExecutionContext
+from core.testing.environment import env
+from core.testing.recorded.state import differences, fill, held
+from core.testing.recorded.values import Answer, StandIn, State
+
+_LONGEST = 30.0
+"""Seconds of the machine that an answer may take: a stream may have no end."""
+
+
+@attrs.frozen
+class Sent:
+    """A request as a recorded test has it. Values may be a `StandIn`; `json` is left out as `...`."""
+
+    method: str
+    url: str
+    headers: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    cookies: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    json: Any = ...
+    body: str | bytes | None = None
+
+
+async def play(
+    app: App[Any], config: str | Path | Configuration | None, sent: Sent, seed: State, time: float
+) -> Answer:
+    """Send a request to `app` over fakes with the records of `seed`, at `time`, and wait for its background work.
+
+    Raises EnvError where a fake is missing, sqlite3.Error for rows that a database does not take, and TimeoutError for
+    an answer that does not end.
+    """
+    clock = FakeClock(time)
+    bindings = None if app.env_class is None else env(app.env_class, config=config, clock=clock)
+    await fill(bindings, seed)
+    before = held(bindings)
+    context = FakeExecutionContext(clock=clock)
+
+    def reveal(name: str) -> str:
+        attribute = next(
+            field.attribute for field in fields_of(cast("type[object]", app.env_class)) if field.name == name
+        )
+        value = getattr(bindings, attribute)
+        return value.reveal() if isinstance(value, Secret) else str(value)
+
+    async with Client(app, bindings, context, base_url="http://localhost", ip="127.0.0.1", contract=False) as client:
+        client.cookies.update(resolved(sent.cookies, reveal))
+        async with asyncio.timeout(_LONGEST):
+            response = await client.request(
+                sent.method,
+                sent.url,
+                headers=resolved(sent.headers, reveal),
+                json=resolved(sent.json, reveal),
+                body=sent.body,
+            )
+            data = await response.bytes()
+            await context.drain()
+    added, removed = differences(before, held(bindings))
+    body: Any = None
+    if data:
+        try:
+            is_json = "json" in (response.headers.get("Content-Type") or "")
+            body = _json(data) if is_json else data.decode()
+        except ValueError:
+            body = data
+    return Answer(response.status, body, response.headers.get("Location"), added, removed)
+
+
+def _json(data: bytes) -> Any:
+    import json
+
+    return json.loads(data)
+
+
+def resolved(value: Any, reveal: Callable[[str], str]) -> Any:
+    """A value with every `StandIn` in it as text."""
+    match value:
+        case StandIn():
+            return value.text(reveal)
+        case dict():
+            return {key: resolved(each, reveal) for key, each in cast("dict[object, object]", value).items()}
+        case list():
+            return [resolved(each, reveal) for each in cast("list[object]", value)]
+        case _:
+            return value

@@ -1,0 +1,156 @@
+"""What a recorded test has in place of secrets: of a header, a cookie, a field of a form or of JSON, a row.
+
+What one of the local secrets has signed is signed again by that of the test. Any other secret text becomes one that
+everybody may know, and the records that have it, or its SHA-256, get the other one, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import attrs
+
+from core import passwords
+from core.errors import DeveloperError
+from core.signing import unsign
+from core.testing.recorded.replay import Sent
+from core.testing.recorded.values import Answer, Jwt, Revealed, Signed, StandIn, State
+
+_SECRET: Final = r"pass(?:word|wd|phrase)|secret|token|api.?key|credential|signature|authorization|session|cookie"
+_NAMED: Final = re.compile(_SECRET, re.IGNORECASE)
+_FIELD: Final = re.compile(rf"((?:^|[?&])[^=&]*(?:{_SECRET})[^=&]*=)([^&]+)", re.IGNORECASE)
+_SHORTEST: Final = 8
+_PASSWORD: Final = "A password of a test, 1"
+
+
+@attrs.define
+class StandIns:
+    """The secrets of one exchange. `secrets` are the local ones by name, `now` the time of the exchange."""
+
+    secrets: Mapping[str, str]
+    declared: frozenset[str]
+    """The names of the values that are secrets, and not variables with another value on this machine."""
+    now: float
+    _passwords: bool = attrs.field(init=False, default=True)
+    texts: dict[str, str] = attrs.field(init=False, factory=dict[str, str])
+    """The text in place of each secret text."""
+
+    def request(self, sent: Sent, *, passwords: bool) -> Sent:
+        """The request without secrets in its headers, cookies, query and body; without `passwords`, these stay."""
+        self._passwords = passwords
+        headers = {
+            name: self._value(value, name) if _NAMED.search(name) else value for name, value in sent.headers.items()
+        }
+        cookies = {name: self._value(value, f"cookie {name}") for name, value in sent.cookies.items()}
+        body = self._fields(sent.body) if isinstance(sent.body, str) else sent.body
+        json = self._json(sent.json)
+        url, mark, query = sent.url.partition("?")
+        return Sent(sent.method, url + mark + self._fields(query), headers, cookies, json, body)
+
+    def _fields(self, text: str) -> str:
+        return _FIELD.sub(lambda found: found[1] + self._text(found[2], found[1].strip("?&=")), text)
+
+    def _json(self, value: Any, name: str = "") -> Any:
+        match value:
+            case dict():
+                return {key: self._json(each, key) for key, each in cast("dict[str, object]", value).items()}
+            case list():
+                return [self._json(each, name) for each in cast("list[object]", value)]
+            case str() if value and _NAMED.search(name):
+                return self._value(value, name)
+            case _:
+                return value
+
+    def _value(self, value: str, name: str) -> str | StandIn:
+        scheme, _, text = value.rpartition(" ")
+        if " " in scheme:
+            scheme, text = "", value
+        made = Jwt.read(text, self.secrets, scheme, self.now)
+        if made is not None:
+            return made
+        for secret, key in self.secrets.items():
+            if text == key:
+                return Revealed(secret, scheme)
+            for purpose in ("session", name):
+                signed = unsign(purpose, text, [key.encode()])
+                if signed is not None and not scheme:
+                    return Signed(secret, purpose, signed)
+        return f"{scheme} {self._text(text, name)}".lstrip()
+
+    def _text(self, text: str, name: str) -> str:
+        if "pass" in name.lower():
+            return self.texts.setdefault(text, _PASSWORD) if self._passwords else text
+        word = re.sub(r"\W+", "-", name.lower())
+        return self.texts.setdefault(text, f"{word}-of-a-test-{len(self.texts) + 1}")
+
+    def records(self, state: State) -> State:
+        """Records with the other texts in place of the secret ones of the request."""
+        texts = dict(self.texts)
+        for text, instead in self.texts.items():
+            texts[hashlib.sha256(text.encode()).hexdigest()] = hashlib.sha256(instead.encode()).hexdigest()
+        # A short text is in many that have nothing to do with it.
+        long = sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True)
+        any_of = re.compile("|".join(map(re.escape, long)) or r"\Z.")
+
+        def other(value: Any) -> Any:
+            if not isinstance(value, str):
+                return value
+            return texts.get(value) or any_of.sub(lambda found: texts[found[0]], value)
+
+        return {
+            place: [{key: other(value) for key, value in record.items()} for record in records]
+            for place, records in state.items()
+        }
+
+    async def columns(self, state: State) -> State:
+        """Records with other texts in columns that are named as secrets, and other hashes of passwords.
+
+        A hash of a password of the request becomes one of the text in its place, any other one of another password.
+        It takes a third of a second for each.
+        """
+        hashes: dict[str, str] = {}
+
+        async def other(value: Any, name: str) -> Any:
+            if not isinstance(value, str) or not value:
+                return value
+            if value.startswith("$scrypt$"):
+                if value not in hashes:
+                    texts = [each for text, each in self.texts.items() if await passwords.verify(text, value)]
+                    hashes[value] = await passwords.hash(texts[0] if texts else f"{_PASSWORD} and 2")
+                return hashes[value]
+            is_secret = _NAMED.search(name) and value not in self.texts.values() and not value.isdigit()
+            return self._text(value, name.removeprefix("pass")) if is_secret else value
+
+        return {
+            place: [{key: await other(value, key) for key, value in record.items()} for record in records]
+            for place, records in state.items()
+        }
+
+    def refuse_secrets(self, *values: Any) -> None:
+        """Raise DeveloperError for the value of a secret of `.dev.vars`, and for that of another entry of 8 characters
+        or more.
+        """
+        for name, secret in self.secrets.items():
+            if secret and (name in self.declared or len(secret) >= _SHORTEST):
+                for value in values:
+                    self._look(value, secret, name)
+
+    def _look(self, value: Any, secret: str, name: str) -> None:
+        match value:
+            case str() if secret in value:
+                raise DeveloperError(f"it has the value of {name} of .dev.vars, which no test may have. Send another")
+            case bytes() if secret.encode() in value:
+                self._look(secret, secret, name)
+            case dict():
+                for each in (part for item in cast("dict[object, object]", value).items() for part in item):
+                    self._look(each, secret, name)
+            case list():
+                for each in cast("list[object]", value):
+                    self._look(each, secret, name)
+            case Sent() | Answer() | StandIn():
+                self._look(attrs.asdict(cast("Any", value), recurse=False), secret, name)
+            case _:
+                pass

@@ -1,0 +1,187 @@
+"""The records that bindings hold: read from their databases, put into fakes, and the difference of two readings."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from core.backends.embedded.files import Files
+from core.env import fields_of
+from core.testing.d1 import FakeD1Database
+from core.testing.kv import FakeKVNamespace
+from core.testing.queue import FakeQueue
+from core.testing.r2 import FakeR2Bucket
+from core.testing.recorded.values import Record, State, Unordered
+
+_TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name"
+
+
+def records_of(
+    kind: str, name: str, connection: sqlite3.Connection, files: Files | None = None, leave_out: Collection[str] = ()
+) -> State:
+    """The records in the database of the binding `name`. `files` has the values that are too large for a row.
+
+    `leave_out`: tables that are not the application's, beside those of the platform.
+    """
+    match kind:
+        case "kv":
+            return {name: [*_keys(connection, files)]}
+        case "r2":
+            return {name: [*_objects(connection, files)]}
+        case _:
+            tables = [table for (table,) in connection.execute(_TABLES)]
+            return {
+                f"{name}.{table}": _rows(connection, table)
+                for table in tables
+                if not table.startswith(("sqlite_", "d1_", "_cf_")) and table not in leave_out
+            }
+
+
+def _rows(connection: sqlite3.Connection, table: str) -> list[Record]:
+    # A generated column cannot be written.
+    found = connection.execute("SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", (table,))
+    columns = [column for (column,) in found]
+    rows = connection.execute(f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)}")
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _keys(connection: sqlite3.Connection, files: Files | None) -> Iterator[Record]:
+    rows = connection.execute("SELECT key, value, file, expiration, metadata FROM kv ORDER BY key")
+    for key, value, file, expiration, metadata in rows:
+        record = {"key": key.decode(), "value": _text(_whole(value, file, files))}
+        if expiration is not None:
+            record["expiration"] = expiration
+        if metadata is not None:
+            record["metadata"] = json.loads(metadata)
+        yield record
+
+
+def _objects(connection: sqlite3.Connection, files: Files | None) -> Iterator[Record]:
+    rows = connection.execute("SELECT key, version, http_metadata, custom_metadata FROM r2_objects ORDER BY key")
+    for key, version, http, custom in rows.fetchall():
+        pieces = connection.execute("SELECT data, file FROM r2_pieces WHERE owner = ? ORDER BY number", (version,))
+        record = {"key": key.decode(), "value": _text(b"".join(_whole(data, file, files) for data, file in pieces))}
+        for name, text in (("http_metadata", http), ("custom_metadata", custom)):
+            if text != "{}":
+                record[name] = json.loads(text)
+        yield record
+
+
+def _whole(value: bytes | None, file: str | None, files: Files | None) -> bytes:
+    return files.read(file) if file is not None and files is not None else value or b""
+
+
+def _text(value: bytes) -> str | bytes:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def fakes_of(env: object) -> dict[str, Any]:
+    """The fakes in an Env that hold records, by name."""
+    if env is None:
+        return {}
+    found = {field.name: getattr(env, field.attribute, None) for field in fields_of(type(env))}
+    kinds = (FakeD1Database, FakeKVNamespace, FakeR2Bucket, FakeQueue)
+    return {name: value for name, value in found.items() if isinstance(value, kinds)}
+
+
+def held(env: object) -> State:
+    """All records in the fakes of an Env."""
+    state: State = {}
+    for name, fake in fakes_of(env).items():
+        match fake:
+            case FakeD1Database():
+                # A copy is without the rules by which the platform lets statements through.
+                with contextlib.closing(sqlite3.connect(":memory:")) as copy:
+                    fake.engine.database.connection.backup(copy)
+                    state |= records_of("d1", name, copy)
+            case FakeKVNamespace():
+                state |= records_of("kv", name, fake._connection)
+            case FakeR2Bucket():
+                state |= records_of("r2", name, fake._own._connection)
+            case _:
+                state[name] = [_message(sent) for sent in fake.messages]
+    return state
+
+
+def _message(sent: Any) -> Record:
+    delay = {} if sent.delay_seconds is None else {"delay_seconds": sent.delay_seconds}
+    return {"body": sent.body, **delay}
+
+
+async def fill(env: object, seed: State) -> None:
+    """Put records into the fakes of an Env. Raises sqlite3.Error for rows that a database does not take."""
+    fakes = fakes_of(env)
+    rows: dict[str, list[tuple[str, Record]]] = {}
+    for place, records in seed.items():
+        name, _, table = place.partition(".")
+        fake = fakes.get(name)
+        match fake:
+            case FakeD1Database():
+                rows.setdefault(name, []).extend((table, record) for record in records)
+            case FakeKVNamespace():
+                for record in records:
+                    metadata = json.dumps(record["metadata"]) if "metadata" in record else None
+                    row = (_bytes(record["value"]), record.get("expiration"), metadata, None)
+                    fake._write(record["key"].encode(), row)
+            case FakeR2Bucket():
+                for record in records:
+                    options = {key: value for key, value in record.items() if key.endswith("_metadata")}
+                    await fake.put(record["key"], record["value"], **options)
+                fake.calls.clear()
+            case _:
+                raise ValueError(f"seed: the Env has no fake of the name {name} that holds records")
+    for name, each in rows.items():
+        with fakes[name].engine.database.transaction() as connection:
+            connection.execute("PRAGMA defer_foreign_keys = ON")
+            for table, record in each:
+                columns = ", ".join(map(_quoted, record))
+                marks = ", ".join("?" * len(record))
+                # OR REPLACE: a trigger on another table may have written this row already.
+                insert = f"INSERT OR REPLACE INTO {_quoted(table)} ({columns}) VALUES ({marks})"
+                connection.execute(insert, [*record.values()])
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def differences(before: State, after: State) -> tuple[State, State]:
+    """The records that are in `after` alone, and those that are in `before` alone."""
+    return _alone(after, before), _alone(before, after)
+
+
+def _alone(these: State, others: State) -> State:
+    found: State = {}
+    for place, records in these.items():
+        there = Counter(map(repr, others.get(place, ())))
+        alone = Unordered()
+        for record in records:
+            if there[repr(record)] > 0:
+                there[repr(record)] -= 1
+            else:
+                alone.append(record if "." in place else _read(record))
+        if alone:
+            found[place] = alone
+    return found
+
+
+def _read(record: Record) -> Record:
+    """A key or object with what its JSON says, so that the order and spacing of its text do not count."""
+    value = record.get("value")
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return {**record, "value": json.loads(value)}
+        except ValueError:
+            pass
+    return record
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,149 @@
+"""The text of a recorded test, as `ruff format` leaves it at any length of lines from 79 on.
+
+What fits into a line of 79 stands in one. Everything else is one item a line, with a comma after the last, which the
+formatter keeps.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Final, cast
+
+import attrs
+
+from core.testing.recorded.replay import Sent
+from core.testing.recorded.values import ANY_ID, ANY_TIME, Answer, StandIn, State
+
+_WIDTH: Final = 79
+_HOME: Final = "core.testing"
+
+
+def written(name: str, sent: Sent, seed: State, time: int, expected: Answer) -> str:
+    """The file of a test with the name `name`."""
+    arguments = [quoted(sent.method), quoted(sent.url)]
+    given = {"headers": sent.headers, "cookies": sent.cookies, "json": sent.json, "body": sent.body, "seed": seed}
+    left_out: dict[str, Any] = {"headers": {}, "cookies": {}, "json": ..., "body": None, "seed": {}}
+    given = {key: value for key, value in given.items() if value != left_out[key]} | {"time": time}
+    arguments += [f"{key}={literal(value, 8, len(key) + 1)}" for key, value in given.items()]
+    lines = "".join(f"        {argument},\n" for argument in arguments)
+    answer = f"    assert answer == {literal(expected, 4, _WIDTH)}\n"
+    body = f"    answer = core_recorded(\n{lines}    )\n{answer}"
+    path = sent.url.partition("?")[0].translate({34: None, 92: None})
+    return (
+        f'"""{sent.method} {path}, as `core record` wrote it."""\n\n{imports({"Answer", "Recorded", *names_in(body)})}\n\n\n'
+        f"def {name}(core_recorded: Recorded) -> None:\n{body}"
+    )
+
+
+def names_in(text: str) -> set[str]:
+    """The names of `core.testing` that a text needs, beside Answer and Recorded."""
+    used = {node.id for node in ast.walk(ast.parse(f"if 1:\n{text}")) if isinstance(node, ast.Name)}
+    return used & {"ANY_ID", "ANY_TIME", "Jwt", "Revealed", "Signed"}
+
+
+def imports(names: set[str]) -> str:
+    """The import of names of `core.testing`, constants first."""
+    ordered = sorted(names, key=lambda name: (not name.isupper(), name))
+    line = f"from {_HOME} import {', '.join(ordered)}"
+    if len(line) <= _WIDTH:
+        return line
+    names_in_lines = "".join(f"    {name},\n" for name in ordered)
+    return f"from {_HOME} import (\n{names_in_lines})"
+
+
+def rewritten(text: str, function: str, number: int, expected: Answer) -> str:
+    """A file with other literals in the assertion of the call `number`, from 0 on, in a test."""
+    tree = ast.parse(text)
+    test = next(
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function
+    )
+    answers = [
+        node.test.comparators[0]
+        for node in ast.walk(test)
+        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare) and _is_answer(node.test.comparators[0])
+    ]
+    answer = sorted(answers, key=lambda node: node.lineno)[number]
+    line = text.splitlines()[answer.lineno - 1]
+    new = literal(expected, len(line) - len(line.lstrip()), _WIDTH)
+    text = _replaced(text, answer, new)
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == _HOME:
+            return _replaced(text, node, imports({alias.name for alias in node.names} | names_in(f"  {new}")))
+    return text
+
+
+def _is_answer(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Answer"
+
+
+def _replaced(text: str, node: ast.stmt | ast.expr, new: str) -> str:
+    lines = text.encode().splitlines(keepends=True)
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    before = b"".join(lines[: node.lineno - 1]) + lines[node.lineno - 1][: node.col_offset]
+    after = lines[node.end_lineno - 1][node.end_col_offset :] + b"".join(lines[node.end_lineno :])
+    return (before + new.encode() + after).decode()
+
+
+def literal(value: Any, indent: int, used: int) -> str:
+    """A value as Python text, in a statement that is `indent` deep and has `used` characters before it in its line."""
+    short = _short(value)
+    if "\n" not in short and indent + used + len(short) + 1 <= _WIDTH:
+        return short
+    deeper = indent + 4
+    match value:
+        case dict() if value:
+            each = [(f"{_short(key)}: ", item) for key, item in cast("dict[object, object]", value).items()]
+            opened, closed = "{", "}"
+        case list() if value:
+            each = [("", item) for item in cast("list[object]", value)]
+            opened, closed = "[", "]"
+        case Answer() | StandIn():
+            each = [(f"{key}=", item) for key, item in _fields(value)]
+            opened, closed = f"{type(value).__name__}(", ")"
+        case _:
+            return short
+    lines = "".join(f"{' ' * deeper}{key}{literal(item, deeper, len(key))},\n" for key, item in each)
+    return f"{opened}\n{lines}{' ' * indent}{closed}"
+
+
+def _short(value: Any) -> str:
+    match value:
+        case str() | bytes():
+            return quoted(value)
+        case dict():
+            items = cast("dict[object, object]", value).items()
+            return f"{{{', '.join(f'{_short(key)}: {_short(item)}' for key, item in items)}}}"
+        case list():
+            return f"[{', '.join(_short(item) for item in cast('list[object]', value))}]"
+        case Answer() | StandIn():
+            return f"{type(value).__name__}({', '.join(f'{key}={_short(item)}' for key, item in _fields(value))})"
+        case float() if value != value or value in (float("inf"), float("-inf")):
+            return f'float("{value}")'
+        case float():
+            return repr(value).replace("e+", "e")
+        case _:
+            return "ANY_TIME" if value is ANY_TIME else "ANY_ID" if value is ANY_ID else repr(value)
+
+
+def _fields(value: Any) -> list[tuple[str, Any]]:
+    """The fields of an attrs object that are not their defaults."""
+    found = [
+        (field.name, field.default, getattr(value, field.name)) for field in attrs.fields(cast("Any", type(value)))
+    ]
+    return [(name, item) for name, default, item in found if item != default and item != {}]
+
+
+def quoted(text: str | bytes) -> str:
+    """A string in the quotes that the formatter prefers: double ones, unless they need more backslashes."""
+    written = repr(text)
+    start = written.index(written[-1])
+    if written[-1] == '"':
+        return written
+    inner = written[start + 1 : -1]
+    single, double = inner.count("\\'"), inner.count('"')
+    if double > single:
+        return written
+    return f'{written[:start]}"{inner.replace(chr(92) + chr(39), chr(39)).replace(chr(34), chr(92) + chr(34))}"'

@@ -1,0 +1,76 @@
+"""Tests of pytest under simulation: the fixtures of a test are made anew for each of its runs."""
+
+from __future__ import annotations
+
+import inspect
+from functools import wraps
+from typing import Any, cast
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from core.testing.simulation.decorators import SIMULATED, noted
+from core.testing.simulation.explore import Settings, explore
+from core.testing.simulation.scheduler import Simulation
+
+
+class _Skipped(Exception):
+    """The test is skipped: there is nothing to run."""
+
+
+def settings_of(item: pytest.Function, runs: int) -> Settings | None:
+    """The settings of a test that is run here: its own, or `runs` of an async test without; None for any other."""
+    if not inspect.iscoroutinefunction(item.obj) or hasattr(item.obj, "hypothesis"):
+        return None
+    known: tuple[object, Settings] | None = getattr(item.obj, SIMULATED, None)
+    if known is not None:
+        return known[1]
+    return Settings(runs=runs) if runs else None
+
+
+def simulate_item(item: pytest.Function, nextitem: pytest.Item | None, settings: Settings) -> None:
+    """Make the runs of a test, and report it once: passed, or with the shortest failure."""
+    test = item.obj
+
+    def run(simulation: Simulation) -> BaseException | None:
+        raised: list[BaseException] = []
+
+        @wraps(test)
+        async def driven(*args: Any, **fixtures: Any) -> None:
+            try:
+                await simulation.drive(test(*args, **fixtures))
+            except BaseException as error:
+                raised.append(error)
+                raise
+
+        item.obj = driven
+        with simulation.installed():
+            # Only the test itself is torn down between its runs.
+            reports = runtestprotocol(item, log=False, nextitem=cast("Any", item.parent))
+        if any(report.skipped for report in reports):
+            raise _Skipped from (raised[0] if raised else None)
+        failed = [report for report in reports if report.failed]
+        if not failed:
+            return None
+        return raised[0] if raised else AssertionError(failed[0].longreprtext)
+
+    failure: BaseException | None = None
+    try:
+        noted(item.nodeid, settings, explore(run, settings))
+    except _Skipped as skipped:
+        failure = skipped.__cause__
+    except (KeyboardInterrupt, SystemExit, pytest.exit.Exception):
+        raise
+    except BaseException as error:
+        failure = error
+
+    @wraps(test)
+    async def told(*args: Any, **fixtures: Any) -> None:
+        if failure is not None:
+            raise failure
+
+    item.obj = told
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    runtestprotocol(item, nextitem=nextitem)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    item.obj = test

@@ -1,0 +1,348 @@
+"""One simulated run: calls of bindings wait here, and one goes on when every task of the loop waits.
+
+The event loop stays asyncio's; time is a `FakeClock` that moves when nothing else can happen. While a run is installed
+the machine's clock and randomness are its own, so that the same tape is the same run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
+from unittest import mock
+
+import attrs
+
+from core.calls import BindingCall
+from core.context import SystemClock
+from core.errors import BindingError, D1Error, DurableObjectError, KVError, QueueError, R2Error
+from core.testing import seam
+from core.testing.clock import FakeClock, idle
+from core.testing.seam import IsolateDied, Timers
+from core.testing.simulation.log import SimulatedCall
+from core.testing.simulation.strategies import Point, Strategy, below, draw_strategy
+from core.testing.simulation.tape import Tape
+
+T = TypeVar("T")
+
+Fault: TypeAlias = Literal["error", "crash", "queue", "evict", "alarm", "cron", "replica"]
+"""A fault that a simulation draws where it was asked for."""
+
+FAULTS: Final[tuple[Fault, ...]] = ("error", "crash", "queue", "evict", "alarm", "cron", "replica")
+
+_LOST: Final = "Network connection lost."
+_ERRORS: Final[Mapping[str, tuple[Callable[[str], BindingError], ...]]] = {
+    "kv": (
+        lambda method: KVError(f"KV {method.upper()} failed: 429 Too Many Requests"),
+        lambda method: KVError(f"KV {method.upper()} failed: 500 Internal Server Error"),
+    ),
+    "d1": (
+        lambda method: D1Error(f"D1_ERROR: {_LOST}"),
+        lambda method: D1Error("D1_ERROR: D1 DB is overloaded. Requests queued for too long."),
+    ),
+    "r2": (
+        lambda method: R2Error(f"{method}: We encountered an internal error. Please try again. (10001)"),
+        lambda method: R2Error(f"{method}: Reduce your rate of simultaneous requests on the same object. (10058)"),
+    ),
+    "queue": (
+        lambda method: QueueError("Queue send failed: Too Many Requests"),
+        lambda method: QueueError(_LOST),
+    ),
+    "durable_object": (
+        lambda method: DurableObjectError(_LOST),
+        lambda method: DurableObjectError("Durable Object is overloaded. Requests queued for too long."),
+    ),
+}
+# How long tasks may wait for the machine itself (a thread, a socket) before a run counts as stuck.
+_PATIENCE: Final = 5.0
+
+
+class StuckError(AssertionError):
+    """Nothing in a simulated run can go on: its tasks wait for each other."""
+
+
+@attrs.define(eq=False)
+class Event:
+    """A request, a batch or a schedule of a run. A mortal one can die with its isolate."""
+
+    label: str
+    place: int
+    mortal: bool = True
+    alive: bool = True
+
+
+_TEST: Final = Event("", 0, mortal=False)
+_event: ContextVar[Event] = ContextVar("event", default=_TEST)
+
+
+@attrs.frozen(eq=False)
+class _Parked:
+    point: Point
+    task: asyncio.Task[Any] | None
+    go: asyncio.Future[None]
+
+
+class Simulation:
+    """One run. `tape` repeats a run; `seed` and `lengths` choose a new one."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        *,
+        seed: int = 0,
+        lengths: Mapping[int, int] | None = None,
+        faults: Collection[str] = (),
+        places: int = 1,
+    ) -> None:
+        self.tape = tape
+        self.clock: FakeClock = FakeClock()
+        self.places = places
+        self.faults = faults
+        self.log: list[SimulatedCall] = []
+        self.reached: set[str] = set()
+        self.lengths: dict[int, int] = {}
+        """The points of each task, for the strategies of later runs."""
+        self._random = random.Random(seed)
+        self._strategy: Strategy = draw_strategy(self._random, lengths or {})
+        # Each run draws which of the faults it has, and how often: rare ones alone find what a storm of all hides.
+        self._rates: dict[str, float] = {
+            fault: (0.0, 0.05, 0.3)[below(self._random, 3)] for fault in FAULTS if fault in faults
+        }
+        self._moment = 0
+        self._parked: list[_Parked] = []
+        self._last: asyncio.Task[Any] | None = None
+        self._tasks: dict[asyncio.Task[Any] | None, int] = {}
+        self._fakes: dict[object, str] = {}
+        self._clocks: dict[Timers, None] = {}
+        self._walkers: list[asyncio.Future[None]] = []
+        self._counts: dict[str, int] = {}
+        self._clients = 0
+        self._driving = False
+
+    # ------------------------------------------------------------------ what the fakes see
+
+    async def passing(self, fake: object, call: BindingCall, answer: Callable[[], Awaitable[Any]], /) -> Any:
+        """See `Seam.passing`."""
+        if not self._driving:  # a fixture, before the test
+            return await answer()
+        event = _event.get()
+        name = self._name_of(fake, call.binding)
+        args, options = call.canonical()
+        entry = SimulatedCall(
+            event.label,
+            name,
+            call.kind,
+            call.method,
+            (*call.target, *args),
+            options,
+            event.place,
+            self.clock.time(),
+            self._next_moment(),
+        )
+        self.log.append(entry)
+        point = Point(self._number_of_task(), (name, entry.key), entry.writes)
+        self._check(event, entry)
+        await self._turn(point)
+        self._check(event, entry)
+        when = self._fault_of(entry, event)
+        if when == 1:
+            raise self._fail(entry, event, "before its effect")
+        try:
+            entry.result = await self._answered(call, answer, event)
+        except BaseException as error:
+            entry.error = error
+            entry.ended = self._next_moment()
+            raise
+        entry.took_effect = self._next_moment()
+        if when == 2:
+            raise self._fail(entry, event, "after its effect")
+        await self._turn(Point(point.task, point.touches, writes=False))
+        self._check(event, entry)
+        entry.ended = self._next_moment()
+        return entry.result
+
+    async def _answered(self, call: BindingCall, answer: Callable[[], Awaitable[Any]], event: Event) -> Any:
+        if call.kind != "durable_object":
+            return await answer()
+        # The object is elsewhere: it does not die with the event that calls it.
+        inside = _event.set(Event(f"{event.label or 'the test'} in {call.target[0]}", event.place, mortal=False))
+        try:
+            return await answer()
+        finally:
+            _event.reset(inside)
+
+    def _fault_of(self, entry: SimulatedCall, event: Event) -> int:
+        """Draw when the call fails: 0 never, 1 before its effect, 2 after it."""
+        entry.fault = ""
+        if event.mortal and (when := self.draw("crash", 3)):
+            entry.fault = "the isolate dies"
+            return when
+        errors = _ERRORS.get(entry.kind)
+        if errors is not None and (drawn := self.draw("error", 1 + 2 * len(errors))):
+            entry.error = errors[(drawn - 1) // 2](entry.method)
+            entry.fault = "the binding fails"
+            return 1 + (drawn - 1) % 2
+        return 0
+
+    def _fail(self, entry: SimulatedCall, event: Event, when: str) -> BaseException:
+        entry.fault = f"{entry.fault} {when}"
+        if entry.error is None:
+            event.alive = False
+            return IsolateDied()
+        entry.ended = self._next_moment()
+        return entry.error
+
+    def _check(self, event: Event, entry: SimulatedCall) -> None:
+        if not event.alive:
+            entry.fault = entry.fault or "its isolate has died"
+            raise IsolateDied
+
+    async def event(self, label: str, place: int, run: Callable[[], Awaitable[T]], /) -> T | None:
+        """See `Seam.event`."""
+        self._counts[label] = count = self._counts.get(label, 0) + 1
+        event = Event(label if count == 1 else f"{label} (no. {count})", place)
+        before, there = _event.set(event), seam.place.set(place)
+        try:
+            return await run()
+        except BaseException:
+            if event.alive:
+                raise
+            return None
+        finally:
+            _event.reset(before)
+            seam.place.reset(there)
+
+    def draw(self, fault: str, options: int, /) -> int:
+        """See `Seam.draw`. The age of a KV read, `stale`, is asked for by places."""
+        rate = 0.5 if fault == "stale" else self._rates.get(fault)
+        if rate is None:
+            return 0
+        drawn = self.tape.draw(
+            options, lambda: 1 + below(self._random, options - 1) if self._random.random() < rate else 0
+        )
+        if drawn:
+            self.reached.add(fault)
+        return drawn
+
+    def next_place(self) -> int:
+        """See `Seam.next_place`: clients are at the places in turn."""
+        self._clients += 1
+        return (self._clients - 1) % self.places
+
+    def has_timers(self, clock: Timers, /) -> None:
+        """Move `clock` too when nothing else can happen."""
+        self._clocks[clock] = None
+
+    async def rest(self) -> None:
+        """Return when every task waits for something that only time brings."""
+        if not self._driving:
+            await idle()
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._walkers.append(future)
+        await future
+
+    # ------------------------------------------------------------------ the schedule
+
+    def _next_moment(self) -> int:
+        self._moment += 1
+        return self._moment
+
+    def _name_of(self, fake: object, binding: str) -> str:
+        """The name of a fake's binding, with a number where another fake has it already."""
+        name = self._fakes.get(fake)
+        if name is None:
+            taken = sum(known.partition("#")[0] == binding for known in self._fakes.values())
+            name = self._fakes[fake] = f"{binding}#{taken + 1}" if taken else binding
+        return name
+
+    def _number_of_task(self) -> int:
+        return self._tasks.setdefault(asyncio.current_task(), len(self._tasks))
+
+    async def _turn(self, point: Point) -> None:
+        go: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        parked = _Parked(point, asyncio.current_task(), go)
+        self._parked.append(parked)
+        self.lengths[point.task] = self.lengths.get(point.task, 0) + 1
+        try:
+            await go
+        finally:
+            if parked in self._parked:  # it was cancelled while it waited
+                self._parked.remove(parked)
+
+    def _go_on(self) -> None:
+        """Let one of the waiting calls go on."""
+        # The plain order: the task that ran goes on, else the one that has waited longest.
+        self._parked.sort(key=lambda parked: parked.task is not self._last)
+        points = [parked.point for parked in self._parked]
+        chosen = self._parked.pop(self.tape.draw(len(points), lambda: self._strategy.pick(points)))
+        self._last = chosen.task
+        if not chosen.go.done():
+            chosen.go.set_result(None)
+
+    def _move_time(self) -> bool:
+        """Move every clock to the next timer. Returns False if there is none."""
+        waits = [wait for clock in self._clocks if (wait := clock.until_next()) is not None]
+        if not waits:
+            return False
+        everywhere: dict[Timers, None] = {**self._clocks, self.clock: None}
+        for clock in everywhere:
+            clock.advance(min(waits))
+        return True
+
+    async def drive(self, test: Coroutine[Any, Any, T]) -> T:
+        """Run a test to its end, and whatever it leaves behind until that waits too."""
+        task = asyncio.ensure_future(test)
+        self._driving = True
+        patience = _PATIENCE
+        while True:
+            await idle()
+            if self._parked:
+                self._go_on()
+            elif task.done():
+                break
+            elif self._walkers:
+                self._walkers.pop(0).set_result(None)
+            elif not self._move_time():
+                if patience <= 0:
+                    waiting = sorted(each.get_name() for each in asyncio.all_tasks() - {asyncio.current_task()})
+                    task.cancel()
+                    raise StuckError(
+                        f"nothing can go on: no call of a binding and no timer is left, and {', '.join(waiting)} still "
+                        "wait. Look for two tasks that wait for each other"
+                    )
+                patience -= 0.001
+                await asyncio.sleep(0.001)
+        self._driving = False
+        return task.result()
+
+    @contextmanager
+    def installed(self) -> Generator[None]:
+        """Be the run that the fakes ask, with its own time and randomness. Raises RuntimeError inside another one."""
+        if seam.running is not None:
+            raise RuntimeError("a simulation runs already: one cannot run inside another")
+        numbers = random.Random(0)
+        state = random.getstate()
+        random.seed(0)
+        clock = self.clock
+
+        def urandom(size: int) -> bytes:
+            return bytes(below(numbers, 256) for _ in range(size))
+
+        time: dict[str, Any] = {
+            name: staticmethod(getattr(clock, name)) for name in ("time", "monotonic", "sleep", "call_later")
+        }
+        with (
+            mock.patch.multiple(SystemClock, **time),
+            mock.patch.object(os, "urandom", urandom),
+            mock.patch.object(random, "_urandom", urandom),
+            mock.patch.object(seam, "running", self),
+        ):
+            try:
+                yield
+            finally:
+                random.setstate(state)

@@ -1,0 +1,1 @@
+"""JSON, query strings and rows into types."""

@@ -1,0 +1,343 @@
+"""Types as JSON Schema 2020-12, as `core.http.json` writes their values and `core.validation.structure` reads them.
+
+With them what the validators of a class require of its fields, and several schemas as one.
+
+For a program that runs. `core.openapi.schemas` writes the same schemas of the types that mypy knows.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from enum import Enum
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
+
+from core.description import description_of
+from core.unset import UNSET, Given, Unset, may_be_left_out
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+Schema: TypeAlias = dict[str, Any]
+_Classes: TypeAlias = dict[Any, tuple[str, Schema]]
+"""The schema of each class by which others refer to it, under its name."""
+
+
+class SchemaError(TypeError):
+    """JSON cannot hold a type. The message is the name of that type."""
+
+
+_FORMATS: Final = {
+    ("datetime", "datetime"): "date-time",
+    ("datetime", "date"): "date",
+    ("datetime", "time"): "time",
+    ("uuid", "UUID"): "uuid",
+    ("decimal", "Decimal"): "decimal",
+}
+
+
+def schema_of(type_: Any, *, written: bool = False) -> Schema:
+    """The schema of a type, whose classes are in its `$defs`.
+
+    `written`: of the values as they are written, which have every field that cannot be UNSET; otherwise of those that
+    are read, where a field with a default may be missing. Raises SchemaError for a type that JSON cannot hold, and
+    NameError for one whose annotations name what is not there.
+    """
+    classes: _Classes = {}
+    schema = _schema_of(type_, written, classes)
+    found = dict(classes.values())
+    if set(schema) == {"$ref"}:
+        name = schema["$ref"].rpartition("/")[2]
+        whole = found[name]
+        if f'"#/$defs/{name}"' not in repr(found).replace("'", '"'):
+            del found[name]
+        schema = whole
+    return {**schema, "$defs": found} if found else schema
+
+
+def _schema_of(type_: Any, written: bool, found: _Classes) -> Schema:
+    def of(inner: Any) -> Schema:
+        return _schema_of(inner, written, found)
+
+    origin, arguments = get_origin(type_) or type_, get_args(type_)
+    if type_ is Any or type_ is object:
+        return {}
+    if type_ is None or type_ is type(None):
+        return {"type": "null"}
+    if origin is Literal:
+        return _one_of([getattr(value, "value", value) for value in arguments])
+    if origin in (Union, UnionType):
+        return any_of(of(each) for each in arguments if each is not Unset)
+    if hasattr(type_, "__metadata__"):  # Annotated
+        words = [each for each in type_.__metadata__ if isinstance(each, str)]
+        return {**of(type_.__origin__), **({"description": " ".join(words)} if words else {})}
+    if hasattr(type_, "__supertype__"):  # NewType
+        return of(type_.__supertype__)
+    if not isinstance(origin, type):
+        raise SchemaError(getattr(type_, "__name__", str(type_)))
+    if issubclass(origin, Enum):
+        return _one_of([member.value for member in origin])
+    for scalar, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string")):
+        if issubclass(origin, scalar):
+            return {"type": name}
+    for (module, name), format in _FORMATS.items():
+        known = getattr(sys.modules.get(module), name, None)
+        if known is not None and issubclass(origin, known):
+            return {"type": "string", "format": format}
+    fields = fields_of(type_)
+    if fields is not None:
+        return _object(type_, origin, fields, written, found)
+    if issubclass(origin, tuple):
+        if len(arguments) != 2 or arguments[1] is not ...:
+            named: Mapping[str, Any] = getattr(cast("Any", origin), "__annotations__", {})
+            items = [of(each) for each in arguments or named.values()]
+            size = {"prefixItems": items, "minItems": len(items), "maxItems": len(items)} if items else {}
+            return {"type": "array", **size}
+    elif issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": of(arguments[-1]) if arguments else {}}
+    elif not issubclass(origin, (Sequence, AbstractSet)) or issubclass(origin, (bytes, bytearray, memoryview)):
+        raise SchemaError(origin.__qualname__)
+    unique = {"uniqueItems": True} if issubclass(origin, AbstractSet) else {}
+    return {"type": "array", "items": of(arguments[0]) if arguments else {}, **unique}
+
+
+def _one_of(values: Sequence[Any]) -> Schema:
+    kind = json_type(list(values))
+    return {**({"type": kind} if kind else {}), "enum": list(values)}
+
+
+def fields_of(type_: Any) -> dict[str, tuple[Any, Schema, bool]] | None:
+    """The names in JSON of a class's fields, each with its type, what else its schema says and whether it is required.
+
+    None for a class that has none: neither of attrs, nor a dataclass, nor a TypedDict.
+    """
+    from typing import get_type_hints
+
+    origin, arguments = get_origin(type_) or type_, get_args(type_)
+    made: Any = getattr(origin, "__attrs_attrs__", None)
+    if made is None and hasattr(origin, "__dataclass_fields__"):
+        import dataclasses
+
+        made = [each for each in dataclasses.fields(origin) if each.init]
+    required: Any = getattr(origin, "__required_keys__", None)
+    if made is None and required is None:
+        return None
+    hints = get_type_hints(origin, include_extras=True)
+    if arguments:
+        given = dict(zip(origin.__parameters__, arguments, strict=False))
+        for name, hint in hints.items():
+            inside = getattr(hint, "__parameters__", ())
+            hints[name] = given.get(hint, hint[tuple(given[each] for each in inside)] if inside else hint)
+    if made is None:
+        # `Required` and `NotRequired` say what the class itself knows.
+        plain_hints = {name: get_args(hint)[0] if _is_marked(hint) else hint for name, hint in hints.items()}
+        return {name: (hint, {}, name in required) for name, hint in plain_hints.items()}
+    result: dict[str, tuple[Any, Schema, bool]] = {}
+    for field in made:
+        if not field.init:
+            continue
+        default, validator = field.default, getattr(field, "validator", None)
+        more = demanded(validator) if validator is not None else {}
+        is_required = type(default).__name__ in ("_Nothing", "_MISSING_TYPE") and not _has_factory(field)
+        value = None if is_required else plain(default)
+        if value is not None:
+            more = {**more, "default": value}
+        result[getattr(field, "alias", field.name)] = (hints[field.name], more, is_required)
+    return result
+
+
+def _is_marked(hint: Any) -> bool:
+    return getattr(get_origin(hint), "_name", "") in ("Required", "NotRequired", "ReadOnly")
+
+
+def _has_factory(field: Any) -> bool:
+    return type(getattr(field, "default_factory", None)).__name__ not in ("_MISSING_TYPE", "NoneType")
+
+
+def _object(
+    type_: Any, origin: Any, fields: Mapping[str, tuple[Any, Schema, bool]], written: bool, found: _Classes
+) -> Schema:
+    if type_ not in found:
+        name = re.sub(
+            r"\W+", "_", "_".join([origin.__name__, *(getattr(a, "__name__", str(a)) for a in get_args(type_))])
+        )
+        while any(name == taken for taken, _ in found.values()):
+            name += "_"
+        found[type_] = (name, {})  # so that a class may have itself in it
+        properties: dict[str, Schema] = {}
+        for key, (hint, more, _) in fields.items():
+            schema = _schema_of(hint, written, found)
+            default = {"default": more["default"]} if "default" in more and not written else {}
+            demands = {word: value for word, value in more.items() if word not in ("default", "$unread")}
+            properties[key] = {**constrained(schema, demands), **default}
+        # A TypedDict writes only the keys that it has; a class writes all of its fields.
+        every = written and not hasattr(origin, "__required_keys__")
+        needed = [
+            key
+            for key, (hint, _, is_required) in fields.items()
+            if (is_required or every) and not (written and may_be_left_out(hint))
+        ]
+        whole = {"type": "object", "properties": properties, **({"required": needed} if needed else {})}
+        found[type_] = (name, whole)
+    return {"$ref": f"#/$defs/{found[type_][0]}"}
+
+
+def any_of(schemas: Iterable[Schema]) -> Schema:
+    """One schema for several, each once; constants become an enum."""
+    flat: list[Schema] = []
+    for schema in schemas:
+        for part in schema["anyOf"] if set(schema) == {"anyOf"} else [schema]:
+            for single in [{"const": value} for value in part["enum"]] if set(part) == {"enum"} else [part]:
+                if not any(_is_same(single, other) for other in flat):
+                    flat.append(single)
+    whole = {schema["type"] for schema in flat if set(schema) == {"type"}}
+    flat = [part for part in flat if set(part) != {"const"} or json_type(part["const"]) not in whole]
+    constants = [part["const"] for part in flat if set(part) == {"const"}]
+    if len(constants) > 1:
+        rest = [part for part in flat if set(part) != {"const"}]
+        booleans = len(constants) == 2 and all(isinstance(value, bool) for value in constants)
+        flat = [{"type": "boolean"} if booleans else {"enum": constants}, *rest]
+    return flat[0] if len(flat) == 1 else {"anyOf": flat}
+
+
+def _is_same(one: Schema, other: Schema) -> bool:
+    # In Python 1 == True.
+    return one == other and type(one.get("const")) is type(other.get("const"))
+
+
+def json_type(value: object) -> str | None:
+    """Return JSON Schema's name for the type of a constant; of all constants of a list, where they share one."""
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case None:
+            return "null"
+        case _ if is_array(value):
+            kinds = {json_type(item) for item in value}
+            return kinds.pop() if len(kinds) == 1 else None
+        case _:
+            return None
+
+
+def is_object(value: object) -> TypeIs[dict[str, Any]]:
+    """Return True if a value of JSON is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeIs[list[Any]]:
+    """Return True if a value of JSON is an array."""
+    return isinstance(value, list)
+
+
+def constrained(schema: Schema, demands: Schema) -> Schema:
+    """A schema with what the validators of a field demand of it."""
+    if not demands:
+        return schema
+    if "anyOf" in schema:
+        parts: Sequence[Schema] = schema["anyOf"]
+        whole = [part if part.get("type") == "null" else constrained(part, demands) for part in parts]
+        return {**schema, "anyOf": whole}
+    result = dict(schema)
+    for key, value in demands.items():
+        if key in ("$min_len", "$max_len"):
+            word = {"array": "Items", "object": "Properties"}.get(schema.get("type", ""), "Length")
+            result[f"{key[1:4]}{word}"] = value
+        elif key in ("items", "additionalProperties"):
+            result[key] = constrained(schema.get(key, {}), value)
+        elif key == "enum":
+            result = {**any_of({"const": item} for item in value)}
+        else:
+            result[key] = value
+    return result
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON; None for one that it does not have."""
+    if isinstance(value, Enum):
+        return plain(value.value) if value is not UNSET else None
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in cast("Sequence[Any]", value)]
+    return None
+
+
+_BOUNDS: Final = {">=": "minimum", ">": "exclusiveMinimum", "<=": "maximum", "<": "exclusiveMaximum"}
+
+
+def demanded(validator: Any) -> Schema:
+    """The schema that a validator requires; `$unread` names one of the program's own that does not say."""
+    if isinstance(validator, Given):
+        return demanded(validator.validator)
+    described = description_of(validator)
+    if described is not None and described.holds is not None:
+        return dict(described.holds)
+    name = type(validator).__name__ if type(validator).__module__ in ("attr.validators", "attr._make") else ""
+    match name.removeprefix("_"):
+        case "AndValidator":
+            parts = [demanded(part) for part in validator._validators]
+            unread = [each for part in parts for each in part.get("$unread", ())]
+            whole = {key: value for part in parts for key, value in part.items()}
+            return {**whole, "$unread": unread} if unread else whole
+        case "OptionalValidator":
+            return demanded(validator.validator)
+        case "InValidator":
+            return {"enum": [plain(option) for option in validator.options]}
+        case "DeepIterable":
+            outer = demanded(validator.iterable_validator) if validator.iterable_validator is not None else {}
+            inner = demanded(validator.member_validator)
+            return {**outer, **({"items": inner} if inner else {})}
+        case "DeepMapping":
+            inner = demanded(validator.value_validator) if validator.value_validator is not None else {}
+            return {"additionalProperties": inner} if inner else {}
+        case "NumberValidator":
+            return {_BOUNDS[validator.compare_op]: validator.bound}
+        case "MinLengthValidator":
+            return {"$min_len": validator.min_length}  # of a string or a list: the field's type decides the word
+        case "MaxLengthValidator":
+            return {"$max_len": validator.max_length}
+        case "MatchesReValidator":
+            return _pattern(validator.pattern, validator.match_func)
+        case "InstanceOfValidator" | "SubclassOfValidator" | "IsCallableValidator":
+            return {}  # which the type says
+        case _:
+            own = getattr(validator, "__qualname__", None) or type(validator).__name__
+            return {"$unread": [str(own).replace(".<locals>", "")]}
+
+
+def _pattern(pattern: re.Pattern[str], match: Callable[..., Any]) -> Schema:
+    text = pattern.pattern
+    if pattern.flags & (re.VERBOSE | re.DOTALL | re.MULTILINE):
+        return {"$unread": [f"matches_re({text!r}) with flags that JSON Schema does not have"]}
+    if pattern.flags & re.IGNORECASE:
+        text = _either_case(text)
+    text = text.replace("(?P<", "(?<").replace(r"\A", "^").replace(r"\Z", "$")
+    # JSON Schema searches in a text, where attrs has the whole of it match unless it is told otherwise.
+    how = getattr(match, "__name__", "fullmatch")
+    return {"pattern": f"^(?:{text})$" if how == "fullmatch" else f"^(?:{text})" if how == "match" else text}
+
+
+def _either_case(text: str) -> str:
+    """A pattern that does without the flag IGNORECASE: each letter in both of its cases."""
+    result, inside, at = "", False, 0
+    while at < len(text):
+        here = text[at]
+        step = (
+            2 if here == "\\" else 3 if inside and text[at + 1 : at + 2] == "-" and text[at + 2 : at + 3] != "]" else 1
+        )
+        part = text[at : at + step]
+        if here != "\\" and part.swapcase() != part:
+            part = part + part.swapcase() if inside else f"[{part}{part.swapcase()}]"
+        elif step == 1 and here in "[]":
+            inside = here == "["
+        result, at = result + part, at + step
+    return result

@@ -1,0 +1,671 @@
+"""An API in the forms that engineers use, described and asked: each answer is in the document, or a finding is."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401  # pyright: ignore[reportUnusedImport]
+import pytest
+from openapi_spec_validator import validate
+from tests.support.libraries import with_libraries
+
+from core.openapi.contract import Contract
+from core.openapi.document import Described, describe
+from core.openapi.facts import ApplicationFacts
+from core.openapi.followed import Followed
+from core.openapi.gather import gather
+from core.openapi.routes import application_facts
+from core.openapi.written import as_json, meaning
+from core.testing import Client, FakeKVNamespace
+
+FORMS = r'''
+import enum
+import functools
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Generic, Protocol, TypedDict, TypeVar
+
+import attrs
+
+from core import Bindings, CoreError, KVNamespace, Next, Request, Response, Router, create_app, describe
+from core.http.sse import Event
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Env(Bindings):
+    SETTINGS: KVNamespace
+
+
+Req = Request[Env]
+app = create_app(Env)
+LEAST = 3
+
+
+class Zone(enum.Enum):
+    WEST = "west"
+    EAST = "east"
+    NORTH = "north"
+
+
+class Row(TypedDict):
+    zeta: int
+    alpha: str
+    zone: Zone
+
+
+@attrs.frozen
+class Named:
+    name: str = attrs.field(validator=attrs.validators.min_len(LEAST))
+
+
+def even(instance: object, attribute: object, value: int) -> None:
+    if value % 2:
+        raise ValueError("is odd")
+
+
+describe(even, holds={"multipleOf": 2})
+
+
+@attrs.frozen
+class Item(Named):
+    """Something to buy."""
+
+    price: int = attrs.field(default=10, validator=[attrs.validators.ge(LEAST - 3), even])
+    sku: str = attrs.field(default="ab1", validator=attrs.validators.matches_re(re.compile("[a-c]+x?[0-9]", re.IGNORECASE)))
+
+
+@attrs.frozen
+class User:
+    id: int
+    email: str
+
+
+@attrs.frozen
+class Page(Generic[T]):
+    items: list[T]
+    total: int
+
+
+# -- helpers whose effects are those of their call
+
+
+def created(res: Response, location: str, item: object) -> None:
+    res.status(201).header("Location", location).json(item)
+
+
+def fail(res: Response, status: int, code: str = "FAILED") -> None:
+    res.status(status).json({"error": code})
+
+
+def page(items: list[T]) -> Page[T]:
+    return Page(items, len(items))
+
+
+class ShopError(CoreError):
+    def __init__(self, code: str, *, status: int = 409) -> None:
+        super().__init__(status, f"Sorry: {code}", code=code)
+
+
+async def retry(load: Callable[[], Awaitable[T]], times: int = 2) -> T:
+    for _ in range(times):
+        try:
+            return await load()
+        except TimeoutError:
+            continue
+    raise CoreError(503, "Try later")
+
+
+async def load_item() -> Item:
+    if LEAST > 100:
+        raise CoreError(418, "Teapot")
+    return Item("abc")
+
+
+@app.post("/items")
+async def make_item(req: Req, res: Response) -> None:
+    created(res, "/items/1", await req.json(Item))
+
+
+@app.get("/gone")
+async def gone(req: Req, res: Response) -> None:
+    fail(res, 410, "GONE")
+
+
+@app.get("/retried")
+async def retried(req: Req, res: Response) -> None:
+    res.json(await retry(load_item))
+
+
+@app.get("/users")
+async def users(req: Req, res: Response) -> None:
+    res.json(page([User(1, "a@b.c")]))
+
+
+@app.get("/names")
+async def names(req: Req, res: Response) -> None:
+    res.json(page(["a"]))
+
+
+@app.get("/taken/:id")
+async def taken(req: Req, res: Response) -> None:
+    if req.params["id"] == "1":
+        raise ShopError("TAKEN")
+    if req.params["id"] == "2":
+        raise ShopError("LOCKED", status=423)
+    res.json({"link": req.url_for(gone), "free": True})
+
+
+# -- decorators with and without wraps
+
+
+def logged(fn: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    @functools.wraps(fn)
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return await fn(*args, **kwargs)
+
+    return wrapper
+
+
+def guarded(role: str) -> Callable[[Callable[[Req, Response], Awaitable[None]]], Callable[[Req, Response], Awaitable[None]]]:
+    def decorate(fn: Callable[[Req, Response], Awaitable[None]]) -> Callable[[Req, Response], Awaitable[None]]:
+        async def inner(req: Req, res: Response) -> None:
+            if req.header("X-Role") != role:
+                raise CoreError(403, "Not yours", role=role)
+            await fn(req, res)
+
+        return inner
+
+    return decorate
+
+
+@app.get("/logged")
+@logged
+async def logged_one(req: Req, res: Response) -> None:
+    """Logged."""
+    res.status(202).json({"logged": True})
+
+
+@app.delete("/guarded")
+@guarded("admin")
+async def guarded_one(req: Req, res: Response) -> None:
+    """Guarded."""
+    res.status(204).send()
+
+
+@logged
+async def checked_amount(req: Req) -> int:
+    if req.query.get("amount") is None:
+        raise CoreError(400, "No amount", code="NO_AMOUNT")
+    return 1
+
+
+@app.get("/amount")
+async def amount(req: Req, res: Response) -> None:
+    found: int = await checked_amount(req)
+    res.json({"amount": found})
+
+
+# -- a Protocol, and what implements it
+
+
+class Store(Protocol):
+    async def find(self, key: str) -> dict[str, Any]: ...
+
+
+class KVStore:
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+
+    async def find(self, key: str) -> dict[str, Any]:
+        if key == "none":
+            raise CoreError(404, "No such key")
+        return {"key": key, "prefix": self.prefix}
+
+
+class Service:
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    async def show(self, req: Req, res: Response) -> None:
+        """Show one."""
+        res.json(await self.store.find(req.params["key"]))
+
+
+service = Service(KVStore("x"))
+app.get("/store/:key", service.show)
+
+
+async def through_protocol(store: Store, res: Response) -> None:
+    res.json(await store.find("none"))
+
+
+@app.get("/protocol")
+async def protocol(req: Req, res: Response) -> None:
+    await through_protocol(KVStore("y"), res)
+
+
+# -- factories, lambdas, partials, loops, objects
+
+
+def listing(kind: str, cls: type[T], sample: T) -> Callable[[Req, Response], Awaitable[None]]:
+    async def handler(req: Req, res: Response) -> None:
+        res.json({"kind": kind, "items": [sample]})
+
+    return handler
+
+
+app.get("/list/items", listing("item", Item, Item("abc")))
+app.get("/list/users", listing("user", User, User(1, "e")))
+
+
+async def shown(req: Req, res: Response, *, word: str, status: int) -> None:
+    res.status(status).json({"word": word})
+
+
+app.get("/partial", functools.partial(shown, word="hello", status=203))
+
+
+class Health:
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+    async def __call__(self, req: Req, res: Response) -> None:
+        res.status(self.status).text("ok")
+
+
+app.get("/health", Health(200))
+
+for zone in Zone:
+
+    @app.get(f"/zones/{zone.value}")
+    async def show_zone(req: Req, res: Response) -> None:
+        res.json({"zone": zone})
+
+
+async def fast(res: Response) -> None:
+    res.json({"way": "fast"})
+
+
+async def slow(res: Response) -> None:
+    res.status(202).json({"way": "slow"})
+
+
+WAYS = {"fast": fast, "slow": slow}
+
+
+@app.get("/ways/:way")
+async def ways(req: Req, res: Response) -> None:
+    way = WAYS.get(req.params["way"])
+    if way is None:
+        raise CoreError(404, "No way")
+    await WAYS[req.params["way"]](res)
+
+
+# -- middleware
+
+
+async def stamped(req: Req, res: Response, next: Next) -> None:
+    res.header("X-Before", "1")
+    await next()
+    res.headers["X-After"] = "1"
+
+
+async def caught(req: Req, res: Response, next: Next) -> None:
+    try:
+        await next()
+    except CoreError as error:
+        res.status(error.status).json({"caught": error.message})
+
+
+staged: Router[Env] = Router()
+app.use("/staged", stamped, caught, staged)
+
+
+@staged.get("/fine")
+async def fine(req: Req, res: Response) -> None:
+    if req.query.get("text"):
+        res.header("X-Text", "1").text("x")
+        return
+    res.header("X-Json", "1").json(Row(zeta=1, alpha="a", zone=Zone.EAST))
+
+
+@staged.get("/failing")
+async def failing(req: Req, res: Response) -> None:
+    raise CoreError(409, "Busy")
+
+
+# -- error handlers that raise, and that pass on
+
+
+class Sold(Exception):
+    pass
+
+
+class Late(Exception):
+    pass
+
+
+class Odd(Exception):
+    pass
+
+
+errors: Router[Env] = Router()
+
+
+@errors.on_error(Sold)
+async def on_sold(err: Exception, req: Req, res: Response, next: Next) -> None:
+    raise CoreError(410, "Sold", code="SOLD")
+
+
+@errors.on_error(Late)
+async def on_late(err: Exception, req: Req, res: Response, next: Next) -> None:
+    await next(CoreError(408, "Late"))
+
+
+@errors.on_error(Odd)
+async def on_odd(err: Exception, req: Req, res: Response, next: Next) -> None:
+    if req.query.get("pass"):
+        await next(err)
+        return
+    fail(res, 422, "ODD")
+
+
+app.use("/errors", errors)
+
+
+@errors.get("/:kind")
+async def errs(req: Req, res: Response) -> None:
+    match req.params["kind"]:
+        case "sold":
+            raise Sold
+        case "late":
+            raise Late
+        case "odd":
+            raise Odd
+        case _:
+            res.json(None)
+
+
+@app.on_error
+async def answer(err: Exception, req: Req, res: Response, next: Next) -> None:
+    match err:
+        case CoreError() if err.status >= 500:
+            res.status(err.status).json({"server": True})
+        case CoreError():
+            res.status(err.status).json({**err.body, "code": err.metadata.get("code", "NONE"), "id": req.id})
+        case _:
+            await next(err)
+
+
+# -- authenticators
+
+
+async def by_key(req: Req) -> User:
+    if req.query.get("api_key") != "k":
+        raise CoreError(401, "Who?", headers={"WWW-Authenticate": "Bearer"})
+    return User(1, "a")
+
+
+@app.authenticated(by_key).get("/mine")
+async def mine(req: Request[Env, User], res: Response) -> None:
+    res.json(req.user)
+
+
+# -- streams, untyped functions, and what cannot be followed
+
+
+async def ticks() -> AsyncIterator[Event]:
+    yield Event(data={"tick": 1}, event="tick", id="1")
+
+
+@app.get("/ticks")
+async def stream(req: Req, res: Response) -> None:
+    res.sse(ticks())
+
+
+@app.get("/untyped")
+async def untyped(req, res):  # type: ignore[no-untyped-def]
+    res.status(203).json({"untyped": True})
+
+
+@app.get("/unknown")
+async def unknown(req: Req, res: Response) -> None:
+    make: Callable[[Response], None] = eval("lambda res: res.status(299).json({})")
+    make(res)
+
+
+async def reported(req: Req, res: Response) -> None:
+    make: Callable[[Response], None] = eval("lambda res: res.json({'id': 1, 'email': 'e'})")
+    make(res)
+
+
+app.get("/reported", describe(reported, deprecated=True, answers={200: User, 202: None}, tags=["reports"]))
+
+
+@app.get("/hidden")
+@describe(hidden=True)
+async def hidden(req: Req, res: Response) -> None:
+    res.json({})
+
+
+@app.post("/upload")
+async def upload(req: Req, res: Response) -> None:
+    form = await req.form()
+    res.json({"title": form["title"] == "x"})
+
+
+@app.get("/numbers/:n{[0-9]+}")
+async def number(req: Req, res: Response) -> None:
+    res.json({"n": int(req.params["n"])})
+
+
+@app.get("/status")
+async def status(req: Req, res: Response) -> None:
+    code = 200
+    if req.query.get("bad"):
+        code = 207
+    res.status(code).json({"code": code})
+
+
+@app.not_found
+async def missing(req: Req, res: Response) -> None:
+    res.status(404).json({"missing": req.path})
+'''
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, ApplicationFacts, Followed]]:
+    root = with_libraries(tmp_path_factory.mktemp("forms"))
+    (root / "mypy.ini").write_text("[mypy]\n")
+    (root / "forms.py").write_text(FORMS)
+    sys.path.insert(0, str(root))
+    module = importlib.import_module("forms")
+    facts = application_facts(module.app, title="Forms", module="forms")
+    gathered = gather("forms", source=root, root=root, classes=facts.classes)
+    assert [error for error in gathered.errors if "core-env" not in error] == []
+    yield module, facts, gathered.program
+    sys.path.remove(str(root))
+    del sys.modules["forms"]
+
+
+@pytest.fixture(scope="module")
+def forms(program: tuple[Any, ApplicationFacts, Followed]) -> tuple[Any, Described]:
+    module, facts, followed = program
+    return module, describe(facts, followed)
+
+
+@pytest.fixture(scope="module")
+def document(forms: tuple[Any, Described]) -> dict[str, Any]:
+    return forms[1].document
+
+
+def answers(document: dict[str, Any], path: str, method: str = "get") -> dict[str, Any]:
+    """The bodies of an operation by status, errors that nobody foresaw left out."""
+    found: dict[str, Any] = {}
+    for status, response in document["paths"][path][method]["responses"].items():
+        for media, content in response.get("content", {}).items():
+            schema = content.get("schema", content.get("itemSchema"))
+            name = schema.get("$ref", "").rpartition("/")[2]
+            found[status] = document["components"]["schemas"][name] if name else {**schema, "media": media}
+        found.setdefault(status, None)
+    del found["default"]
+    return found
+
+
+REQUESTS: list[tuple[str, str, dict[str, str], str | None, int]] = [
+    ("POST", "/items", {}, '{"name": "abc", "price": 4}', 201),
+    ("POST", "/items", {}, '{"name": "abc", "price": 5}', 422),
+    ("POST", "/items", {}, '{"name": "abc", "sku": "ABX9"}', 201),
+    ("POST", "/items", {}, "{", 400),
+    ("GET", "/gone", {}, None, 410),
+    ("GET", "/retried", {}, None, 200),
+    ("GET", "/users", {}, None, 200),
+    ("GET", "/names", {}, None, 200),
+    ("GET", "/taken/1", {}, None, 409),
+    ("GET", "/taken/2", {}, None, 423),
+    ("GET", "/taken/3", {}, None, 200),
+    ("GET", "/taken/%zz", {}, None, 400),
+    ("GET", "/logged", {}, None, 202),
+    ("DELETE", "/guarded", {}, None, 403),
+    ("DELETE", "/guarded", {"X-Role": "admin"}, None, 204),
+    ("GET", "/amount", {}, None, 400),
+    ("GET", "/amount?amount=1", {}, None, 200),
+    ("GET", "/store/none", {}, None, 404),
+    ("GET", "/store/some", {}, None, 200),
+    ("GET", "/protocol", {}, None, 404),
+    ("GET", "/list/items", {}, None, 200),
+    ("GET", "/list/users", {}, None, 200),
+    ("GET", "/partial", {}, None, 203),
+    ("GET", "/health", {}, None, 200),
+    ("GET", "/zones/west", {}, None, 200),
+    ("GET", "/zones/east", {}, None, 200),
+    ("GET", "/zones/north", {}, None, 200),
+    ("GET", "/ways/fast", {}, None, 200),
+    ("GET", "/ways/slow", {}, None, 202),
+    ("GET", "/ways/none", {}, None, 404),
+    ("GET", "/staged/fine", {}, None, 200),
+    ("GET", "/staged/fine?text=1", {}, None, 200),
+    ("GET", "/staged/failing", {}, None, 409),
+    ("GET", "/errors/sold", {}, None, 410),
+    ("GET", "/errors/late", {}, None, 408),
+    ("GET", "/errors/odd", {}, None, 422),
+    ("GET", "/errors/odd?pass=1", {}, None, 500),
+    ("GET", "/errors/none", {}, None, 200),
+    ("GET", "/mine", {}, None, 401),
+    ("GET", "/mine?api_key=k", {}, None, 200),
+    ("GET", "/ticks", {}, None, 200),
+    ("GET", "/untyped", {}, None, 203),
+    ("GET", "/unknown", {}, None, 299),
+    ("GET", "/reported", {}, None, 200),
+    ("POST", "/upload", {"Content-Type": "application/x-www-form-urlencoded"}, "title=x", 200),
+    ("POST", "/upload", {"Content-Type": "text/plain"}, "title=x", 415),
+    ("GET", "/numbers/1", {}, None, 200),
+    ("GET", "/numbers/x", {}, None, 404),
+    ("GET", "/status", {}, None, 200),
+    ("GET", "/status?bad=1", {}, None, 207),
+    ("GET", "/nowhere", {}, None, 404),
+    ("GET", "/hidden", {}, None, 200),
+]
+
+
+async def test_every_answer_is_in_the_document_or_is_a_finding(forms: tuple[Any, Described]) -> None:
+    module, described = forms
+    validate(described.document)
+    contract = Contract(described.document)
+    client = Client(module.app, module.Env(SETTINGS=FakeKVNamespace()), contract=contract)
+    asked = [*REQUESTS, *random.Random(1).choices(REQUESTS, k=200 - len(REQUESTS))]
+    for method, target, headers, body, status in asked:
+        response = await client.request(method, target, headers=headers, body=body)
+        assert response.status == status, target
+    open_ = {(Path(problem.path).name, FORMS.splitlines()[problem.line - 1]) for problem in described.problems}
+    assert open_ == {("forms.py", "    make(res)")}, "one in unknown(); reported() says what it answers"
+    never = {str(answer) for answer in contract.unreached if answer.status not in ("400", "413")}
+    assert never == {
+        *(f"unknown {status}" for status in ("3XX", "4XX", "5XX")),
+        "protocol 200",
+        "reported 202",
+        "retried 418",
+        "retried 503",
+    }, "code that is never run here"
+
+
+def test_a_helper_answers_as_each_of_its_calls_says(document: dict[str, Any]) -> None:
+    assert list(answers(document, "/items", "post")) == ["201", "400", "413", "422"]
+    assert answers(document, "/items", "post")["201"]["properties"]["price"]["multipleOf"] == 2
+    assert answers(document, "/gone")["410"]["properties"]["error"]["const"] == "GONE"
+    assert answers(document, "/users")["200"]["properties"]["items"]["items"] == {"$ref": "#/components/schemas/User"}
+    assert answers(document, "/names")["200"]["properties"]["items"]["items"] == {"type": "string"}
+    assert [
+        each["properties"]["code"]["const"]
+        for status, each in answers(document, "/taken/{id}").items()
+        if status in ("409", "423")
+    ] == ["TAKEN", "LOCKED"]
+    assert list(answers(document, "/retried")) == ["200", "418", "503"]
+
+
+def test_constraints_are_those_of_the_classes(document: dict[str, Any]) -> None:
+    assert document["components"]["schemas"]["ItemInput"]["properties"] == {
+        "name": {"type": "string", "minLength": 3},
+        "price": {"type": "integer", "minimum": 0, "multipleOf": 2, "default": 10},
+        "sku": {"type": "string", "pattern": "^(?:[a-cA-C]+[xX]?[0-9])$", "default": "ab1"},
+    }
+
+
+def test_headers_belong_to_the_answers_that_have_them(document: dict[str, Any]) -> None:
+    responses = document["paths"]["/staged/failing"]["get"]["responses"]
+    assert list(responses["409"]["headers"]) == ["X-Before", "X-After"]
+    assert "headers" not in document["paths"]["/items"]["post"]["responses"]["400"]
+    assert list(document["paths"]["/items"]["post"]["responses"]["201"]["headers"]) == ["Location"]
+
+
+def test_names_and_security_are_what_the_code_says(document: dict[str, Any]) -> None:
+    ids = {path: operation["operationId"] for path, item in document["paths"].items() for operation in item.values()}
+    assert ids["/logged"] == "logged_one"
+    assert ids["/guarded"] == "guarded_one", "a decorator without functools.wraps"
+    assert ids["/list/items"] == "get_list_items", "two handlers of one name are called by their paths"
+    assert document["paths"]["/guarded"]["delete"]["summary"] == "Guarded."
+    assert document["paths"]["/mine"]["get"]["security"] == [{"api_key": []}]
+    assert document["components"]["securitySchemes"]["api_key"] == {"type": "apiKey", "in": "query", "name": "api_key"}
+    form = document["paths"]["/upload"]["post"]["requestBody"]["content"]
+    assert list(form) == ["multipart/form-data", "application/x-www-form-urlencoded"]
+    assert list(document["components"]["schemas"]["Row"]["properties"]) == ["zeta", "alpha", "zone"]
+    assert not [name for name in document["components"]["schemas"] if name[-1].isdigit()]
+
+
+def test_names_are_kept_from_the_document_that_is_committed(
+    document: dict[str, Any], program: tuple[Any, ApplicationFacts, Followed]
+) -> None:
+    committed = (
+        as_json(document)
+        .replace('"gone"', '"removed"')
+        .replace('y": "Gone"', 'y": "Removed"')
+        .replace('"User"', '"Person"')
+    )
+    committed = committed.replace("schemas/User", "schemas/Person").replace("{id}", "{number}")
+    _, facts, followed = program
+    again = describe(facts, followed, kept=json.loads(committed))
+    assert meaning(json.loads(as_json(again.document).replace("{id}", "{number}"))) == meaning(json.loads(committed))
+    assert as_json(describe(facts, followed).document) == as_json(document)
+
+
+def test_an_event_of_a_stream_has_its_name_and_id(document: dict[str, Any]) -> None:
+    event = answers(document, "/ticks")["200"]["properties"]
+    assert event["event"]["const"] == "tick"
+    assert event["id"]["const"] == "1"
+    assert event["data"]["contentSchema"]["properties"]["tick"]["const"] == 1
+
+
+def test_what_is_said_of_a_handler_is_in_the_document(document: dict[str, Any]) -> None:
+    operation = document["paths"]["/reported"]["get"]
+    assert (operation["deprecated"], operation["tags"]) == (True, ["reports"])
+    assert list(answers(document, "/reported")) == ["200", "202"]
+    assert "/hidden" not in document["paths"]
+    assert set(answers(document, "/unknown")) == {"2XX", "3XX", "4XX", "5XX"}

@@ -1,0 +1,841 @@
+"""Facts read from small programs: answers with their statuses, errors, what is read of requests, and types as JSON."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import mypy.build  # first, or mypy's modules import each other in a circle  # pyright: ignore[reportUnusedImport]
+import mypy.version
+import pytest
+from tests.mypy_plugin.conftest import MIGRATION, WRANGLER
+from tests.support.libraries import with_libraries
+
+from core.openapi.facts import Answer, ApplicationFacts, Effect, Open, Raise, Read
+from core.openapi.followed import Target
+from core.openapi.functions import Reader, State
+from core.openapi.gather import gather
+from core.openapi.held import class_details
+from core.validation.schema import Schema
+
+knows_type_form = pytest.mark.skipif(
+    mypy.version.__version__ < "2", reason="mypy 1 has not understood TypeForm: req.json(T) is not known to it"
+)
+
+PROGRAM = '''
+import asyncio
+import contextlib
+import datetime
+import decimal
+import enum
+import functools
+import http
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
+
+import attrs
+
+from core import Bindings, CoreError, D1Database, D1Error, KVNamespace, Next, Request, Response
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Env(Bindings):
+    SESSIONS: KVNamespace
+    DB: D1Database
+    ORIGIN: str
+
+
+Req = Request[Env]
+
+# -- types
+
+Id = NewType("Id", int)
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    GREEN = "green"
+
+
+class Size(enum.IntEnum):
+    SMALL = 1
+    LARGE = 2
+
+
+class Kind(enum.StrEnum):
+    CAT = enum.auto()
+    DOG = enum.auto()
+
+
+class Counted(enum.Enum):
+    ONE = enum.auto()
+
+
+class Point(NamedTuple):
+    x: int
+    y: float
+
+
+@attrs.frozen
+class Tree:
+    """A tree of notes."""
+
+    name: str
+    """What it is called."""
+    children: "list[Tree]" = attrs.field(factory=list)
+    parent: "Tree | None" = None
+    _hidden: int = 0
+    kind_: str = attrs.field(default="oak", alias="kind")
+    size: int = attrs.field(init=False, default=0)
+
+
+@attrs.frozen
+class Page(Generic[T]):
+    items: list[T]
+    total: int
+
+
+@attrs.frozen
+class Checked:
+    name: str = attrs.field(validator=[attrs.validators.min_len(1), attrs.validators.max_len(9)])
+    age: int = attrs.field(validator=attrs.validators.and_(attrs.validators.ge(0), attrs.validators.lt(150)))
+    tags: list[str] = attrs.field(
+        validator=attrs.validators.deep_iterable(attrs.validators.max_len(5), attrs.validators.min_len(2)),
+        factory=list,
+    )
+    code: str = attrs.field(default="A1", validator=attrs.validators.matches_re("[A-Z][0-9]"))
+    level: str = attrs.field(default="low", validator=attrs.validators.in_(["low", "high"]))
+    ratio: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.le(1.5)))
+
+
+@dataclass
+class Box:
+    width: int
+    label: str = "box"
+    area: int = field(init=False, default=0)
+
+
+class Row(TypedDict):
+    id: int
+    note: NotRequired[str]
+
+
+class Wrapped(TypedDict, Generic[T]):
+    value: T
+
+
+async def types_of_values(
+    req: Req,
+    res: Response,
+    a: datetime.datetime,
+    b: datetime.date,
+    c: uuid.UUID,
+    d: decimal.Decimal,
+    e: Colour,
+    f: Size,
+    g: Kind,
+    h: Counted,
+    i: Point,
+    j: Id,
+    k: Literal["x", "y", 3],
+    l: set[int],
+    m: Mapping[str, float],
+    n: tuple[int, ...],
+    o: Sequence[bool | None],
+    p: bytes,
+    q: object,
+    r: Any,
+    s: Tree,
+    t: Page[Row],
+    u: Box,
+    v: Row,
+    w: Wrapped[int],
+    x: Wrapped[str],
+    y: http.HTTPStatus,
+    z: datetime.time,
+) -> None:
+    res.json(
+        {
+            "a": a, "b": b, "c": c, "d": d, "e": e, "f": f, "g": g, "h": h, "i": i, "j": j, "k": k, "l": l, "m": m,
+            "n": n, "o": o, "p": p, "q": q, "r": r, "s": s, "t": t, "u": u, "v": v, "w": w, "x": x, "z": z,
+        }
+    )
+
+
+# -- senders and statuses
+
+
+async def senders(req: Req, res: Response) -> None:
+    if req.path == "/text":
+        res.text("hello")
+    elif req.path == "/html":
+        res.html("<p>hello</p>")
+    elif req.path == "/send":
+        res.send("hello")
+    elif req.path == "/bytes":
+        res.send(b"hello")
+    elif req.path == "/nothing":
+        res.send()
+    elif req.path == "/redirect":
+        res.redirect("/elsewhere")
+    elif req.path == "/see":
+        res.redirect("/elsewhere", status=303)
+    elif req.path == "/stream":
+        res.stream(pieces(), content_type="text/csv; charset=utf-8")
+    elif req.path == "/events":
+        res.sse(rows())
+    elif req.path == "/csv":
+        res.header("Content-Type", "text/csv").send("a,b")
+
+
+async def pieces() -> AsyncIterator[bytes]:
+    yield b""
+
+
+async def rows() -> AsyncIterator[Row]:
+    yield {"id": 1}
+
+
+async def chained_status(req: Req, res: Response) -> Response:
+    return res.status(201).header("Location", "/users/7").json({"id": 7})
+
+
+async def status_before(req: Req, res: Response) -> None:
+    res.status(202)
+    res.json(None)
+
+
+async def status_of_a_branch(req: Req, res: Response, known: bool) -> None:
+    if known:
+        res.status(200)
+    else:
+        res.status(201)
+    res.json({"known": known})
+
+
+async def status_of_an_expression(req: Req, res: Response, known: bool) -> None:
+    res.status(http.HTTPStatus.ACCEPTED if known else 201).json([])
+
+
+async def status_of_a_literal(req: Req, res: Response, status: Literal[200, 206]) -> None:
+    res.status(status).text("")
+
+
+async def status_nobody_knows(req: Req, res: Response, status: int) -> None:
+    res.status(status).text("")
+
+
+async def status_after_a_branch_that_leaves(req: Req, res: Response, known: bool) -> None:
+    if not known:
+        res.status(202).json({})
+        return
+    res.json({"known": True})
+
+
+async def nothing_at_all(req: Req, res: Response) -> None:
+    res.status(204).send()
+
+
+async def matched(req: Req, res: Response) -> None:
+    match req.method:
+        case "GET":
+            res.json(1)
+        case _:
+            res.status(202).json("x")
+
+
+# -- values
+
+
+async def written_out(req: Req, res: Response, name: str) -> None:
+    whole: dict[str, object] = {"name": name, "ok": True}
+    whole["extra"] = len(name)
+    if name:
+        whole["maybe"] = 1.5
+    res.json(whole)
+
+
+async def changed_elsewhere(req: Req, res: Response, tree: Tree) -> None:
+    errors: dict[str, list[str]] = {}
+    errors.setdefault("name", []).append("is missing")
+    fields = attrs.asdict(tree)
+    author = {name: fields.pop(name) for name in ("name", "size")}
+    res.json({"errors": errors, "fields": fields, "author": author})
+
+
+async def spread(req: Req, res: Response, tree: Tree) -> None:
+    base = {"id": 1, "name": "x"}
+    res.json({**base, "name": None, **attrs.asdict(tree)})
+
+
+async def comprehended(req: Req, res: Response, trees: list[Tree]) -> None:
+    res.json({"names": [tree.name for tree in trees], "by": {tree.name: {"size": tree.size} for tree in trees}})
+
+
+async def returned(req: Req, res: Response) -> None:
+    res.json({"user": described("Ada")})
+
+
+def described(name: str) -> dict[str, Any]:
+    return {"name": name, "length": len(name)}
+
+
+async def columns(req: Req, res: Response) -> None:
+    one = await req.env.DB.prepare("SELECT id, name, email FROM users WHERE id = ?").bind(1).first()
+    count = await req.env.DB.prepare("SELECT count(*) AS n FROM users").first("n")
+    made = await req.env.DB.prepare("INSERT INTO users (name) VALUES (?) RETURNING id").bind("x").first("id")
+    found = await req.env.DB.prepare("SELECT id, score FROM users").all()
+    mail = await req.env.DB.prepare("SELECT email FROM users").first("email")
+    res.json(
+        {
+            "one": one,
+            "count": count,
+            "made": made,
+            "rows": found.results,
+            "ids": [row["id"] for row in found.results],
+            "mail": mail,
+        }
+    )
+
+
+async def tested_for_none(req: Req, res: Response) -> None:
+    id = await req.env.DB.prepare("SELECT id FROM users").first("id")
+    if id is None:
+        raise CoreError(404, "No user")
+    res.json({"id": id})
+
+
+async def sent_at_once(req: Req, res: Response) -> None:
+    res.json(
+        {
+            "tree": await req.json(Tree),
+            "numbers": sorted([3, 1]),
+            "users": (await req.env.DB.prepare("SELECT id FROM users").all(Numbered)).results,
+            "kept": await req.env.SESSIONS.get_json("x", dict[str, int]),
+        }
+    )
+    res.json(await req.env.DB.prepare("SELECT id FROM users").first(Numbered))
+    res.json(sorted([3, 1]))
+
+
+@attrs.frozen
+class Numbered:
+    id: int
+
+
+# -- errors
+
+
+class NotFound(CoreError):
+    """Something is missing."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(404, f"{what} not found", code="NOT_FOUND", headers={"X-What": "nothing"})
+
+
+class Gone(NotFound):
+    """It was there."""
+
+
+class Teapot(CoreError):
+    """No method of its own."""
+
+
+class OutOfStock(Exception):
+    """For the error handler."""
+
+
+class Throttled(Exception):
+    """A foreign error with a status."""
+
+    status = 429
+    message = "Slow down"
+
+
+async def plain_error(req: Req, res: Response) -> None:
+    raise CoreError(409, "Taken", headers={"Retry-After": "1"}, code="TAKEN", field=req.path)
+
+
+async def named_error(req: Req, res: Response) -> None:
+    raise CoreError(410, "Gone", status="over")
+
+
+async def subclasses(req: Req, res: Response) -> None:
+    if req.path:
+        raise NotFound("user")
+    if req.method:
+        raise Gone("user")
+    raise Teapot(418, "Short and stout")
+
+
+async def made_by_a_helper(req: Req, res: Response) -> None:
+    raise refusal(ValueError())
+
+
+def refusal(error: Exception) -> Exception:
+    if str(error):
+        return CoreError(400, "Bad")
+    return error
+
+
+async def not_for_clients(req: Req, res: Response) -> None:
+    if req.path:
+        raise OutOfStock
+    raise Throttled()
+
+
+async def caught(req: Req, res: Response) -> None:
+    try:
+        refuse()
+        await req.json(Tree)
+    except CoreError:
+        res.json(None)
+
+
+async def caught_and_raised(req: Req, res: Response) -> None:
+    try:
+        refuse()
+    except CoreError as error:
+        raise error
+    with contextlib.suppress(NotFound):
+        refuse()
+
+
+def refuse() -> None:
+    raise NotFound("it")
+
+
+async def nested(req: Req, res: Response) -> None:
+    def inner() -> None:
+        other()
+
+    def other() -> None:
+        raise CoreError(403, "No")
+
+    inner()
+
+
+async def later(req: Req, res: Response) -> None:
+    req.ctx.wait_until(record())
+    asyncio.create_task(record())
+
+
+async def record() -> None:
+    raise CoreError(500, "Never seen")
+
+
+class Base:
+    async def run(self) -> None: ...
+
+    @property
+    def checked(self) -> int:
+        raise CoreError(412, "Not checked")
+
+
+class Derived(Base):
+    def __init__(self) -> None:
+        if not self.ready():
+            raise CoreError(503, "Not ready")
+
+    def ready(self) -> bool:
+        return True
+
+    async def run(self) -> None:
+        raise CoreError(402, "Pay")
+
+    async def __aenter__(self) -> int:
+        raise CoreError(423, "Locked")
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+async def methods(req: Req, res: Response, base: Base) -> None:
+    await base.run()
+    base.checked
+    async with Derived():
+        pass
+
+
+async def handed_on(req: Req, res: Response) -> None:
+    await asyncio.gather(*map(functools.partial(run_one), [refuse]))
+
+
+async def run_one(what: Any) -> None:
+    what()
+
+
+# -- requests
+
+
+async def bodies(req: Req, res: Response) -> None:
+    await req.json(Checked)
+    await req.json()
+    await req.text()
+    form = await req.form()
+    form.parse(Box)
+    form["title"]
+    form.file("picture")
+    await req.bytes()
+
+
+@attrs.frozen
+class Search:
+    words: str
+    page: int = 1
+    sort: Literal["new", "old"] = "new"
+    tag: list[str] = attrs.field(factory=list)
+
+
+async def parts(req: Req, res: Response) -> None:
+    req.query.parse(Search)
+    req.query["order"]
+    req.query.get("page")
+    req.query.get_all("tag")
+    query = req.query
+    query.get("kept")
+    req.header("X-Wish")
+    req.headers.get("X-Other")
+    req.headers["X-Must"]
+    req.cookies.get("theme")
+    req.cookies["session"]
+    req.params["id"]
+
+
+async def staged(req: Req, res: Response) -> None:
+    res.header("X-Total", "3").append("Vary", "Origin").cookie("a", "b")
+    res.headers["X-Later"] = "4"
+    res.header("X-Gone", None)
+    res.json(1)
+
+
+# -- an error handler
+
+
+async def answer_error(err: Exception, req: Req, res: Response, next: Next) -> None:
+    if isinstance(err, OutOfStock):
+        res.status(409).json({"error": "Out of stock"})
+        return
+    if isinstance(err, (D1Error, KeyError)):
+        return await sorry(res)
+    if not isinstance(err, CoreError):
+        err = CoreError(500, "Sorry")
+    res.status(err.status).json({**err.body, "id": req.id, "text": err.message})
+
+
+async def sorry(res: Response) -> None:
+    res.status(503).json({"error": "Later"})
+
+
+class Views:
+    async def show(self, req: Req, res: Response) -> None:
+        """Show it.
+
+        At length.
+        """
+        res.json(self.view())
+
+    def view(self) -> dict[str, Any]:
+        return {"shown": True}
+'''
+
+
+class Functions:
+    """Everything that a call of a function does, by its name."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.classes = reader.followed.schemas.classes
+
+    def __getitem__(self, name: str) -> list[Effect]:
+        effects: list[Effect] = []
+        (node,) = self.reader.followed.named[f"app.{name}"]
+        self.reader.call(Target(node), [], {}, effects, State())
+        return effects
+
+
+@pytest.fixture(scope="module")
+def functions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Functions]:
+    root = with_libraries(tmp_path_factory.mktemp("program"))
+    (root / "wrangler.toml").write_text(WRANGLER)
+    (root / "migrations").mkdir()
+    (root / "migrations" / "0001_init.sql").write_text(MIGRATION)
+    (root / "app.py").write_text(textwrap.dedent(PROGRAM))
+    sys.path.insert(0, str(root))
+    importlib.import_module("app")
+    gathered = gather("app", source=root, root=root, classes=class_details())
+    assert gathered.errors == [], "the program itself is right"
+    yield Functions(Reader(gathered.program, ApplicationFacts([], "Program")))
+    sys.path.remove(str(root))
+    del sys.modules["app"]
+
+
+def answers(effects: list[Effect]) -> list[tuple[Any, ...]]:
+    return [(each.status, each.media_type, each.body) for each in effects if isinstance(each, Answer)]
+
+
+def raises(effects: list[Effect]) -> list[tuple[tuple[int, ...], Schema]]:
+    found = [each for each in effects if isinstance(each, Raise)]
+    return [(each.status, each.message) for each in found if "core.errors.bindings.BindingError" not in each.classes]
+
+
+def test_types_are_what_json_writes(functions: Functions) -> None:
+    ((_, _, body),) = answers(functions["types_of_values"])
+    properties = body["properties"]
+    assert properties["a"] == {"type": "string", "format": "date-time"}
+    assert properties["b"] == {"type": "string", "format": "date"}
+    assert properties["c"] == {"type": "string", "format": "uuid"}
+    assert properties["d"] == {"type": "string", "format": "decimal"}
+    assert properties["e"] == {"enum": ["red", "green"]}
+    assert properties["f"] == {"enum": [1, 2]}
+    assert properties["g"] == {"enum": ["cat", "dog"]}
+    assert properties["h"] == {"const": 1}
+    assert properties["i"] == {
+        "type": "array",
+        "prefixItems": [{"type": "integer"}, {"type": "number"}],
+        "minItems": 2,
+        "maxItems": 2,
+    }
+    assert properties["j"] == {"type": "integer"}
+    assert properties["k"] == {"enum": ["x", "y", 3]}
+    assert properties["l"] == {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+    assert properties["m"] == {"type": "object", "additionalProperties": {"type": "number"}}
+    assert properties["n"] == {"type": "array", "items": {"type": "integer"}}
+    assert properties["o"] == {"type": "array", "items": {"anyOf": [{"type": "boolean"}, {"type": "null"}]}}
+    assert properties["z"] == {"type": "string", "format": "time"}
+    assert [name for name, schema in properties.items() if "$unknown" in schema] == ["p", "q", "r"]
+    assert properties["s"] == {"$class": "app.Tree"}
+    assert properties["w"] != properties["x"]
+    tree = {field.name: field for field in functions.classes["app.Tree"].fields}
+    assert list(tree) == ["name", "children", "parent", "hidden", "kind", "size"]
+    assert tree["children"].schema == {"type": "array", "items": {"$class": "app.Tree"}}
+    assert [name for name, field in tree.items() if field.default is not None] == [
+        "children",
+        "parent",
+        "hidden",
+        "kind",
+        "size",
+    ]
+    assert not tree["size"].is_read
+    (page,) = [each for each in functions.classes.values() if each.name == "Page_Row"]
+    assert page.fields[0].schema == {"type": "array", "items": {"$class": "app.Row"}}
+    box = {field.name: field for field in functions.classes["app.Box"].fields}
+    assert (box["label"].default, box["area"].is_read) == (("box",), False)
+    row = functions.classes["app.Row"]
+    assert not row.total
+    assert [(field.name, field.default) for field in row.fields] == [("id", None), ("note", ())]
+
+
+def test_validators_defaults_and_docstrings_are_those_of_the_class(functions: Functions) -> None:
+    functions["types_of_values"]
+    functions["bodies"]
+    text = {"type": "string"}
+    assert {field.name: (field.schema, field.default) for field in functions.classes["app.Checked"].fields} == {
+        "name": ({**text, "minLength": 1, "maxLength": 9}, None),
+        "age": ({"type": "integer", "minimum": 0, "exclusiveMaximum": 150}, None),
+        "tags": ({"type": "array", "minItems": 2, "items": {**text, "maxLength": 5}}, ([],)),
+        "code": ({**text, "pattern": "^(?:[A-Z][0-9])$"}, ("A1",)),
+        "level": ({"enum": ["low", "high"]}, ("low",)),
+        "ratio": ({"anyOf": [{"type": "number", "maximum": 1.5}, {"type": "null"}]}, (None,)),
+    }
+    tree = functions.classes["app.Tree"]
+    assert tree.description == "A tree of notes."
+    assert tree.fields[0].schema["description"] == "What it is called."
+
+
+def test_every_sender_has_its_media_type(functions: Functions) -> None:
+    text, bytes_ = {"type": "string"}, {"type": "string", "contentMediaType": "application/octet-stream"}
+    assert answers(functions["senders"]) == [
+        ((200,), "text/plain", text),
+        ((200,), "text/html", text),
+        ((200,), "text/plain", text),
+        ((200,), "application/octet-stream", bytes_),
+        ((200,), None, None),
+        ((302,), None, None),
+        ((303,), None, None),
+        ((200,), "text/csv", {"type": "string", "contentMediaType": "text/csv"}),
+        ((200,), "text/event-stream", None),
+        ((200,), "text/csv", {"type": "string", "contentMediaType": "text/csv"}),
+    ]
+    every = [each for each in functions["senders"] if isinstance(each, Answer)]
+    assert every[5].headers == {"Location": {"type": "string", "format": "uri-reference"}}
+    assert every[8].item is not None
+    assert every[8].item["properties"]["data"]["contentSchema"] == {"$class": "app.Row"}
+
+
+@pytest.mark.parametrize(
+    ("name", "statuses"),
+    [
+        ("chained_status", [(201,)]),
+        ("status_before", [(202,)]),
+        ("status_of_a_branch", [(200, 201)]),
+        ("status_of_an_expression", [(202, 201)]),
+        ("status_of_a_literal", [(200, 206)]),
+        ("status_after_a_branch_that_leaves", [(202,), (200,)]),
+        ("nothing_at_all", [(204,)]),
+        ("matched", [(200,), (202,)]),
+    ],
+)
+def test_the_status_is_the_one_that_was_set_on_the_way(
+    name: str, statuses: list[tuple[int, ...]], functions: Functions
+) -> None:
+    assert [status for status, _, _ in answers(functions[name])] == statuses
+
+
+def test_a_status_that_is_not_known_is_an_open_place(functions: Functions) -> None:
+    assert [each.reason for each in functions["status_nobody_knows"] if isinstance(each, Open)] == [
+        "the status of this answer is not known. Give a number, or a Literal type"
+    ]
+
+
+def test_a_dict_keeps_the_fields_that_the_code_gives_it(functions: Functions) -> None:
+    ((_, _, written),) = answers(functions["written_out"])
+    assert written["properties"] == {
+        "name": {"type": "string"},
+        "ok": {"const": True},
+        "extra": {"type": "integer"},
+        "maybe": {"type": "number"},
+    }
+    assert written["required"] == ["name", "ok", "extra"]
+    ((_, _, changed),) = answers(functions["changed_elsewhere"])
+    assert changed["properties"]["errors"] == {
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": {"type": "string"}},
+    }
+    assert changed["properties"]["fields"] == {"type": "object", "additionalProperties": {"$unknown": "Any"}}
+    assert "properties" not in changed["properties"]["author"]
+    ((_, _, spread),) = answers(functions["spread"])
+    assert spread["properties"]["id"] == {"const": 1}
+    assert spread["properties"]["name"] == {"type": "string", "description": "What it is called."}
+    assert set(spread["required"]) > {"id", "name", "children", "parent"}
+    ((_, _, made),) = answers(functions["comprehended"])
+    assert made["properties"]["names"] == {"type": "array", "items": {"type": "string"}}
+    assert made["properties"]["by"]["additionalProperties"]["properties"] == {"size": {"type": "integer"}}
+    ((_, _, returned),) = answers(functions["returned"])
+    assert returned["properties"]["user"] == {
+        "type": "object",
+        "properties": {"name": {"const": "Ada"}, "length": {"type": "integer"}},
+        "required": ["name", "length"],
+    }
+
+
+@knows_type_form
+def test_what_is_sent_at_once_has_the_type_that_was_asked_for(functions: Functions) -> None:
+    (_, _, whole), (_, _, first), (_, _, numbers) = answers(functions["sent_at_once"])
+    null, several = {"type": "null"}, {"type": "array", "items": {"type": "integer"}}
+    assert whole["properties"] == {
+        "tree": {"$class": "app.Tree"},
+        "numbers": several,
+        "users": {"type": "array", "items": {"$class": "app.Numbered"}},
+        "kept": {"anyOf": [{"type": "object", "additionalProperties": {"type": "integer"}}, null]},
+    }
+    assert first == {"anyOf": [{"$class": "app.Numbered"}, null]}
+    assert numbers == several
+
+
+def test_what_comes_from_sql_has_the_types_of_its_columns(functions: Functions) -> None:
+    ((_, _, body),) = answers(functions["columns"])
+    found = body["properties"]
+    null, integer = {"type": "null"}, {"type": "integer"}
+    row, none = found["one"]["anyOf"]
+    assert none == null
+    assert row["properties"] == {
+        "id": integer,
+        "name": {"type": "string"},
+        "email": {"anyOf": [{"type": "string"}, null]},
+    }
+    assert found["count"] == integer
+    assert found["made"] == integer
+    assert found["rows"]["items"]["properties"] == {"id": integer, "score": {"type": "number"}}
+    assert found["ids"] == {"type": "array", "items": integer}
+    assert found["mail"] == {"anyOf": [{"type": "string"}, null]}
+    ((_, _, tested),) = answers(functions["tested_for_none"])
+    assert tested["properties"] == {"id": integer}
+
+
+def test_errors_have_status_message_and_metadata(functions: Functions) -> None:
+    (plain,) = [each for each in functions["plain_error"] if isinstance(each, Raise)]
+    assert (plain.status, plain.message) == ((409,), {"const": "Taken"})
+    assert plain.metadata == {"code": {"const": "TAKEN"}, "field": {"type": "string"}}
+    assert plain.headers == {"Retry-After": {"const": "1"}}
+    (named,) = [each for each in functions["named_error"] if isinstance(each, Raise)]
+    assert (named.status, named.metadata) == ((410,), {"status": {"const": "over"}})
+
+
+def test_a_subclass_with_an_init_of_its_own_is_made_by_its_arguments(functions: Functions) -> None:
+    first, second, third = [each for each in functions["subclasses"] if isinstance(each, Raise)]
+    assert (first.status, first.classes[0], first.metadata) == (
+        (404,),
+        "app.NotFound",
+        {"code": {"const": "NOT_FOUND"}},
+    )
+    assert (second.status, second.classes[:2]) == ((404,), ("app.Gone", "app.NotFound"))
+    assert (third.status, third.message) == ((418,), {"const": "Short and stout"})
+
+
+def test_errors_made_elsewhere_are_found_by_the_calls(functions: Functions) -> None:
+    assert ((400,), {"const": "Bad"}) in raises(functions["made_by_a_helper"])
+    assert raises(functions["nested"]) == [((403,), {"const": "No"})]
+    assert functions["later"] == []
+    assert {status for (status,), _ in raises(functions["methods"])} == {402, 412, 423, 503}
+    (unknown,) = {each.reason for each in functions["handed_on"] if isinstance(each, Open)}
+    assert unknown.startswith("what what(…) does here is not known")
+    assert answers(functions["Views.show"])[0][2]["properties"] == {"shown": {"const": True}}
+
+
+def test_exceptions_that_are_no_core_errors_are_kept_for_the_error_handler(
+    functions: Functions,
+) -> None:
+    first, second = [each for each in functions["not_for_clients"] if isinstance(each, Raise)]
+    assert (first.status, first.classes[0]) == ((), "app.OutOfStock")
+    assert (second.status, second.message, second.classes[0]) == ((429,), {"const": "Slow down"}, "app.Throttled")
+    failing, *_ = [each for each in functions["tested_for_none"] if isinstance(each, Raise) and not each.status]
+    assert failing.classes[:2] == ("core.errors.bindings.D1Error", "core.errors.bindings.BindingError")
+
+
+def test_what_is_caught_is_no_answer(functions: Functions) -> None:
+    assert raises(functions["caught"]) == []
+    assert answers(functions["caught"]) == [((200,), "application/json", {"type": "null"})]
+    assert [status for status, _ in raises(functions["caught_and_raised"])] == [(404,)]
+
+
+@knows_type_form
+def test_bodies_are_read_into_types(functions: Functions) -> None:
+    reads = [(each.part, each.name, each.schema) for each in functions["bodies"] if isinstance(each, Read)]
+    assert reads == [
+        ("json", None, {"$class": "app.Checked"}),
+        ("json", None, None),
+        ("text", None, None),
+        ("form", None, None),
+        ("form", None, {"$class": "app.Box"}),
+        ("form-name", "title", {"type": "string"}),
+        ("form-name", "picture", {"type": "string", "contentMediaType": "application/octet-stream"}),
+        ("bytes", None, None),
+    ]
+
+
+def test_names_of_queries_headers_and_cookies_are_found(functions: Functions) -> None:
+    reads = [(each.part, each.name, each.required) for each in functions["parts"] if isinstance(each, Read)]
+    assert reads == [
+        ("query", None, False),
+        ("query-name", "order", True),
+        ("query-name", "page", False),
+        ("query-name", "tag", False),
+        ("query-name", "kept", False),
+        ("header-name", "X-Wish", False),
+        ("header-name", "X-Other", False),
+        ("header-name", "X-Must", True),
+        ("cookie-name", "theme", False),
+        ("cookie-name", "session", True),
+    ]
+
+
+def test_staged_headers_are_found(functions: Functions) -> None:
+    (sent,) = [each for each in functions["staged"] if isinstance(each, Answer)]
+    assert list(sent.headers) == ["X-Total", "Vary", "Set-Cookie", "X-Later"]

@@ -1,0 +1,116 @@
+"""The statements that `core check` says it has not read: nothing that was not read counts as compared."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from core.config.load import load_all
+from core.program.memory import Memory
+from core.program.proof import Options, Proof, prove
+
+WRANGLER = 'name = "shop"\nmain = "app.py"\n[[d1_databases]]\nbinding = "DB"\ndatabase_name = "shop"\n'
+LOG = '[[d1_databases]]\nbinding = "LOG"\ndatabase_name = "log"\nmigrations_dir = "log"\n'
+TABLES = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT NOT NULL, email TEXT);"
+HEAD = """\
+import attrs
+from core import Bindings, D1Database, Request, Response, create_app
+
+@attrs.frozen
+class Env(Bindings):
+    DB: D1Database
+
+app = create_app(Env)
+"""
+
+
+def proved(
+    root: Path, body: str, *, wrangler: str = WRANGLER, tables: str = TABLES, memory: Memory | None = None
+) -> Proof:
+    (root / "migrations").mkdir(exist_ok=True)
+    if tables:
+        (root / "migrations" / "0001.sql").write_text(tables)
+    (root / "wrangler.toml").write_text(wrangler)
+    (root / "app.py").write_text(HEAD + textwrap.dedent(body))
+    return prove(load_all(root / "wrangler.toml"), Options(paths=[root]), memory)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("async def f(db: D1Database, sql: str):\n    await db.prepare(sql).all()\n", "its text is not known"),
+        ("async def f(db):\n    await db.prepare('SELECT nope FROM users').all()\n", "its database is not known"),
+    ],
+)
+def test_a_statement_that_is_not_known_is_not_read(body: str, why: str, tmp_path: Path) -> None:
+    proof = proved(tmp_path, body)
+    [unread] = proof.unread
+    assert (unread.file, unread.line) == (str(tmp_path / "app.py"), HEAD.count("\n") + 2)
+    assert why in unread.why
+    assert (proof.findings, proof.statements) == ([], 0)
+
+
+OF_ENV = "async def f(env: Env):\n    await env.DB.prepare('SELECT id FROM users').all()\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"tables": ""}, "no migrations make the tables of DB"),
+        ({"tables": "CREATE TABLE users (id;"}, "a migration of DB that makes users fails"),
+        ({"body": OF_ENV + "MAKE = 'CREATE TABLE IF NOT EXISTS mine (id)'\n"}, ""),
+        (
+            {"body": OF_ENV.replace("FROM users", "FROM mine") + "MAKE = 'CREATE TABLE IF NOT EXISTS mine (id)'\n"},
+            "the table mine is made by the program itself",
+        ),
+        (
+            {
+                "body": OF_ENV.replace("env: Env", "db: D1Database").replace("env.DB", "db"),
+                "wrangler": WRANGLER + LOG,
+            },
+            "",
+        ),
+        (
+            {
+                "body": OF_ENV.replace("env: Env", "db: D1Database").replace("env.DB", "db").replace("users", "lines"),
+                "wrangler": WRANGLER + LOG,
+            },
+            "it may be for one database or another",
+        ),
+    ],
+)
+def test_a_statement_whose_tables_are_not_known_is_not_read(given: dict[str, str], why: str, tmp_path: Path) -> None:
+    wrangler, tables = given.get("wrangler", WRANGLER), given.get("tables", TABLES)
+    proof = proved(tmp_path, given.get("body", OF_ENV), wrangler=wrangler, tables=tables)
+    assert [unread.why for unread in proof.unread] == ([why] if why else [])
+    assert proof.statements == (0 if why else 1)
+
+
+def test_what_asks_no_database_is_no_statement(tmp_path: Path) -> None:
+    body = """\
+    class Payment:
+        def prepare(self, text: str): ...
+    async def f(env: Env, payment: Payment, other):
+        payment.prepare("SELECT" + "a seat")
+        other.prepare("the table")
+        await env.DB.prepare("SELECT id FROM users").all()
+    """
+    proof = proved(tmp_path, body)
+    assert (proof.unread, proof.statements) == ([], 1)
+
+
+def test_a_second_look_says_it_again(tmp_path: Path) -> None:
+    memory = Memory()
+    body = "async def f(db: D1Database, sql: str):\n    await db.prepare(sql).all()\n"
+    first, second = (proved(tmp_path, body, memory=memory) for _ in range(2))
+    assert first.unread == second.unread != []
+
+
+def test_every_statement_of_the_examples_is_read() -> None:
+    configured = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*/wrangler.*"))
+    assert configured
+    for path in configured:
+        assert [f"{re.sub('.*examples/', '', u.file)}:{u.line}: {u.why}" for u in prove(load_all(path)).unread] == []

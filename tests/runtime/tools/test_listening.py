@@ -1,0 +1,37 @@
+"""The socket of a service while no process answers behind it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from core.runtime.listening import open_listener, turn_away_while_down
+
+
+async def test_who_would_wait_for_a_process_that_cannot_start_is_turned_away_until_one_is_up() -> None:
+    up = False
+    with open_listener("127.0.0.1", 0) as listener:
+        turning = asyncio.create_task(turn_away_while_down(listener, lambda: up, seconds=0.02))
+
+        async def ask() -> bytes:
+            reader, writer = await asyncio.open_connection(*listener.getsockname())
+            writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            try:
+                async with asyncio.timeout(5 if not up else 0.2):
+                    return await reader.readline()
+            finally:
+                writer.close()
+
+        assert b" 503 " in await ask()
+
+        async def ask_while_turned_away() -> None:
+            while True:
+                assert b" 503 " in await ask()
+
+        up = True
+        # Whoever comes now waits for the process, as soon as it is seen.
+        with pytest.raises(TimeoutError):
+            await ask_while_turned_away()
+        turning.cancel()
+        await asyncio.wait((turning,))

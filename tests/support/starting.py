@@ -1,0 +1,75 @@
+"""Starts of programs for many small tests: the process is a fork of the one that runs the tests.
+
+It does what `python -m core.program.start` does, with the framework imported already, in a tenth of the time.
+`tests/program/test_start.py` starts real ones.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import core.program.start
+from core.program import ask
+from core.program.behind import is_own
+from core.program.entry import Entry
+from core.program.notes import file_of
+from core.program.table import Table, from_json, to_json
+
+ROOT = Path(__file__).resolve().parents[2]
+OF_PROGRAMS = tuple(
+    str(ROOT / name)
+    for name in ("docs", "examples", "tests/explorer/workshop", "tests/openapi/strangers", "tests/runtime")
+)
+
+
+def _foreign(file: str) -> bool:
+    """Return True for what belongs to a program: an example, or one that a test wrote."""
+    return file.startswith(OF_PROGRAMS) or (is_own(file) and not file.startswith(str(ROOT)))
+
+
+def in_fork(work: Callable[[], str]) -> str:
+    """What `work` gives in a process in which no program has been imported; "" where it fails."""
+    reads, writes = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            gc.disable()
+            os.close(reads)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            # Other tests of the process have imported programs too, from folders that pytest has put on the path.
+            for name, module in [*sys.modules.items()]:
+                if _foreign(file_of(module)):
+                    del sys.modules[name]
+            sys.path[:] = [folder for folder in sys.path if not _foreign(os.path.join(folder, ""))]
+            with os.fdopen(writes, "w") as out:
+                out.write(work())
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    os.close(writes)
+    with os.fdopen(reads) as answer:
+        text = answer.read()
+    os.waitpid(child, 0)
+    return text
+
+
+def forked(entry: Entry, python: str, assume: bool, seconds: float) -> Table:
+    """The table of a program."""
+    table = from_json(in_fork(lambda: to_json(core.program.start.Start(entry, assume=assume).table())))
+    assert table is not None
+    return table
+
+
+@pytest.fixture(autouse=True)
+def quick_starts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let programs be started by a fork, but for the tests of starts themselves."""
+    if request.path.name != "test_start.py":
+        monkeypatch.setattr(ask, "_start", forked)
