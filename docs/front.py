@@ -74,7 +74,12 @@ def proofs() -> str:
     ours, theirs = ratio("core"), ratio("fastapi")
     cards = [
         (codes, "kinds of mistake, found before a request is sent", "reference/checks/", "What is checked"),
-        (promises, "promises of bindings, held by fakes and by workerd alike", "reference/workerd/", "Place by place"),
+        (
+            promises,
+            "promises of bindings, all kept by the fakes; a table says what each other place keeps",
+            "reference/workerd/",
+            "Place by place",
+        ),
         (
             f"{ours}×",
             f"the time of an application written by hand, for a request with a parameter. FastAPI: {theirs}×",

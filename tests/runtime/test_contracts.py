@@ -58,7 +58,10 @@ GIVEN: Mapping[str, Any] = {
     "plan": PLAN,
     "bindings": [CLOCK, QUEUE_CLOCK],
     "test_clock": True,
-    "fronts": {"core-queues": (MAIN.parent / "still_clock.mjs").read_text("utf-8")},
+    "fronts": {
+        f"core-{name}": (MAIN.parent / "still_clock.mjs").read_text("utf-8").replace("SERVICE", f"{name}.js")
+        for name in ("kv", "queues")
+    },
 }
 
 # By kind and case: what the real runtime does otherwise, and why that is so.

@@ -34,29 +34,32 @@ BINDINGS = {
 
 
 class ServiceClock:
-    """The clock of one of the bundled services, which a test can move."""
+    """The clock of one of the bundled services, which stands still between two moves."""
 
     def __init__(self, service: Any) -> None:
         self._service = service
-        self._ahead = 0.0
+        self._now = 0.0
 
     def time(self) -> float:
         """Seconds since 1970."""
-        return time.time() + self._ahead
+        return self._now
 
     async def advance(self, seconds: float, /) -> None:
         """Move the service's clock."""
-        self._ahead += seconds
-        answer = await self._service.fetch(
-            http.Request(f"http://service/clock?advance={round(seconds * 1000)}", method="POST")
-        )
+        await self._ask(f"advance={round(seconds * 1000)}")
+
+    async def run(self) -> None:
+        """Let it go with the machine's clock again."""
+        await self._ask("run")
+
+    async def _ask(self, query: str) -> None:
+        answer = await self._service.fetch(http.Request(f"http://service/clock?{query}", method="POST"))
         assert answer.status == 200, await answer.text()
+        self._now = (await answer.json())["now"] / 1000
 
 
 class RealClock:
     """The machine's clock, which nobody can move: it waits."""
-
-    _ahead = 0.0
 
     def time(self) -> float:
         """Seconds since 1970."""
@@ -69,35 +72,23 @@ class RealClock:
         await asyncio.sleep(seconds)
 
 
-class QueueClock:
-    """The queues' clock, which stands still between two moves. A move goes in steps, each with its deliveries."""
+class QueueClock(ServiceClock):
+    """The queues' clock. A move goes in steps, each with its deliveries."""
 
     def __init__(self, service: Any, line: WorkerLine) -> None:
-        self._service = service
+        super().__init__(service)
         self._line = line
-        self._now = 0.0
-
-    def time(self) -> float:
-        """Seconds since 1970."""
-        return self._now
 
     async def advance(self, seconds: float, /) -> None:
         """Move the clock on by what is asked, a second or more at a time."""
         left = seconds
         while True:
             step = min(left, max(1.0, seconds / 12))
-            await self.move(step)
+            await super().advance(step)
             await self._line.settle()
             left -= step
             if left <= 0:
                 return
-
-    async def move(self, seconds: float) -> None:
-        """Set the clock of the service."""
-        answer = await self._service.fetch(
-            http.Request(f"http://service/clock?advance={round(seconds * 1000)}", method="POST")
-        )
-        self._now = (await answer.json())["now"] / 1000
 
 
 class WorkerLine:
@@ -177,9 +168,10 @@ async def run(req: Request, res: Response) -> None:
         if case.timed:
             if isinstance(one, WorkerLine):
                 clock = QueueClock(req.env.QUEUE_CLOCK, one)
-                await clock.move(0)
             else:
                 clock = RealClock() if kind == "durable_object" else ServiceClock(req.env.CLOCK)
+            if isinstance(clock, ServiceClock):
+                await ServiceClock.advance(clock, 0)  # from now on it stands still
         await case.run(one, other=other, clock=clock)
     except BaseException as error:  # whatever it is, the test outside shows it
         frames = [f for f in traceback.extract_tb(error.__traceback__) if "contracts" in f.filename]
@@ -191,6 +183,6 @@ async def run(req: Request, res: Response) -> None:
     finally:
         # The clock is shared by all cases: it goes back to where it was. The queues' stays: messages of the case before
         # are gone for good.
-        if isinstance(clock, ServiceClock) and clock._ahead:
-            await clock.advance(-clock._ahead)
+        if isinstance(clock, ServiceClock) and not isinstance(clock, QueueClock):
+            await clock.run()
     res.status(204).send()

@@ -1,9 +1,10 @@
-// workerd's own queues, by a clock that stands still until a test moves it: how long a call takes says how busy the
-// machine is, and nothing of a queue. What is due is delivered by alarms, and those keep the machine's clock: with each
-// move the still time is set to the machine's, and the service's own test clock makes up for the difference.
-import service, { QueueShard } from "queues.js";
+// A service of workerd's own, by a clock that stands still until a test moves it: how long a call takes says how busy the
+// machine is, and nothing of a queue or a namespace. What is due is delivered by alarms, and those keep the machine's
+// clock: with each move the still time is set to the machine's, and the service's own test clock makes up for the
+// difference. `/clock?run` lets the clock run with the machine's again.
+import service from "SERVICE";
 
-export { QueueShard };
+export * from "SERVICE";
 
 const real = Date.now;
 let still = 0;
@@ -15,9 +16,11 @@ export default {
     const url = new URL(request.url);
     if (url.pathname !== "/clock") return service.fetch(request, env, ctx);
     const now = Date.now() + skew + Number(url.searchParams.get("advance"));
-    still = real();
-    const moved = now - still - skew;
+    const run = url.searchParams.has("run");
+    still = run ? 0 : real();
+    const moved = run ? -skew : now - still - skew;
     skew += moved;
-    return service.fetch(new Request(`http://service/clock?advance=${moved}`, { method: "POST" }), env, ctx);
+    const done = await service.fetch(new Request(`http://service/clock?advance=${moved}`, { method: "POST" }), env, ctx);
+    return done.ok ? Response.json({ now: Date.now() + skew }) : done;
   },
 };
