@@ -73,6 +73,22 @@ class Document:
 
 
 @attrs.frozen
+class Author:
+    """A class whose columns have a name with a dot."""
+
+    name: str
+    place: Place | None
+
+
+@attrs.frozen
+class Post:
+    """A row with a class in it."""
+
+    title: str
+    author: Author | None
+
+
+@attrs.frozen
 class Typed:
     """A class for the values of a row."""
 
@@ -198,6 +214,26 @@ async def json_text_fills_lists_and_classes(db: D1Database) -> None:
     assert [issue["path"] for issue in error.issues] == ["places[0].city", "places[1].city"]
     error = await refused(statement.bind("not JSON").one(Document), StructureError)
     assert error.issues == [{"path": "places", "message": "must be an array, as JSON text"}]
+
+
+@contract.case()
+async def columns_with_a_dot_fill_classes(db: D1Database) -> None:
+    await with_users(db)
+    sql = """
+        SELECT title, u.name AS "author.name", city AS "author.place.city", open AS "author.place.open"
+        FROM (SELECT 1 AS by, 'one' AS title, 'Bonn' AS city, 1 AS open UNION ALL SELECT 2, 'two', NULL, NULL
+              UNION ALL SELECT 9, 'three', NULL, NULL)
+        LEFT JOIN users u ON u.id = by ORDER BY by
+    """
+    one, two = Post("one", Author("Ann", Place("Bonn", True))), Post("two", Author("Bob", None))
+    statement = db.prepare(sql).as_(Post)
+    assert (await statement.all()).results == [one, two, Post("three", None)]
+    assert await statement.first() == await statement.one() == one
+    assert [result.results[1] for result in await db.batch([statement, statement])] == [two, two]
+    assert await statement.first("author.place.city") == "Bonn"
+    wrong = db.prepare('SELECT \'x\' AS title, 1 AS "author.name", NULL AS "author.place.city"')
+    error = await refused(wrong.all(Post), StructureError)
+    assert error.issues == [{"path": "results[0].author.name", "message": "must be a string"}]
 
 
 @contract.case()

@@ -176,8 +176,10 @@ class D1PreparedStatement(Protocol[R]):
         """Return every row, each a dict or a `T`. Of columns of one name, the last one is in the dict.
 
         In a `T`, 0 and 1 may fill a bool, whole numbers a float, text a datetime, and JSON text a list, a dict, a
-        class or a TypedDict, as `json()` and `json_group_array()` make it, with 0 and 1 for a bool. Raises
-        `StructureError` for a row that is not a `T`, with `results[3].email` as the path.
+        class or a TypedDict, as `json()` and `json_group_array()` make it, with 0 and 1 for a bool. Columns with a dot
+        in their names fill inner classes: `SELECT u.name AS "author.name"` the `name` of `author: Author`; of an
+        `author: Author | None` it is None if and only if all of its columns are NULL. Raises `StructureError` for a row
+        that is not a `T`, with `results[3].author.name` as the path.
         """
         raise AssertionError
 

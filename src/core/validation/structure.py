@@ -4,7 +4,8 @@ cattrs does the work; decided here is only which values are mistakes. JSON has t
 nothing is converted that only looks alike: no "no" to True, no 1 to "1", no 1.5 to 1. Texts
 that JSON has no type for (dates, UUIDs, decimals, enums) are read from their standard form.
 With `strings=True`, for query strings, every scalar comes as a string and is read from it. A row of a
-SQL database has no booleans, but 0 and 1, and has bytes; its lists and objects are JSON text.
+SQL database has no booleans, but 0 and 1, and has bytes; its lists and objects are JSON text, or several columns, which
+`core.validation.nested` puts together.
 
 A whole number that a client sends (`client=True`, and all strings) is one that every reader of JSON has exactly, from
 -(2^53-1) to 2^53-1 (RFC 8259, section 6, and RFC 7493): D1 and JavaScript have no larger ones. What the application
@@ -130,16 +131,22 @@ def structure_texts(pairs: Iterable[tuple[str, str]], type_: TypeForm[T]) -> T:
 
 
 def structure_row(row: dict[str, Any], type_: TypeForm[T]) -> T:
-    """One row of a SQL database, by column name, as a `type_`. Raises as `structure` does."""
-    return cast("T", _hook_from("rows", type_)(row))
+    """One row of a SQL database, by column name, as a `type_`; columns called `author.name` fill a class `author`.
+
+    Raises as `structure` does.
+    """
+    hook = _hook_from("rows", type_)
+    nest = _nesting(type_, row)
+    return cast("T", hook(row if nest is None else nest(row)))
 
 
 def structure_rows(rows: list[dict[str, Any]], type_: TypeForm[T]) -> list[T]:
     """Rows as a list of `type_`. Raises as `structure` does, with every row's mistakes, as `results[3].email`."""
     hook = _hook_from("rows", type_)
+    nest = _nesting(type_, rows[0]) if rows else None
     structured: list[T] = []
     issues: list[Issue] = []
-    for index, row in enumerate(rows):
+    for index, row in enumerate(rows if nest is None else map(nest, rows)):
         if len(issues) >= MOST_ISSUES:
             break
         try:
@@ -151,6 +158,19 @@ def structure_rows(rows: list[dict[str, Any]], type_: TypeForm[T]) -> list[T]:
     if issues:
         raise StructureError(_bounded(issues))
     return structured
+
+
+def _nesting(type_: Any, row: Any) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """The function that puts the columns of inner classes together; None for a row that has none, as most have."""
+    if row.__class__ is not dict or "." not in "".join(row):
+        return None
+    from core.validation.nested import nesting
+
+    try:
+        return nesting(type_, row)
+    except ValueError as error:
+        path, message = error.args
+        raise StructureError([{"path": path, "message": message}]) from None
 
 
 def _hook_from(source: _Source, type_: Any) -> Callable[[Any], Any]:

@@ -1,0 +1,134 @@
+"""Columns of a row called `author.username` as one value `author`, where the class of the row has such a field.
+
+SQL has flat rows alone, so a JOIN names the columns of an inner class with `AS "author.username"`. Decided here is
+which columns belong together; what is read of them is read as everything else is, by `core.validation.structure`.
+
+Loaded for a row that has such a column, and not before. What a row becomes is worked out once for a type and the names
+of its columns, and is then one expression of Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import UnionType
+from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin
+
+from typing_extensions import get_type_hints, is_typeddict
+
+__all__ = ["ambiguous", "nesting"]
+
+_MOST: Final = 1000
+"""How many are kept: names of columns may be put together while a program runs."""
+
+_known: dict[tuple[Any, tuple[str, ...]], Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+
+def ambiguous(whole: str, part: str) -> str:
+    """The mistake in a row with a column `author` and a column `author.username`."""
+    return f"is a column, and so is {part}: select {whole} whole, or by its columns"
+
+
+def nesting(type_: Any, columns: Iterable[str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """The function that nests a row of these columns, for it to be read as a `type_`.
+
+    A value that may be None is None if all of its columns are NULL. Columns that belong to no class stay as they are.
+    Raises ValueError with the name of a field that a column gives whole, and others in parts, and the message.
+    """
+    key = (type_, tuple(columns))
+    try:
+        found = _known.get(key)
+    except TypeError:  # an unhashable form, such as Annotated over a list
+        return _make(*key)
+    if found is None:
+        if len(_known) >= _MOST:
+            _known.clear()
+        found = _known[key] = _make(*key)
+    return found
+
+
+def _make(type_: Any, columns: tuple[str, ...]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    written = _written(type_, {column: column for column in columns}, "")
+    return cast("Callable[[dict[str, Any]], dict[str, Any]]", eval(f"lambda row: {written}"))
+
+
+def _written(type_: Any, columns: Mapping[str, str], path: str) -> str:
+    """The expression that makes the dict of a value. `columns` are the row's, by their names below this value."""
+    fields = [_fields(member) for member in _members(type_)]
+    plain: dict[str, str] = {}
+    nested: dict[str, dict[str, str]] = {}
+    for name, column in columns.items():
+        first, dot, rest = name.partition(".")
+        if dot and not any(name in each for each in fields) and any(map(_has_fields, _field(fields, first))):
+            nested.setdefault(first, {})[rest] = column
+        else:
+            plain[name] = f"row[{column!r}]"
+    for name, own in nested.items():
+        whole = f"{path}{name}"
+        if name in plain:
+            raise ValueError(whole, ambiguous(whole, next(iter(own.values()))))
+        members = _field(fields, name)
+        made = _written(Union[tuple(members)], own, f"{whole}.")  # noqa: UP007  # at run time
+        if type(None) in members:
+            nulls = " and ".join(f"row[{column!r}] is None" for column in own.values())
+            made = f"None if {nulls} else {made}"
+        plain[name] = made
+    return f"{{{', '.join(f'{name!r}: {value}' for name, value in plain.items())}}}"
+
+
+def _field(fields: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
+    """The members of the types that a field has, in each of the classes that a value may be."""
+    return [member for each in fields if name in each for member in _members(each[name])]
+
+
+def _members(type_: Any) -> Iterator[Any]:
+    """The members of a union, through the names that types are given."""
+    origin = get_origin(type_) or type_
+    if origin in (Union, UnionType):
+        for member in get_args(type_):
+            yield from _members(member)
+    elif origin is Annotated:
+        yield from _members(get_args(type_)[0])
+    elif hasattr(type_, "__supertype__"):  # NewType
+        yield from _members(type_.__supertype__)
+    elif hasattr(origin, "__value__"):  # type Author = …
+        value, arguments = origin.__value__, get_args(type_)
+        yield from _members(value[arguments] if arguments else value)
+    else:
+        yield type_
+
+
+def _has_fields(type_: Any) -> bool:
+    cls = get_origin(type_) or type_
+    made = hasattr(cls, "__attrs_attrs__") or hasattr(cls, "__dataclass_fields__")
+    return (made and isinstance(cls, type)) or is_typeddict(cls)
+
+
+def _fields(type_: Any) -> Mapping[str, Any]:
+    """The fields of a class, a dataclass or a TypedDict, with the arguments of a generic one; none of other types."""
+    if not _has_fields(type_):
+        return {}
+    cls = get_origin(type_) or type_
+    if is_typeddict(cls):
+        hints = get_type_hints(cls)
+    else:
+        from cattrs import _compat  # pyright: ignore[reportPrivateUsage]  # it has no public name
+
+        hints = {field.name: field.type for field in cast("Any", _compat).adapted_fields(cls)}
+    given = _arguments(type_)
+    return {name: _with(hint, given) for name, hint in hints.items()} if given else hints
+
+
+def _arguments(type_: Any) -> Mapping[Any, Any]:
+    """The arguments of a generic class and of its bases, by their parameters."""
+    cls = get_origin(type_) or type_
+    found: dict[Any, Any] = dict(zip(getattr(cls, "__parameters__", ()), get_args(type_), strict=False))
+    for base in getattr(cls, "__orig_bases__", ()):
+        found |= {parameter: _with(given, found) for parameter, given in _arguments(base).items()}
+    return found
+
+
+def _with(hint: Any, given: Mapping[Any, Any]) -> Any:
+    if isinstance(hint, TypeVar):
+        return given.get(hint, hint)
+    inside = getattr(hint, "__parameters__", ()) if get_origin(hint) is not None else ()
+    return hint[tuple(given.get(each, each) for each in inside)] if inside else hint
