@@ -31,7 +31,7 @@ class Kind(Generic[B]):
 
     contract: Contract[B]
     embedded: Callable[[Store, str], B]
-    fake: Callable[[FakeClock], B]
+    fake: Callable[[FakeClock, str], B]
 
 
 # A new place is one line here and one branch in `standing_in`.
@@ -52,6 +52,6 @@ def standing_in(place: str, kind: Kind[B], folder: Path) -> Generator[Place[B]]:
             with Store(None if place == "memory" else folder, clock=clock) as store:
                 yield Place(kind.embedded(store, "one"), kind.embedded(store, "two"), clock)
         case "fake":
-            yield Place(kind.fake(clock), kind.fake(clock), clock)
+            yield Place(kind.fake(clock, "one"), kind.fake(clock, "two"), clock)
         case _:
             raise ValueError(f"no such place: {place}")

@@ -12,7 +12,7 @@ from core.backends.embedded.d1 import EmbeddedD1Database
 from core.bindings.d1 import D1Database
 from core.testing.d1 import FakeD1Database
 
-KIND: Kind[D1Database] = Kind(contract, EmbeddedD1Database, lambda clock: FakeD1Database(clock=clock))
+KIND: Kind[D1Database] = Kind(contract, EmbeddedD1Database, lambda clock, name: FakeD1Database(clock=clock))
 
 
 async def test_a_sql_database_keeps_its_contract(case_in_place: tuple[str, Case[D1Database]], tmp_path: Path) -> None:

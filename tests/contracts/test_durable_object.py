@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,10 @@ from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
 from core.bindings.durable_object import DurableObjectNamespace
 from core.testing.durable_object import FakeDurableObjectNamespace
 
-NAMES = (f"subjects-{number}" for number in count())
 KIND: Kind[DurableObjectNamespace[Subject]] = Kind(
     contract,
     lambda store, name: EmbeddedDurableObjectNamespace(store, name, Subject),
-    lambda clock: FakeDurableObjectNamespace(Subject, name=next(NAMES), clock=clock),
+    lambda clock, name: FakeDurableObjectNamespace(Subject, name=name, clock=clock),
 )
 
 

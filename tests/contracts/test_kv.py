@@ -12,7 +12,7 @@ from core.backends.embedded.kv import EmbeddedKVNamespace
 from core.bindings.kv import KVNamespace
 from core.testing.kv import FakeKVNamespace
 
-KIND: Kind[KVNamespace] = Kind(contract, EmbeddedKVNamespace, lambda clock: FakeKVNamespace(clock=clock))
+KIND: Kind[KVNamespace] = Kind(contract, EmbeddedKVNamespace, lambda clock, name: FakeKVNamespace(clock=clock))
 
 
 async def test_a_key_value_namespace_keeps_its_contract(

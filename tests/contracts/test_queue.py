@@ -55,8 +55,8 @@ def embedded(store: Store, name: str) -> Line:
     return EmbeddedLine(EmbeddedQueue(store, name), broker_of(store))
 
 
-def fake(clock: FakeClock) -> Line:
-    queue: FakeQueue[Any] = FakeQueue(clock=clock)
+def fake(clock: FakeClock, name: str) -> Line:
+    queue: FakeQueue[Any] = FakeQueue(name, clock=clock)
     return EmbeddedLine(queue, queue.broker)
 
 

@@ -12,7 +12,7 @@ from core.backends.embedded.r2 import EmbeddedR2Bucket
 from core.bindings.r2 import R2Bucket
 from core.testing.r2 import FakeR2Bucket
 
-KIND: Kind[R2Bucket] = Kind(contract, EmbeddedR2Bucket, lambda clock: FakeR2Bucket(clock=clock))
+KIND: Kind[R2Bucket] = Kind(contract, EmbeddedR2Bucket, lambda clock, name: FakeR2Bucket(clock=clock))
 
 
 async def test_an_object_bucket_keeps_its_contract(case_in_place: tuple[str, Case[R2Bucket]], tmp_path: Path) -> None:

@@ -140,5 +140,5 @@ class FakeKVNamespace(Faulty, _Place):
         if seam.running is not None and seam.running.places > 1:
             unseen = sum(raw in (None, write[1]) for write in place._unseen)
             # 0 is the newest value: the plain order sees every write at once.
-            place._see_first(raw, unseen - seam.running.draw("stale", unseen + 1))
+            place._see_first(raw, unseen - seam.running.draw("places", unseen + 1))
         return place

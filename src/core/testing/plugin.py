@@ -127,9 +127,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send the answers that were reached to the process that started this one (pytest-xdist)."""
+    """Send the faults and answers that were reached to the process that started this one (pytest-xdist)."""
     output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     contract = session.config.stash.get(_CONTRACT, None)
+    decorators = sys.modules.get("core.testing.simulation.decorators")
+    if output is not None and decorators is not None:
+        output["core_simulated"] = decorators.asked
     if output is not None and contract is not None:
         output["core_openapi"] = [[answer.operation, answer.status] for answer in contract.reached]
         output["core_examples"] = {} if contract.examples is None else contract.examples.found
@@ -137,12 +140,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    """Take over the answers that a process of pytest-xdist has reached."""
+    """Take over the faults and answers that a process of pytest-xdist has reached."""
+    output: dict[str, Any] = getattr(node, "workeroutput", {})
+    if asked := output.get("core_simulated"):
+        from core.testing.simulation.decorators import take
+
+        take(asked)
     contract = node.config.stash.get(_CONTRACT, None)
     if contract is not None:
         from core.openapi.contract import Declared
 
-        output: dict[str, Any] = getattr(node, "workeroutput", {})
         contract.reached.update(Declared(*answer) for answer in output.get("core_openapi", ()))
         if contract.examples is not None:
             contract.examples.take(output.get("core_examples", {}))
@@ -151,9 +158,10 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """List the faults and the answers of the document that no test reached, and write examples of those that were."""
     decorators = sys.modules.get("core.testing.simulation.decorators")
-    unmet: dict[str, list[str]] = {} if decorators is None else decorators.unreached
-    for test, missing in unmet.items():
-        terminalreporter.write_line(f"{test} asks for faults that none of its runs reached: {', '.join(missing)}")
+    asked: dict[str, dict[str, bool]] = {} if decorators is None else decorators.asked
+    for test, faults in asked.items():
+        if missing := ", ".join(fault for fault, reached in faults.items() if not reached):
+            terminalreporter.write_line(f"{test} asks for faults that none of its runs reached: {missing}")
     contract = config.stash.get(_CONTRACT, None)
     if contract is None or not contract.reached:
         return

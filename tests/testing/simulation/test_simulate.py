@@ -38,7 +38,8 @@ from core.testing import (
     replay,
     simulate,
 )
-from core.testing.simulation.explore import NotRepeatableError
+from core.testing.simulation.decorators import asked, noted
+from core.testing.simulation.explore import NotRepeatableError, Settings
 from core.testing.simulation.scheduler import StuckError
 from core.testing.simulation.tape import Tape
 
@@ -500,6 +501,14 @@ async def test_plain(core_client, core_env):
 """
 
 
+def test_a_fault_that_one_set_of_arguments_reaches_was_reached() -> None:
+    settings = Settings(faults=["crash", "cron"], places=2)
+    noted("a test", settings, {"crash"})
+    noted("a test", settings, {"places"})
+    noted("a test", attrs.evolve(settings, replay="1=1"), {"cron"})
+    assert asked.pop("a test") == {"crash": True, "cron": False, "places": True}
+
+
 @pytest.mark.slow
 def test_fixtures_are_made_anew_for_each_run_and_a_whole_suite_is_simulated_by_an_option(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(PROJECT)
@@ -511,7 +520,9 @@ def test_fixtures_are_made_anew_for_each_run_and_a_whole_suite_is_simulated_by_a
 
     plain = told()
     assert "2 passed" in plain
-    assert "test_it.py::test_alone asks for faults that none of its runs reached: cron" in plain
+    unreached = "test_it.py::test_alone asks for faults that none of its runs reached: cron"
+    assert unreached in plain
+    assert unreached in told("-n", "2")
     simulated = told("--core-simulate=50")
     assert "1 failed, 1 passed" in simulated
     assert "To repeat it, put this line above the test:" in simulated

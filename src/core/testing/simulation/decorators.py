@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, TypeAlias
 
@@ -20,8 +20,8 @@ AsyncTest: TypeAlias = Callable[..., Coroutine[Any, Any, None]]
 
 SIMULATED = "__core_simulated__"
 """The attribute of a test that has its coroutine function and its `Settings`."""
-unreached: dict[str, list[str]] = {}
-"""The faults that tests asked for and that no run of theirs reached, by test, for the end of a session."""
+asked: dict[str, dict[str, bool]] = {}
+"""The faults that tests asked for, and whether a run of theirs reached them, by test, for the end of a session."""
 
 
 def simulate(
@@ -124,7 +124,15 @@ def _simulated(test: AsyncTest, settings: Settings) -> Callable[..., Any]:
 
 
 def noted(name: str, settings: Settings, reached: set[str]) -> None:
-    """Remember the faults that no run of a test reached."""
-    missing = [fault for fault in settings.faults if fault not in reached]
-    if missing and settings.replay is None:
-        unreached[name] = missing
+    """Remember which of the faults that a test asked for its runs have reached."""
+    if settings.replay is None:
+        faults = (*settings.faults, *(["places"] if settings.places > 1 else []))
+        take({name: {fault: fault in reached for fault in faults}})
+
+
+def take(found: Mapping[str, Mapping[str, bool]]) -> None:
+    """Add what runs in another process have reached, or those of a test with other arguments."""
+    for name, faults in found.items():
+        known = asked.setdefault(name, {})
+        for fault, is_reached in faults.items():
+            known[fault] = known.get(fault, False) or is_reached

@@ -217,8 +217,8 @@ class Simulation:
             seam.place.reset(there)
 
     def draw(self, fault: str, options: int, /) -> int:
-        """See `Seam.draw`. The age of a KV read, `stale`, is asked for by places."""
-        rate = 0.5 if fault == "stale" else self._rates.get(fault)
+        """See `Seam.draw`. The age of a KV read is asked for by `places`."""
+        rate = 0.5 if fault == "places" else self._rates.get(fault)
         if rate is None:
             return 0
         drawn = self.tape.draw(
