@@ -160,8 +160,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     decorators = sys.modules.get("core.testing.simulation.decorators")
     asked: dict[str, dict[str, bool]] = {} if decorators is None else decorators.asked
     for test, faults in asked.items():
-        if missing := ", ".join(fault for fault, reached in faults.items() if not reached):
-            terminalreporter.write_line(f"{test} asks for faults that none of its runs reached: {missing}")
+        if never := ", ".join(fault for fault, reached in faults.items() if not reached):
+            terminalreporter.write_line(f"{test} asks for faults that none of its runs reached: {never}")
     contract = config.stash.get(_CONTRACT, None)
     if contract is None or not contract.reached:
         return
