@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.support.fetch import answer, ask
 
-from core import App, CoreError, Next, Request, Response, Router, ValidationError, create_app
+from core import App, CoreError, Next, Request, Response, Router, ValidationError, conflict, create_app
 from core.errors import (
     BindingError,
     D1Error,
@@ -20,6 +20,7 @@ from core.errors import (
     R2Error,
     RegistrationError,
 )
+from core.testing import FakeD1Database
 
 
 class SoldOut(Exception):
@@ -444,3 +445,31 @@ async def test_a_binding_that_may_be_well_again_in_a_moment_is_a_503_with_retry_
     assert "Network connection lost" in caplog.text
     response = await ask(app, "/no%20such%20table")
     assert (response.status, "retry-after" in response.headers) == (500, False)
+
+
+async def test_a_value_that_is_taken_is_a_409_that_names_its_column() -> None:
+    db, taken = FakeD1Database(), conflict("email", message="has been taken")
+    await db.exec("CREATE TABLE users (id INTEGER PRIMARY KEY, email TEXT UNIQUE)")
+    app = create_app()
+
+    @app.post("/:email")
+    async def sign_up(req: Request, res: Response) -> None:
+        with taken:
+            user_id = (
+                await db.prepare("INSERT INTO users (email) VALUES (?) RETURNING id")
+                .bind(req.params["email"])
+                .one("id")
+            )
+        res.status(201).json(user_id)
+
+    assert await answer(app, "/ada", method="POST") == (201, 1)
+    for _ in range(2):
+        status, body = await answer(app, "/ada", method="POST")
+        assert (status, body) == (
+            409,
+            {"error": "Conflict", "issues": [{"path": "email", "message": "has been taken"}]},
+        )
+    with pytest.raises(KeyError), taken:
+        raise KeyError("another error goes on")
+    with pytest.raises(TypeError, match=r'conflict\("email"\)'):
+        conflict()

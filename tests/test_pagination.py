@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import CoreError, Request, http
+from core import CoreError, DeveloperError, Request, http
 from core.http.escapes import encode_query
-from core.pagination import Cursor, Page, cursor_of, cursor_text, page_of
+from core.pagination import Cursor, Page, cursor_of, cursor_text, page_of, read_page
+from core.testing import FakeD1Database
 
 
 def request(query: str = "") -> Request[Any]:
@@ -115,3 +116,31 @@ def test_no_made_up_cursor_is_anything_but_422(text: str) -> None:
 
 def test_a_plain_value_may_be_a_cursor() -> None:
     assert cursor_of(request(f"?cursor={cursor_text(7)}&limit=1"), int) == Cursor(7, 1)
+
+
+@attrs.frozen
+class Article:
+    id: int
+    title: str
+
+
+async def test_a_page_and_its_count_are_read_in_one_call() -> None:
+    db = FakeD1Database()
+    await db.exec("CREATE TABLE articles (id INTEGER PRIMARY KEY, title TEXT NOT NULL)")
+    await db.batch([db.prepare("INSERT INTO articles (title) VALUES (?)").bind(f"{n}") for n in range(5)])
+    rows = db.prepare("SELECT id, title FROM articles ORDER BY id LIMIT ? OFFSET ?")
+    count = db.prepare("SELECT count(*) FROM articles")
+    before = len(db.calls)
+
+    assert await read_page(db, rows.bind(2, 4).as_(Article), count) == ([Article(5, "4")], 5)
+    assert [call.method for call in db.calls[before:]] == ["batch"]
+    assert await read_page(db.with_session(), rows.bind(2, 9), count) == ([], 5)
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT 'x'", "SELECT 1, 2", "SELECT 1 WHERE 0", "SELECT 1 UNION SELECT 2", "SELECT NULL", "SELECT 1.5"]
+)
+async def test_a_count_that_is_none_is_the_developers_mistake(sql: str) -> None:
+    db = FakeD1Database()
+    with pytest.raises(DeveloperError, match=r"SELECT count\(\*\) FROM"):
+        await read_page(db, db.prepare("SELECT 1"), db.prepare(sql))

@@ -5,7 +5,7 @@ from pathlib import Path
 import attrs
 
 from core import Bindings, CoreError, D1Database, Request, Response, Secret, create_app
-from core.pagination import cursor_of, page_of
+from core.pagination import cursor_of, page_of, read_page
 
 HERE = Path(__file__).parent
 
@@ -39,10 +39,10 @@ async def report(req: Request[Env], res: Response) -> None:
 @app.get("/articles")
 async def articles(req: Request[Env], res: Response) -> None:
     page = page_of(req, limit=20, most=100)
-    count = await req.env.DB.prepare("SELECT count(*) AS total FROM articles").first("total")
-    rows = req.env.DB.prepare("SELECT id, title, version FROM articles ORDER BY id LIMIT ? OFFSET ?")
-    found = await rows.bind(page.limit, page.offset).all(Article)
-    res.header("Link", page.link(req, total=count)).json(found.results)
+    rows = req.env.DB.prepare("SELECT id, title, version FROM articles ORDER BY id LIMIT ? OFFSET ?").as_(Article)
+    count = req.env.DB.prepare("SELECT count(*) FROM articles")
+    found, total = await read_page(req.env.DB, rows.bind(page.limit, page.offset), count)
+    res.header("Link", page.link(req, total=total)).json(found)
 
 
 # --8<-- [end:page]

@@ -6,11 +6,11 @@ from core import (
     Bindings,
     CoreError,
     D1Database,
-    D1Error,
     Request,
     Response,
     Secret,
     allow,
+    conflict,
     create_app,
     optional,
     passwords,
@@ -48,13 +48,8 @@ class Credentials:
 async def sign_up(req: Request[Env], res: Response) -> None:
     given = await req.json(Credentials)
     insert = req.env.DB.prepare("INSERT INTO accounts (email, password) VALUES (?, ?) RETURNING id, role, password")
-    try:
-        account = await insert.bind(given.email, await passwords.hash(given.password)).first(Account)
-    except D1Error as error:
-        if error.constraint == "UNIQUE":
-            raise CoreError(409, "This address has an account") from error
-        raise
-    assert account is not None
+    with conflict("email", message="has an account"):
+        account = await insert.bind(given.email, await passwords.hash(given.password)).one(Account)
     res.status(201).json({"token": await token_for(req, account)})
 
 

@@ -5,7 +5,7 @@ import counting
 import sharing_objects
 import validating
 from core import R2Error, Secret
-from core.testing import Client, FakeClock, FakeDurableObjectNamespace, FakeR2Bucket, env
+from core.testing import Client, FakeClock, FakeD1Database, FakeDurableObjectNamespace, FakeR2Bucket, env
 
 
 # --8<-- [start:counter]
@@ -21,7 +21,9 @@ async def test_a_counter_is_exact_and_forgets_when_its_alarm_goes_off() -> None:
 
 
 async def test_every_mistake_of_a_body_and_of_a_query_is_named() -> None:
-    client = Client(validating.app, None)
+    db = FakeD1Database()
+    await db.exec("CREATE TABLE readers (id INTEGER PRIMARY KEY, name TEXT, email TEXT UNIQUE)")
+    client = Client(validating.app, validating.Env(DB=db))
 
     right = {"items": [{"sku": "ABC-1234", "quantity": 2}], "deliver_on": "2027-01-02"}
     assert await (await client.post("/orders", json=right)).json() == {"items": 1, "deliver_on": "2027-01-02"}
@@ -36,6 +38,16 @@ async def test_every_mistake_of_a_body_and_of_a_query_is_named() -> None:
     many = right | {"items": right["items"] * 6, "express": True}  # type: ignore[operator]  # the list in a dict of unions
     issues = (await (await client.post("/bookings", json=many)).json())["issues"]
     assert issues == [{"path": "express", "message": "takes five items at most"}]
+
+    assert await (await client.post("/parcels", json={"order": right})).json() == {"parcel": {"items": 1}}
+    issues = (await (await client.post("/parcels", json={"order": {**right, "items": []}})).json())["issues"]
+    assert [issue["path"] for issue in issues] == ["order.items"]
+
+    ada = {"name": "Ada", "email": "ada@example.com"}
+    assert (await client.post("/readers", json=ada)).status == 201
+    again = await client.post("/readers", json={**ada, "name": "Another Ada"})
+    taken = {"error": "Conflict", "issues": [{"path": "email", "message": "is already taken"}]}
+    assert (again.status, await again.json()) == (409, taken)
 
 
 async def test_an_object_is_read_once_and_shared_for_a_quarter_of_an_hour() -> None:

@@ -6,9 +6,15 @@ from typing import Literal
 import attrs
 from attrs.validators import and_, ge, le, matches_re, max_len, min_len
 
-from core import Request, Response, ValidationError, create_app
+from core import Bindings, D1Database, Request, Response, ValidationError, conflict, create_app
 
-app = create_app()
+
+@attrs.frozen
+class Env(Bindings):
+    DB: D1Database
+
+
+app = create_app(Env)
 
 
 # --8<-- [start:body]
@@ -61,3 +67,32 @@ async def book(req: Request, res: Response) -> None:
 
 
 # --8<-- [end:own]
+
+
+# --8<-- [start:envelope]
+@app.post("/parcels")
+async def send_parcel(req: Request, res: Response) -> None:
+    order = await req.json(Order, key="order")  # {"order": {"items": …}}
+    res.status(201).json({"parcel": {"items": len(order.items)}})
+
+
+# --8<-- [end:envelope]
+
+
+# --8<-- [start:conflict]
+@attrs.frozen
+class Reader:
+    name: str
+    email: str
+
+
+@app.post("/readers")
+async def sign_up(req: Request[Env], res: Response) -> None:
+    new = await req.json(Reader)
+    insert = req.env.DB.prepare("INSERT INTO readers (name, email) VALUES (?, ?) RETURNING id")
+    with conflict("email"):
+        reader_id = await insert.bind(new.name, new.email).one("id")
+    res.status(201).json({"id": reader_id})
+
+
+# --8<-- [end:conflict]

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         R2Error,
         ValidationError,
     )
+    from core.errors.conflict import conflict
     from core.handlers import public
     from core.middleware.allow import allow
     from core.middleware.optional import optional
@@ -124,6 +125,7 @@ __all__ = [
     "Unset",
     "ValidationError",
     "allow",
+    "conflict",
     "create_app",
     "describe",
     "given",
@@ -151,6 +153,7 @@ _MODULES = {
     "core.errors": (
         "AuthenticationError BindingError CoreError D1Error DeveloperError KVError QueueError R2Error ValidationError"
     ),
+    "core.errors.conflict": "conflict",
     "core.handlers": "public",
     "core.middleware.allow": "allow",
     "core.middleware.optional": "optional",

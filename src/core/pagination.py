@@ -8,16 +8,19 @@ gets values of its type, as from a query string.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import attrs
 from typing_extensions import TypeForm, TypeVar
 
 from core import http
-from core.errors import ValidationError
+from core.errors import DeveloperError, ValidationError
 from core.request import AnyRequest
 
-__all__ = ["Cursor", "Page", "cursor_of", "cursor_text", "page_of"]
+if TYPE_CHECKING:
+    from core.bindings.d1 import D1Database, D1DatabaseSession, D1PreparedStatement
+
+__all__ = ["Cursor", "Page", "cursor_of", "cursor_text", "page_of", "read_page"]
 
 T = TypeVar("T", default=Any)
 R = TypeVar("R")
@@ -117,6 +120,30 @@ def cursor_of(req: AnyRequest, type_: TypeForm[T], /, *, limit: int = 20, most: 
     text = req.query.get("cursor")
     rows = _number(req, "limit", limit, most)
     return Cursor(None if text is None else _read(text, type_), rows)
+
+
+async def read_page(
+    db: D1Database | D1DatabaseSession, rows: D1PreparedStatement[R], count: D1PreparedStatement[Any], /
+) -> tuple[list[R], int]:
+    """The rows of one page, and the number of rows of all pages, asked for in one call, so that they agree.
+
+        page = page_of(req)
+        rows = req.env.DB.prepare("SELECT id, title FROM articles ORDER BY id LIMIT ? OFFSET ?").as_(Article)
+        count = req.env.DB.prepare("SELECT count(*) FROM articles")
+        articles, total = await read_page(req.env.DB, rows.bind(page.limit, page.offset), count)
+        res.header("Link", page.link(req, total=total)).json(articles)
+
+    `count` is a statement of one row with one whole number. Both are checked as all statements are. Raises
+    DeveloperError where `count` gives anything else, and what `batch` raises.
+    """
+    found, counted = await db.batch((rows, count))
+    match counted.results:
+        case [{**columns}] if len(columns) == 1 and isinstance(total := next(iter(columns.values())), int):
+            return found.results, total
+        case _:
+            raise DeveloperError(
+                "read_page(…) needs a count of one row with one whole number: SELECT count(*) FROM …, without `as_`"
+            )
 
 
 def cursor_text(after: object) -> str:

@@ -510,9 +510,12 @@ class Request(Generic[E_co, U_co, K_contra]):
     @overload
     async def json(self, /) -> Any: ...
     @overload
-    async def json(self, type_: TypeForm[T], /) -> T: ...
-    async def json(self, type_: Any = Any, /) -> Any:
+    async def json(self, type_: TypeForm[T], /, *, key: str | None = None) -> T: ...
+    async def json(self, type_: Any = Any, /, *, key: str | None = None) -> Any:
         """The body parsed as JSON (RFC 8259), and structured as a `T` when one is given.
+
+        `key` is the member of the body's object that is read, where clients send `{"order": {…}}`. Other members are
+        ignored.
 
         Raises CoreError(400, "Invalid JSON"), also for values nested deeper than 200 levels, CoreError(413) for more
         than 1 MiB (`MAX_JSON`) unless a `body_limit` allows another size, and ValidationError, which is answered with
@@ -520,6 +523,7 @@ class Request(Generic[E_co, U_co, K_contra]):
         "no" to True, no 1 to "1".
 
             order = await req.json(Order)
+            order = await req.json(Order, key="order")
         """
         body = self._body
         if body is None:
@@ -531,6 +535,8 @@ class Request(Generic[E_co, U_co, K_contra]):
             value = loads(body)
         except ValueError:
             raise CoreError(400, "Invalid JSON") from None
+        if key is not None:
+            return _structured_member(value, key, type_)
         return value if type_ is Any else _structured(value, type_)
 
     async def form(self, limits: FormLimits | None = None, /) -> Form:
@@ -739,3 +745,17 @@ def _structured(value: Any, type_: Any) -> Any:
         if not isinstance(error, StructureError):
             raise
         raise ValidationError(error.issues) from None
+
+
+def _structured_member(value: Any, key: str, type_: Any) -> Any:
+    """The member `key` of a body as a `type_`. Raises ValidationError as a class with that one field would."""
+    if not isinstance(value, dict):
+        raise ValidationError([{"path": "", "message": "must be an object"}])
+    if key not in value:
+        raise ValidationError([{"path": key, "message": "is required"}])
+    from core.validation.structure import StructureError, hook_of, within
+
+    try:
+        return hook_of(type_, client=True)(value[key])
+    except StructureError as error:
+        raise ValidationError(within(key, error.issues)) from None

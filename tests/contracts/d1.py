@@ -11,9 +11,9 @@ from typing import Any, cast
 import attrs
 from tests.contracts.contract import Contract, refused
 
-from core import UNSET
+from core import UNSET, conflict
 from core.bindings.d1 import D1Database, D1PreparedStatement
-from core.errors import CoreError, D1Error, D1TypeError
+from core.errors import CoreError, D1Error, D1TypeError, ValidationError
 from core.validation.structure import StructureError
 
 TRANSACTION = "D1_ERROR: To execute a transaction, please use the state.storage.transaction()"
@@ -429,6 +429,47 @@ async def an_error_says_which_constraint_was_broken(db: D1Database) -> None:
     error = await refused(db.exec("INSERT INTO t (k) VALUES ('UNIQUE constraint failed: t.k')"), D1Error)
     assert isinstance(error, D1Error)
     assert (error.constraint, error.columns) == ("NOT NULL", ("t.n",)), str(error)
+
+
+@contract.case()
+async def a_conflict_names_the_columns_that_may_be_told_and_no_value(db: D1Database) -> None:
+    for sql in (
+        USERS,
+        "CREATE TABLE words (word TEXT, lang TEXT, UNIQUE (lang, word))",
+        "CREATE TABLE lowered (word TEXT, lang TEXT)",
+        "CREATE UNIQUE INDEX lower_words ON lowered (lower(word))",
+        "CREATE TABLE t (k TEXT PRIMARY KEY)",
+        "INSERT INTO lowered VALUES ('secret', 'en')",
+        "INSERT INTO users (name, email) VALUES ('a', 'secret@x.test')",
+        "INSERT INTO words VALUES ('secret', 'en')",
+        "INSERT INTO t VALUES ('secret')",
+    ):
+        await db.prepare(sql).run()
+    email = "INSERT INTO users (name, email) VALUES ('UNIQUE constraint failed: users.name', 'secret@x.test')"
+    expression = "INSERT INTO lowered VALUES ('SECRET', 'de')"
+    cases: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+        (email, ("email",), ("email",)),
+        (email, ("name", "email"), ("email",)),
+        (email, ("name",), ()),
+        ("INSERT INTO words VALUES ('secret', 'en')", ("word", "lang"), ("word", "lang")),
+        ("INSERT INTO words VALUES ('secret', 'en')", ("word",), ("word",)),
+        (expression, ("word",), ("word",)),
+        (expression, ("word", "lang"), ()),
+        ("INSERT INTO t VALUES ('secret')", ("k",), ("k",)),
+        ("INSERT INTO users (email) VALUES ('new@x.test')", ("name", "email"), ()),  # NOT NULL
+        ("INSERT INTO nope VALUES ('UNIQUE constraint failed: users.email')", ("email",), ()),
+    )
+
+    async def stored(sql: str, columns: tuple[str, ...], *, batch: bool) -> None:
+        with conflict(*columns):
+            await (db.batch([db.prepare("SELECT 1"), db.prepare(sql)]) if batch else db.prepare(sql).run())
+
+    for sql, columns, told in cases:
+        for batch in (False, True):
+            error = await refused(stored(sql, columns, batch=batch), ValidationError if told else D1Error)
+            if isinstance(error, ValidationError):
+                assert (error.status, [issue["path"] for issue in error.issues]) == (409, [*told]), sql
+                assert "secret" not in str(error.body).lower()
 
 
 @contract.case()

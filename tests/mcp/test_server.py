@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from datetime import date
 from enum import Enum
@@ -289,6 +290,26 @@ async def test_a_route_is_called_with_flat_arguments() -> None:
     assert text == '{"box":"a/b","size":3,"tag":["x","y"]}'
     result = await tools.call_by_name("new_pen", {"color": "red", "names": ["a"]})
     assert result["structuredContent"] == {"color": "red", "names": ["a"]}
+
+
+async def test_a_body_in_an_envelope_is_sent_in_it_and_errors_of_another_shape_are_told_whole() -> None:
+    client, mcp = server()
+
+    @client.app.put("/pens/:id")
+    async def put_pen(req: Request[Env], res: Response) -> Response:
+        """Write a pen."""
+        pen = await req.json(NewPen, key="pen")
+        if not pen.names:
+            return res.status(422).json({"errors": {"names": ["are missing"]}})
+        return res.json({"pen": pen})
+
+    mcp.expose(put_pen, body=NewPen, key="pen")
+    (tool,) = (await client.mcp().tools()).values()
+    assert list(tool["inputSchema"]["properties"]) == ["id", "color", "names"]
+    found = await client.mcp().call_by_name("put_pen", {"id": "1", "color": "red", "names": ["a"]})
+    assert json.loads(found["content"][0]["text"]) == {"pen": {"color": "red", "names": ["a"]}}
+    with pytest.raises(ToolError, match=r'^\{"errors":\{"names":\["are missing"\]\}\}$'):
+        await client.mcp().call_by_name("put_pen", {"id": "1", "color": "red", "names": []})
 
 
 async def test_what_a_route_refuses_is_told_to_the_model(caplog: pytest.LogCaptureFixture) -> None:

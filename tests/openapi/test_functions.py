@@ -36,11 +36,12 @@ import http
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
+from typing import Any, Final, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
 
 import attrs
 
-from core import Bindings, CoreError, D1Database, D1Error, KVNamespace, Next, Request, Response
+from core import Bindings, CoreError, D1Database, D1Error, KVNamespace, Next, Request, Response, conflict
+from core.pagination import read_page
 
 T = TypeVar("T")
 
@@ -303,6 +304,39 @@ async def columns(req: Req, res: Response) -> None:
             "mail": mail,
         }
     )
+
+
+TAKEN = conflict("email", "name")
+
+
+async def signed_up(req: Req, res: Response) -> None:
+    statement = req.env.DB.prepare("INSERT INTO users (name) VALUES (?) RETURNING id")
+    with TAKEN:
+        id = await statement.bind("x").one("id")
+    count = await req.env.DB.prepare("SELECT count(*) AS total FROM users").one("total", error=CoreError(410))
+    with conflict("email"):
+        res.status(201).json({"id": id, "count": count})
+
+
+async def renamed(req: Req, res: Response) -> None:
+    with conflict("name"):
+        await req.env.DB.prepare("UPDATE users SET name = ? WHERE id = 1 RETURNING id").bind("x").one("id")
+    res.send()
+
+
+async def paged(req: Req, res: Response) -> None:
+    rows = req.env.DB.prepare("SELECT id FROM users LIMIT 1").as_(Numbered)
+    found, total = await read_page(req.env.DB, rows, req.env.DB.prepare("SELECT count(*) FROM users"))
+    res.json({"found": found, "total": total})
+
+
+ENVELOPE: Final = "item"
+
+
+async def enveloped(req: Req, res: Response) -> None:
+    await req.json(Checked, key=ENVELOPE)
+    await req.json(Checked, key=None)
+    await req.json(Checked, key=req.path)
 
 
 async def tested_for_none(req: Req, res: Response) -> None:
@@ -818,6 +852,29 @@ def test_bodies_are_read_into_types(functions: Functions) -> None:
         ("form-name", "picture", {"type": "string", "contentMediaType": "application/octet-stream"}),
         ("bytes", None, None),
     ]
+
+
+@knows_type_form
+def test_a_body_in_an_envelope_is_described_with_it(functions: Functions) -> None:
+    schemas = [each.schema for each in functions["enveloped"] if isinstance(each, Read)]
+    checked = {"$class": "app.Checked"}
+    assert schemas[:2] == [{"type": "object", "properties": {"item": checked}, "required": ["item"]}, checked]
+    assert schemas[2] == {"$unknown": "the key of req.json(…). Give a constant"}
+
+
+def test_a_value_that_may_be_taken_is_a_409_and_an_insert_has_its_row(functions: Functions) -> None:
+    conflict = ((409,), {"const": "Conflict"})
+    assert raises(functions["signed_up"]) == [conflict]
+    assert raises(functions["renamed"]) == [((404,), {"const": "Not Found"}), conflict]
+
+
+def test_a_page_with_its_count_has_the_types_of_its_statements(functions: Functions) -> None:
+    ((_, _, body),) = answers(functions["paged"])
+    assert body["properties"] == {
+        "found": {"type": "array", "items": {"$class": "app.Numbered"}},
+        "total": {"type": "integer"},
+    }
+    assert "core.errors.bindings.D1Error" in [each.classes[0] for each in functions["paged"] if isinstance(each, Raise)]
 
 
 def test_names_of_queries_headers_and_cookies_are_found(functions: Functions) -> None:

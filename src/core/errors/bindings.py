@@ -114,8 +114,11 @@ class D1Error(BindingError):
     Which constraint a statement broke, if it was one, is in `constraint` and `columns`:
 
         except D1Error as error:
-            if error.constraint == "UNIQUE" and error.columns == ("users.email",):
-                raise CoreError(409, "Email already in use") from error
+            if error.constraint == "FOREIGN KEY":
+                raise CoreError(404, "No such author") from error
+            raise
+
+    A value that is taken, which is "UNIQUE" or "PRIMARY KEY", becomes a 409 in `with conflict("email"):`.
     """
 
     @property

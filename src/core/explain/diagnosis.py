@@ -162,7 +162,7 @@ _BINDING: Final = (
     (r"Wrong number of parameter bindings", "Give `bind(…)` one value for each `?` of the statement."),
     (
         r"UNIQUE constraint failed",
-        'Catch `D1Error` with `error.constraint == "UNIQUE"`, and raise `CoreError(409, …)`.',
+        'Run the statement in `with conflict("column"):` (`from core import conflict`), which answers 409.',
     ),
     (
         r"Type 'object' not supported for value '\[object Object\]'",

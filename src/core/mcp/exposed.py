@@ -39,10 +39,12 @@ class Exposed(Tool):
         description: str | None,
         hints: Hints,
         types: Mapping[str, Any],
+        key: str | None,
         returns: Any,
     ) -> None:
         self._app = app
         self._types = types
+        self._key = key
         self._places: dict[str, str] = {}
         self._schemas: dict[str, Any] = {}
         found = next((each for each in app._chains() if each[0].handler is handler), None)
@@ -116,9 +118,8 @@ class Exposed(Tool):
         if answer.status >= 500:
             raise ProtocolError(INTERNAL_ERROR, "Internal error")
         if is_object(value):
-            raise ToolError(
-                words_of(value.get("error") or value.get("detail") or value.get("title"), value.get("issues"))
-            )
+            said = value.get("error") or value.get("detail") or value.get("title")
+            raise ToolError(words_of(said or text, value.get("issues")))  # the whole where it is of another shape
         raise ToolError(text or f"The answer is {answer.status}")
 
     @property
@@ -154,7 +155,8 @@ class Exposed(Tool):
             if name.lower().startswith("mcp-") or name.lower() in _NOT_PASSED_ON:
                 del headers[name]
         if self._types.get("body") is not None:
-            message = http.Request(url, method=self.method, headers=headers, json=placed["body"])
+            body = placed["body"] if self._key is None else {self._key: placed["body"]}
+            message = http.Request(url, method=self.method, headers=headers, json=body)
         else:
             message = http.Request(url, method=self.method, headers=headers)
         inner: Request[Any, Any, Any] = Request(message, req.env, req.ctx)

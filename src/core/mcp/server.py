@@ -191,6 +191,7 @@ class MCP(Generic[E, U]):
         params: TypeForm[Any] | None = None,
         query: TypeForm[Any] | None = None,
         body: TypeForm[Any] | None = None,
+        key: str | None = None,
         returns: TypeForm[Any] | None = None,
         **hints: Unpack[Hints],
     ) -> None:
@@ -200,7 +201,8 @@ class MCP(Generic[E, U]):
 
         A route that reads nothing but its path needs no such line: `@app.get("/users/:id", tool=True)`.
         `params`, `query` and `body` are the types that the handler reads; their fields, and the parameters of the path,
-        are the arguments. `returns` is the type of the JSON that it sends. Name and description are the handler's own.
+        are the arguments. `key` is that of `req.json(T, key=…)`, under which the body is sent. `returns` is the type of
+        the JSON that it sends. Name and description are the handler's own.
         A call is a request to the route with the caller's headers, through all middleware; whom its authenticators
         refuse has no such tool. Hints follow the method.
 
@@ -209,7 +211,7 @@ class MCP(Generic[E, U]):
         from core.mcp.exposed import Exposed
 
         types = {"params": params, "query": query, "body": body}
-        self._add(self.tools, lambda: Exposed(self.app, handler, name, description, hints, types, returns))
+        self._add(self.tools, lambda: Exposed(self.app, handler, name, description, hints, types, key, returns))
 
     def offer(self, handler: Callable[[Any, Response], Awaitable[Any]], /) -> None:
         """Expose the handler of a route that is registered with `tool=True`, unless it is exposed already."""

@@ -41,6 +41,8 @@ def error(
 
 INVALID: Final = error(422, "Validation failed", cls="core.errors.ValidationError", issues=_ISSUES)
 """The error for a client's value of another shape."""
+CONFLICT: Final = error(409, "Conflict", cls="core.errors.ValidationError", issues=_ISSUES)
+"""The error of `with conflict(…)` for a value that is taken."""
 UNEXPECTED: Final = Raise(
     status=(500,), message={"const": "Internal Server Error"}, classes=("builtins.Exception", "builtins.BaseException")
 )

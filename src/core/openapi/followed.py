@@ -1207,6 +1207,12 @@ class Followed:
                     return returned
         return None
 
+    def has_one_row(self, call: CallExpr, frame: Frame) -> bool:
+        """Return True if the statement that a call runs has exactly one row: an INSERT, a count."""
+        home = self.home_of(frame)
+        found = self._columns_of(call, home.module) if home is not None else None
+        return found is not None and bool(_ONE_ROW(found[0]))
+
     def _rows(self, call: CallExpr, frame: Frame) -> Schema | None:
         """Return the rows of a SQL statement: the column of `first("id")`, the row of `first()`, one row of `all()`."""
         if not isinstance(call.callee, MemberExpr) or call.callee.name not in ("first", "all", "run"):

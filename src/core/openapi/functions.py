@@ -67,7 +67,7 @@ from core.openapi.facts import (
     StepFacts,
     is_json,
 )
-from core.openapi.failures import CORE_ERROR, INVALID, NOT_FOUND, UNAUTHORIZED, error, is_caught
+from core.openapi.failures import CONFLICT, CORE_ERROR, INVALID, NOT_FOUND, UNAUTHORIZED, error, is_caught
 from core.openapi.followed import (
     REQUEST,
     RESPONSE,
@@ -106,9 +106,11 @@ _PLACES: Final = {
     "core.http.forms.Form": "form",
 }
 """The part of a request that fields are read from, by the class that reads them."""
+_CONFLICT: Final = "core.errors.conflict.conflict"
+_D1_ERROR: Final = "core.errors.bindings.D1Error"
 _BINDINGS: Final = {
     "core.bindings.ai": "core.errors.bindings.AiError",
-    "core.bindings.d1": "core.errors.bindings.D1Error",
+    "core.bindings.d1": _D1_ERROR,
     "core.bindings.durable_object": "core.errors.bindings.DurableObjectError",
     "core.bindings.kv": "core.errors.bindings.KVError",
     "core.bindings.queue": "core.errors.bindings.QueueError",
@@ -576,8 +578,15 @@ class _Walk:
                         self.followed.methods(info, method, Value(self.followed, manager, self.frame)) or ()
                     )
         goes_on = self._block(statement.body)
+        if any(self.followed.class_of(manager, self.frame) == _CONFLICT for manager in statement.expr):
+            self._conflicts(mark, statement.line)
         self._take(mark, suppressed)
         return goes_on or bool(suppressed)
+
+    def _conflicts(self, mark: int, line: int) -> None:
+        """`with conflict(…)`: a database that is asked inside may refuse a value that is taken."""
+        if any(isinstance(each, Raise) and _D1_ERROR in each.classes for each in self.effects[mark:]):
+            self._refuse(CONFLICT, line)
 
     def _take(self, mark: int, caught: Sequence[str]) -> tuple[Raise, ...]:
         """Take back the errors since `mark` that are of the classes caught."""
@@ -698,8 +707,10 @@ class _Walk:
             self._goes_to(call)
 
     def _requires_row(self, call: CallExpr) -> None:
-        """`statement.one(T)`: no row is a 404, or the error that is handed over."""
+        """`statement.one(T)`: no row is a 404, or the error that is handed over. An INSERT and a count have one."""
         given = argument(call, 99, "error")
+        if self.followed.has_one_row(call, self.frame):
+            return
         if given is None or constant(given) == (None,):
             self._refuse(NOT_FOUND, call.line)
         else:
@@ -933,7 +944,8 @@ class _Walk:
         method = callee.name
         if receiver == REQUEST and method in _BODIES:
             typed = method == "json" and bool(call.args)
-            self._read(call.line, method, schema=self.followed.structured(call, self.frame) if typed else None)
+            schema = self.followed.structured(call, self.frame) if typed else None
+            self._read(call.line, method, schema=self._in_its_envelope(call, schema) if schema is not None else None)
             return
         if receiver == REQUEST and method == "require_match":
             self._requires_match(call)
@@ -955,6 +967,16 @@ class _Walk:
                 kind: Schema = _contents("application/octet-stream") if method == "file" else _TEXT
                 schema = {"type": "array", "items": kind} if method == "get_all" else kind
                 self._read(call.line, f"{where}-name", name, schema)
+
+    def _in_its_envelope(self, call: CallExpr, schema: Schema) -> Schema:
+        """The body whose member `req.json(T, key="…")` reads."""
+        given = argument(call, 99, "key")
+        if given is None or constant(given) == (None,):
+            return schema
+        key = self._text(given)
+        if key is None:
+            return {"$unknown": "the key of req.json(…). Give a constant"}
+        return {"type": "object", "properties": {key: schema}, "required": [key]}
 
     def _text(self, expression: Expression) -> str | None:
         """The constant that an expression is."""

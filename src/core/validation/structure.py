@@ -152,9 +152,7 @@ def structure_rows(rows: list[dict[str, Any]], type_: TypeForm[T]) -> list[T]:
         try:
             structured.append(hook(row))
         except StructureError as error:
-            for issue in error.issues:
-                dot = "." if issue["path"] and issue["path"][0] != "[" else ""
-                issues.append({"path": f"results[{index}]{dot}{issue['path']}", "message": issue["message"]})
+            issues += within(f"results[{index}]", error.issues)
     if issues:
         raise StructureError(_bounded(issues))
     return structured
@@ -171,6 +169,15 @@ def _nesting(type_: Any, row: Any) -> Callable[[dict[str, Any]], dict[str, Any]]
     except ValueError as error:
         path, message = error.args
         raise StructureError([{"path": path, "message": message}]) from None
+
+
+def within(path: str, issues: Sequence[Issue]) -> list[Issue]:
+    """The mistakes in a part of a value, with their paths in the whole of it."""
+    found: list[Issue] = []
+    for issue in issues[:MOST_ISSUES]:
+        dot = "." if issue["path"] and issue["path"][0] != "[" else ""
+        found.append({"path": f"{path}{dot}{issue['path']}", "message": issue["message"]})
+    return [*found, *issues[MOST_ISSUES:]]  # the last says that there are more, of the whole
 
 
 def _hook_from(source: _Source, type_: Any) -> Callable[[Any], Any]:

@@ -6,14 +6,15 @@ from typing import Any, assert_type
 
 import attrs
 
-from core import Bindings, Request, Response, Secret, create_app
+from core import Bindings, D1Database, Request, Response, Secret, conflict, create_app
 from core.http.websocket import WebSocket
 from core.middleware.trusted_hosts import trusted_hosts
-from core.pagination import Cursor, cursor_of, page_of
+from core.pagination import Cursor, cursor_of, page_of, read_page
 
 
 @attrs.frozen
 class Env(Bindings):
+    DB: D1Database
     HOSTS: str
     COOKIE_SECRET: Secret
     OLD_SECRET: Secret | None
@@ -67,5 +68,14 @@ async def show(req: Request[Env], res: Response) -> None:
     res.cookie("a", "b", secret=[req.env.COOKIE_SECRET, req.env.OLD_SECRET])
     assert_type(req.signed_cookie("a", req.env.COOKIE_SECRET), str | None)
     res.redirect(req.local_url(req.query.get("next")))
+    statement = req.env.DB.prepare("SELECT 1 AS id").as_(Row)
+    with conflict("email"), conflict("email", "name", message="is taken"):
+        found, total = await read_page(req.env.DB, statement, req.env.DB.prepare("SELECT 1"))
+        in_session = await read_page(req.env.DB.with_session(), statement, statement)
+    assert_type(found, list[Row])
+    assert_type(total, int)
+    assert_type(in_session[0], list[Row])
+    assert_type(await req.json(Move, key="move"), Move)
+    assert_type(await req.json(list[Move], key=None), list[Move])
     req.require_match(None)
     res.file("a.txt", filename="b.txt")
