@@ -297,7 +297,6 @@ def test_what_has_no_type_is_listed_as_unchecked(tmp_path: Path) -> None:
     configuration = load(write(tmp_path, EVERYTHING))
     assert {(entry.key, entry.reason) for entry in configuration.unchecked} == {
         ("pipelines", "core does not check it"),
-        ("rules", "core does not check it"),
         ("something_new", "core does not know it, and does not check it"),
         ("dispatch_namespaces", "core has no type for it"),
         ("unsafe.bindings", "core has no type for it"),
@@ -685,6 +684,10 @@ port = 1
 
 [[rules]]
 type = "Data"
+globs = ["**/*.bin"]
+
+[python_modules]
+exclude = []
 
 [[pipelines]]
 binding = "P"
@@ -717,7 +720,8 @@ def test_bindings_and_vars_are_not_inherited_and_the_rest_is(tmp_path: Path) -> 
     assert staging.worker.kv_namespaces == ()
     assert staging.worker.vars == {"B": "staging"}
     assert staging.worker.dev.port == 1
-    assert [entry.key for entry in staging.unchecked] == ["rules"]
+    assert staging.worker.rules == (model.Rule("Data", ("**/*.bin",)),)
+    assert [entry.key for entry in staging.unchecked] == ["python_modules"]
     assert production.worker.name == "other"
     assert production.worker.triggers.crons == ()
     assert load(path, environment="staging") == staging

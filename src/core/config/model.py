@@ -272,6 +272,19 @@ class Assets:
 
 
 @frozen
+class Rule:
+    """`[[rules]]`: files that go up beside the modules, by patterns of their paths below `base_dir`.
+
+    The platform's tool reads it, and takes along `.txt`, `.html` and `.sql` without a rule. `core build` takes every file
+    of a package.
+    """
+
+    type: Literal["ESModule", "CommonJS", "CompiledWasm", "Text", "Data", "PythonModule", "PythonRequirement"]
+    globs: Sequence[str]
+    fallthrough: bool | None = None
+
+
+@frozen
 class SecretsStoreTable:
     """`[[secrets_store_secrets]]`: a secret that several workers share."""
 
@@ -452,6 +465,7 @@ class Worker:
     placement: Placement | None = None
     observability: Observability | None = None
     assets: Assets | None = None
+    rules: Sequence[Rule] = ()
     build: Build = field(factory=Build)
     core: CoreSettings = field(factory=CoreSettings)
 

@@ -1,0 +1,1 @@
+"""A link shortener with accounts, which counts clicks and shows them while they happen."""
