@@ -29,7 +29,7 @@ $(STAMP)/python:
 
 $(STAMP)/dev: $(STAMP)/python pyproject.toml constraints.txt
 	@echo 'Installing what the development server needs …'
-	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,jwt,forms]'
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,jwt,forms]' jinja2
 	@touch $@
 
 $(STAMP)/dev-tools: $(STAMP)/python pyproject.toml constraints.txt
@@ -115,7 +115,7 @@ $(STAMP)/workerd: $(STAMP)/dev-tools src/core/runtime/toolchain.py
 
 EXAMPLE ?= users
 
-dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings, or another: make dev EXAMPLE=conduit
+dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings, or another: make dev EXAMPLE=links
 	@cd examples/$(EXAMPLE) && ../../$(BIN)/core dev
 
 # What is installed comes over the network while the type checkers compute, two at a time. Tests start programs and wait

@@ -28,6 +28,7 @@ import attrs
 
 from core import Bindings, CoreError, D1Database, Request, Response, create_app, http
 from core.middleware.authentication import Authentication
+from core.middleware.static import static
 from core.middleware.bearer_auth import bearer_auth
 from core.middleware.optional import optional
 from core.pagination import page_of
@@ -172,6 +173,7 @@ async def old(request: http.Request) -> http.Response:
 
 
 app.mount("/old", old)
+app.use("/files", static(directory="."))
 '''
 
 
@@ -266,7 +268,7 @@ def test_an_authenticator_that_a_function_calls_is_the_security_of_its_routes(se
 def test_a_mount_is_named_and_a_response_that_is_passed_on_is_a_problem(served: tuple[Any, Described]) -> None:
     document = served[1].document
     validate(document)
-    assert document["x-mounted"] == ["/old"]
+    assert document["x-mounted"] == ["/old", "/files"]
     assert not any(path.startswith("/old") for path in document["paths"])
     (problem,) = served[1].problems
     assert "passed on" in problem.message

@@ -275,8 +275,8 @@ class Assets:
 class Rule:
     """`[[rules]]`: files that go up beside the modules, by patterns of their paths below `base_dir`.
 
-    The platform's tool reads it, and takes along `.txt`, `.html` and `.sql` without a rule. `core build` takes every file
-    of a package.
+    The platform's tool reads it, and takes along `.txt`, `.html` and `.sql` without a rule. `core build` takes every
+    file of a package.
     """
 
     type: Literal["ESModule", "CommonJS", "CompiledWasm", "Text", "Data", "PythonModule", "PythonRequirement"]

@@ -64,7 +64,8 @@ def static(
     file is there and the client takes it. `cache_control`: the header's value. `dotfiles`: whether names that begin
     with a dot are served.
 
-    The directory is the machine's: on the hosted platform use a bucket, or its own static assets. Raises OptionError.
+    A directory in your package is part of the worker. One elsewhere is the machine's: on the hosted platform use a
+    bucket, or its own static assets. Raises OptionError.
     """
     options.named_env("static", env)
     if (directory is None) == (bucket is None):

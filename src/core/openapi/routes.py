@@ -45,11 +45,14 @@ def application_facts(
     routes: list[RouteFacts] = []
     mounts: dict[str, None] = {}
     for entry, steps in app._chains():
+        prefix = entry.pattern.text.removesuffix("*").rstrip("/")
         if entry.method is None or entry.handler is None:
-            continue  # it goes on to the next route that matches
+            # It goes on to the next route that matches; what files are below it only a request can tell.
+            if prefix and any((info := info_of(step)) is not None and info.serves for step in entry.middleware):
+                mounts.setdefault(prefix)
+            continue
         if getattr(entry.handler, "__module__", "") == "core.dispatch.mounts":
-            prefix = entry.pattern.text.removesuffix("*").rstrip("/") or "/"
-            mounts.setdefault(prefix)
+            mounts.setdefault(prefix or "/")
             continue
         handler, websocket = _handler(entry.handler)
         said = description_of(handler)

@@ -26,9 +26,9 @@ async def count(batch: MessageBatch[Click], env: Env, ctx: ExecutionContext) -> 
         WHERE true ON CONFLICT DO NOTHING
         """
     )
-    counts = env.DB.prepare(
-        "SELECT id, clicks FROM links WHERE id IN (SELECT value ->> 'link' FROM json_each(?))"
-    ).as_(Count)
+    counts = env.DB.prepare("SELECT id, clicks FROM links WHERE id IN (SELECT value ->> 'link' FROM json_each(?))").as_(
+        Count
+    )
     _, counted = await env.DB.batch((insert.bind(clicks), counts.bind(clicks)))
     for each in counted.results:
         await env.LIVE.get_by_name(str(each.id)).tell(each.clicks)

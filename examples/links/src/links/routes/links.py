@@ -5,7 +5,7 @@ import secrets
 import attrs
 from attrs.validators import and_, matches_re, max_len
 
-from core import CoreError, D1Error, Request, Response, Router, describe, optional, public
+from core import CoreError, D1Error, Request, Response, Router, describe, http, optional, public
 from links.auth import User, auth
 from links.cache import Target, forget, look_up, remember
 from links.env import Env
@@ -67,7 +67,7 @@ async def shorten(req: Request[Env, User], res: Response) -> None:
 async def show(req: Request[Env, User], res: Response) -> None:
     """The page of an own link, on which its clicks are seen while they happen."""
     link = await own(req)
-    res.html(render("link.html", link=link, short=req.url_for(follow, slug=link.slug)))
+    res.html(render("link.html", link=link, short=http.URL(req.url).origin + req.url_for(follow, slug=link.slug)))
 
 
 @signed_in.get("/links/:slug/live")

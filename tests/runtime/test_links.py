@@ -1,0 +1,62 @@
+"""The link shortener in workerd, and the upload that the platform's own tool makes of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.runtime.conftest import Background, Running, start_running
+from tests.runtime.test_deploy import command, dry_run, missing_in
+from tests.support.shortener import ALL_OF_IT, sign_up_and_see_a_click
+
+from core.runtime.make import make_bundle
+from core.runtime.project import open_project
+from core.runtime.ready import apply_migrations
+from core.runtime.toolchain import Toolchain
+
+LINKS = Path(__file__).parents[2] / "examples" / "links"
+
+
+@pytest.fixture(scope="module")
+def links(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A node with an empty database."""
+    project = open_project(LINKS / "wrangler.toml")
+    folder = tmp_path_factory.mktemp("links")
+    made = make_bundle(
+        project.main,
+        project=project.folder,
+        plan=project.plan,
+        out=folder / "dist",
+        toolchain=tools,
+        attribute=project.attribute,
+        migrations=project.migrations,
+    )
+    bundle = background.run(made)
+    env = {**os.environ, "JWT_SECRET": "an-example-secret-that-everyone-may-know"}
+    node = start_running(tools, bundle, background, folder / "state", plan=project.plan, env=env)
+    assert background.run(apply_migrations(node.node, bundle)) == ["DB: applied 0001_links.sql"]
+    yield node
+    node.stop()
+
+
+def test_a_click_is_counted_and_seen(links: Running) -> None:
+    """Its templates and its files are there too: they are files of its package."""
+    assert sign_up_and_see_a_click(f"http://127.0.0.1:{links.port}") == ALL_OF_IT
+
+
+def test_all_of_it_goes_up_to_the_platform(tmp_path: Path) -> None:
+    project = tmp_path / "links"
+    shutil.copytree(LINKS, project, ignore=shutil.ignore_patterns(".core", "dist", "__pycache__"))
+    command(sys.executable, "-m", "core.cli", "build", "--hosted", folder=project)
+
+    out, said = dry_run(project)
+
+    for binding in ("env.DB", "env.CACHE", "env.CLICKS", "env.LIVE (Live)"):
+        assert binding in said
+    assert missing_in(out) == []
+    others = {file.name for file in (LINKS / "src").rglob("*.*") if file.parent.name in ("templates", "static")}
+    assert others == {file.name for place in ("templates", "static") for file in (out / "links" / place).iterdir()}
