@@ -84,6 +84,7 @@ OF_MYPY = {
     "test_values_of_rows",
     "test_a_named_environment_that_lacks_a_binding_is_named",
     "test_a_type_that_can_be_none_does_not_fit_a_column_that_cannot",
+    "test_columns_are_held_against_the_fields_of_inner_classes",
     "test_each_env_of_a_project_belongs_to_the_nearest_configuration",
 }
 """The modules of tests, and tests, in which mypy itself is what is tried."""

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from core.errors import D1Error
+from core.sql.classes import check_row
 from core.sql.migrations import migration_files
-from core.sql.rows import RowField, check_column, check_row, check_scalar, check_values
+from core.sql.rows import RowField, check_column, check_scalar, check_values
 from core.sql.schema import Schema, schema_of
 from core.sql.statement import Statement
 from core.testing import FakeD1Database

@@ -28,7 +28,7 @@ from core.program.sources import Sources
 from core.program.syntax import REQUESTS, Node, Problem, SyntaxTrees
 from core.sql.interpolated import Interpolated, Text, check_values_in, texts_of
 from core.sql.parameters import Given
-from core.sql.rows import Kind, RowField
+from core.sql.rows import Kind, RowClass
 from core.sql.schema import Schema, blank_schema, schema_of
 from core.sql.statement import Statement
 
@@ -225,7 +225,7 @@ class Databases:
         if asked.problem is not None:
             yield Problem("core-sql", f"{asked.label}: {asked.problem}", Node(prepare.node.args[0], prepare.scope))
 
-    def row_of(self, node: Node, /) -> tuple[str, Sequence[RowField]] | None:
+    def row_of(self, node: Node, /) -> RowClass | None:
         """The class that rows become and its fields."""
         return row_fields(self.reader, node.node, node.scope) if isinstance(node.node, ast.expr) else None
 

@@ -14,8 +14,9 @@ from typing import Final
 from core.program.databases import RUNS, Behind, Databases
 from core.program.rows import row_kinds
 from core.program.syntax import Node, Problem
+from core.sql.classes import check_row
 from core.sql.parameters import check_parameter
-from core.sql.rows import check_column, check_row, check_scalar, check_value, check_values
+from core.sql.rows import check_column, check_scalar, check_value, check_values
 from core.sql.statement import Statement
 
 TYPED: Final = frozenset(["first", "one", "all", "as_"])

@@ -23,7 +23,8 @@ from core.program.queries import TYPED
 from core.program.reader import Reader
 from core.program.rows import NONE, class_fields, row_kinds
 from core.program.syntax import Node
-from core.sql.rows import RowField, check_row, field_type, misfit
+from core.sql.classes import check_row
+from core.sql.rows import RowField, field_type, misfit
 from core.sql.statement import Column, Statement
 
 
@@ -138,7 +139,7 @@ class RowClasses:
         columns = self._columns(uses)
         if read is None or columns is None:
             return
-        title, fields = read
+        title, fields, _ = read
         self.classes += 1
         named = {field.name: field for field in fields}
         written = {field.name: field for field in self.reader.fields(class_)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from core.program.annotations import arguments_of
@@ -11,19 +12,19 @@ from core.program.classes import ClassRef, class_at
 from core.program.modules import External, Local, Scope
 from core.program.reader import Reader
 from core.sql.parameters import Given
-from core.sql.rows import ROW_KINDS, Kind, RowField
+from core.sql.rows import ROW_KINDS, Kind, RowClass, RowField
 
 _DEEPEST: Final = 20
 NONE: Final[frozenset[Kind]] = frozenset(["none"])
 
 
-def row_fields(reader: Reader, expression: ast.expr, scope: Scope) -> tuple[str, list[RowField]] | None:
+def row_fields(reader: Reader, expression: ast.expr, scope: Scope) -> RowClass | None:
     """The class that rows become and its fields; None for a class that is not understood."""
     class_ = reader.class_of(expression, scope) if isinstance(expression, ast.Name | ast.Attribute) else None
     return class_fields(reader, class_) if class_ is not None else None
 
 
-def class_fields(reader: Reader, class_: ClassRef) -> tuple[str, list[RowField]] | None:
+def class_fields(reader: Reader, class_: ClassRef) -> RowClass | None:
     """The same of a class itself."""
     if not reader.is_structured(class_):
         return None
@@ -36,23 +37,55 @@ def class_fields(reader: Reader, class_: ClassRef) -> tuple[str, list[RowField]]
             continue
         kinds = row_kinds(reader, field.annotation, field.owner.body)
         required = not field.has_default and not annotation.not_required
-        fields.append(RowField(field.name, annotation.written, _ANY if field.converted else kinds, required))
-    return class_.node.name, fields
+        inside = inner_class(reader, field.annotation, field.owner.body)
+        if field.converted:
+            fields.append(RowField(field.name, annotation.written, _ANY, required))
+        elif inside is None:
+            fields.append(RowField(field.name, annotation.written, kinds, required))
+        else:
+            read = partial(class_fields, reader, inside)
+            fields.append(RowField(field.name, annotation.written, (kinds - _ANY) | _JSON, required, read))
+    return RowClass(class_.node.name, fields, reader.is_whole(class_))
 
 
-def row_kinds(reader: Reader, expression: ast.expr, scope: Scope, *, depth: int = 0) -> frozenset[Kind]:
+def inner_class(reader: Reader, expression: ast.expr, scope: Scope) -> ClassRef | None:
+    """The class that a field has, which several columns of a row fill; None for a union of others too."""
+    found: list[ClassRef | None] = []
+    for member, where in _written_out(reader, expression, scope):
+        if not isinstance(member, ast.Constant):
+            base = member.value if isinstance(member, ast.Subscript) else member
+            class_ = class_at(reader.modules.resolve(base, where))
+            found.append(class_ if class_ is not None and reader.is_structured(class_) else None)
+    return found[0] if len(found) == 1 else None
+
+
+def _written_out(
+    reader: Reader, expression: ast.expr, scope: Scope, depth: int = 0
+) -> Iterator[tuple[ast.expr, Scope]]:
+    """The members of a union, and the types that others are made of: `NewType("Port", int)`."""
+    for member, where in reader.members(expression, scope):
+        match member:
+            case ast.Call(func=func, args=[_, plain]) if depth < _DEEPEST:
+                if reader.modules.outside(func, where).endswith(".NewType"):
+                    yield from _written_out(reader, plain, where, depth + 1)
+                    continue
+            case _:
+                pass
+        yield member, where
+
+
+def row_kinds(reader: Reader, expression: ast.expr, scope: Scope) -> frozenset[Kind]:
     """Return the kinds of values that a field of a row accepts."""
-    members = reader.members(expression, scope)
-    return frozenset(kind for member, where in members for kind in _kinds(reader, member, where, depth))
+    members = _written_out(reader, expression, scope)
+    return frozenset(kind for member, where in members for kind in _kinds(reader, member, where))
 
 
-def _kinds(reader: Reader, expression: ast.expr, scope: Scope, depth: int) -> frozenset[Kind]:
+def _kinds(reader: Reader, expression: ast.expr, scope: Scope) -> frozenset[Kind]:
     match expression:
         case ast.Constant(value=None):
             return NONE
-        case ast.Call(func=func, args=[_, plain]) if depth < _DEEPEST:  # NewType("Port", int)
-            is_new = reader.modules.outside(func, scope).endswith(".NewType")
-            return row_kinds(reader, plain, scope, depth=depth + 1) if is_new else _ANY
+        case ast.Call():
+            return _ANY
         case ast.Subscript() if reader.form(expression.value, scope) == "Literal":
             return frozenset(kind for argument in arguments_of(expression) for kind in _literal_kind(argument))
         case _:

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+import attrs
+
 from core.sql.catalog import Migrated, TableInfo
 from core.sql.functions import AGGREGATES
 from core.sql.location import locate
@@ -316,7 +318,28 @@ class StatementAnalysis:
             return None
         if values.columns is None or len(values.columns) != len(names):
             return tuple(Column(name) for name in names)
-        return tuple(_column(name, value) for name, value in zip(names, values.columns, strict=True))
+        columns: dict[str, Column] = {}
+        found: list[Column] = []
+        for name, value in zip(names, values.columns, strict=True):
+            column = _column(name, value)
+            before = columns.get(name)
+            if before is not None and _is_other(column, before) and not self._are_equal(name):
+                column = attrs.evolve(column, hides=before.source or before.text)
+            columns[name] = column
+            found.append(column)
+        return tuple(found)
+
+    def _are_equal(self, name: str) -> bool:
+        """True if a condition says that two columns of a name have one value, `a.name = b.name`, or a join may."""
+        if any(token.word in ("USING", "NATURAL") for token in self.tokens):
+            return True
+        for at, token in enumerate(self.tokens):
+            if token.text in ("=", "=="):
+                is_qualified = [other.text for other in self.tokens[at + 2 : at + 3]] == ["."]
+                sides = (self.tokens[at - 1], self.tokens[at + 3 if is_qualified else at + 1])
+                if all((side.name or "").lower() == name.lower() for side in sides):
+                    return True
+        return False
 
     def _names(self) -> list[str] | None:
         """The names of the columns of a SELECT."""
@@ -381,7 +404,14 @@ def _column(name: str, value: Value) -> Column:
     if arms and null:
         null, about = next(((arm.null, arm.about) for arm in arms if arm.null), ("", ""))
     storage = value.storage or frozenset()
-    return Column(name, source, declared, storage, null, about, value.never, value.text, arms)
+    join, own, full = (value.join, value.own, value.full) if null else ("", "", False)
+    return Column(name, source, declared, storage, null, about, value.never, value.text, arms, "", join, own, full)
+
+
+def _is_other(column: Column, before: Column) -> bool:
+    """True if two columns of one name are certainly not the same."""
+    one, other = column.source or column.text, before.source or before.text
+    return bool(one and other) and one != other
 
 
 def _target(tokens: Sequence[Token], at: int) -> Token | None:

@@ -1,8 +1,8 @@
-"""A statement against the program: values for its parameters, and the class that its rows become."""
+"""A statement against the program: values for its parameters, and the kinds of values that a field holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from core.sql.messages import did_you_mean, listed
@@ -63,17 +63,29 @@ _ANY: Final[frozenset[Storage]] = frozenset(["integer", "real", "text", "blob"])
 
 
 class RowField(NamedTuple):
-    """A field of the class that rows become. `shown` is its type as written; `required` says that it has no default."""
+    """A field of the class that rows become. `shown` is its type as written; `required` says that it has no default.
+
+    `inside` reads the class that it has, which columns such as `author.username` fill: None for a field without one.
+    """
 
     name: str
     shown: str
     kinds: frozenset[Kind]
     required: bool = True
+    inside: Callable[[], RowClass | None] | None = None
 
     @property
     def optional(self) -> bool:
         """True if it takes NULL."""
         return bool(self.kinds & {"none", "any"})
+
+
+class RowClass(NamedTuple):
+    """A class that rows become. `whole`: it has no other fields."""
+
+    title: str
+    fields: Sequence[RowField]
+    whole: bool = True
 
 
 def check_values(statement: Statement, given: int | None) -> str | None:
@@ -101,29 +113,6 @@ def check_column(statement: Statement, name: str) -> str | None:
         return None
     names = [column.name for column in statement.columns]
     return f'the result has no column "{name}".{did_you_mean(name, names) or f" It has {listed(names)}"}'
-
-
-def check_row(statement: Statement, title: str, fields: Iterable[RowField]) -> list[tuple[str, str]]:
-    """Return the mistakes in `first(T)` and `all(T)`: a field of `T` and the message, for each.
-
-    The field is "" for all.
-    """
-    if statement.columns is None or statement.problems:
-        return []
-    if not statement.columns:
-        return [("", f"{title} is read from rows, but the statement gives none. Add RETURNING, or call run()")]
-    names = [column.name for column in statement.columns]
-    found: list[tuple[str, str]] = []
-    for field in fields:
-        column = statement.column(field.name)
-        if column is None:
-            if field.required:
-                near = did_you_mean(field.name, names)
-                fix = near or f" It has {listed(names)}: select it, or give the field a default"
-                found.append((field.name, f"{title}.{field.name} is not in the result.{fix}"))
-        elif message := _mismatch(title, column, field):
-            found.append((field.name, message))
-    return found
 
 
 def check_scalar(statement: Statement, shown: str, kinds: frozenset[Kind]) -> str | None:
@@ -165,17 +154,18 @@ def check_value(statement: Statement, call: str, name: str, shown: str, kinds: f
     return f'{call}("{name}") is {type_}, which {shown} cannot hold. Make it {type_}{fix}'
 
 
-def _mismatch(title: str, column: Column, field: RowField) -> str | None:
+def unfit(title: str, column: Column, field: RowField, null: str) -> str | None:
+    """Return the mistake in a field that a column fills, or None. `null` says why the column may be NULL there."""
     for part in column.arms or (column,):
         if not _holds(field.kinds, part):
             kind = part.declared if part.source else " or ".join(_SHOWN[storage] for storage in sorted(part.storage))
             return (
                 f"{title}.{field.name}: {field.shown} cannot hold {part.source or part.text}, which is {kind}. "
-                f"Make it {_type_of([column], optional=bool(column.null))}"
+                f"Make it {_type_of([column], optional=bool(null))}"
             )
-    if column.null and not field.optional:
+    if null and not field.optional:
         return (
-            f"{title}.{field.name}: {field.shown} cannot hold NULL, but {column.about} {column.null}. "
+            f"{title}.{field.name}: {field.shown} cannot hold NULL, but {column.about} {null}. "
             f"Make it {field.shown} | None"
         )
     return None

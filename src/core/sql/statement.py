@@ -25,6 +25,10 @@ class Column:
     `source` is the table's column that it is, as `users.email`, or "" for an expression, which is `text`. `storage`
     holds the storage classes that it may have, or nothing where that is not known. `null` says why `about` may be NULL,
     or nothing; `never` that it is proven not to be. `arms` has the columns of a UNION's parts that it is one of.
+    `hides` is another of the same name, which is not in a row: the last one is.
+
+    `join` is the source of an outer join without whose row it is NULL. Of such a column `own` says why it may be NULL
+    where there is a row, and `full` that it is not.
     """
 
     name: str
@@ -36,6 +40,10 @@ class Column:
     never: bool = False
     text: str = ""
     arms: tuple[Column, ...] = ()
+    hides: str = ""
+    join: str = ""
+    own: str = ""
+    full: bool = False
 
 
 class Slot(NamedTuple):

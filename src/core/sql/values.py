@@ -73,7 +73,8 @@ class Value(NamedTuple):
 
     `storage` is None where it is not known, and empty for NULL alone. `null` says why it can be NULL, of `about`;
     `never` that it is not. `source` is the table's column that it is, as `users.email`, and `declared` that column's
-    type; `text` is the expression. `arms` has the values of a UNION one by one.
+    type; `text` is the expression. `arms` has the values of a UNION one by one. `join`, `own` and `full` are a
+    `Column`'s.
     """
 
     storage: frozenset[Storage] | None = None
@@ -84,6 +85,9 @@ class Value(NamedTuple):
     declared: str = ""
     text: str = ""
     arms: tuple[Value, ...] = ()
+    join: str = ""
+    own: str = ""
+    full: bool = False
 
     @property
     def alone(self) -> Value:
@@ -93,7 +97,7 @@ class Value(NamedTuple):
     @property
     def unsaid(self) -> Value:
         """It where nothing is said about NULL, unless it is proven that it never is."""
-        return self._replace(null="", about="")
+        return self._replace(null="", about="", join="", own="", full=False)
 
 
 @frozen
@@ -317,7 +321,11 @@ def _either(values: Sequence[Value]) -> Value:
     known = [value.storage for value in values]
     storage = None if None in known else _together(known)
     reason = next((value for value in values if value.null), _UNKNOWN)
-    return Value(storage, reason.null, reason.about, all(value.never for value in values))
+    found = Value(storage, reason.null, reason.about, all(value.never for value in values))
+    if not first.join or any(value.join != first.join for value in values):
+        return found
+    own = next((value.own for value in values if value.own), "")
+    return found._replace(join=first.join, own=own, full=all(value.full for value in values))
 
 
 class _Evaluation:
@@ -694,9 +702,10 @@ class _Evaluation:
         if value.null and _conditioned(entry, name, value, names):
             value = value.unsaid
         if entry.missing:
+            own, full = value.null, value.never
             value = value._replace(never=False)
             if not _narrowed(entry, names):
-                value = value._replace(null=entry.missing, about=about)
+                value = value._replace(null=entry.missing, about=about, join=entry.alias, own=own, full=full)
             elif not value.null:
                 value = value._replace(about="")
         if scope.empty and not value.null:
