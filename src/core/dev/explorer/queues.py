@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -11,7 +12,7 @@ import attrs
 from core.assembly.project import consumers_of
 from core.bindings.queue import QueueContentType
 from core.dev.explorer.places import Panel
-from core.dev.explorer.rows import Listing
+from core.dev.explorer.rows import Listing, read
 from core.dev.explorer.values import cloned, shown
 from core.errors import CoreError
 from core.request import Request
@@ -30,9 +31,10 @@ class NewMessage:
 
 @attrs.frozen
 class Chosen:
-    """Messages of a queue, or without `seqs` all of them, and the queue to send them `to`."""
+    """Messages of a queue, or without `seqs` all that a `search` finds, and the queue to send them `to`."""
 
     seqs: list[int] | None = None
+    search: str = ""
     to: str | None = None
 
 
@@ -46,6 +48,10 @@ class QueuePages(Panel):
         api.post("/queues/:queue/send", self._send)
         api.post("/queues/:queue/redeliver", self._redeliver)
         api.post("/queues/:queue/delete", self._delete)
+
+    @property
+    def _file(self) -> Path | None:
+        return self._places.loaded.store.file("queues", "messages")
 
     def _broker(self) -> Any:
         from core.backends.embedded.queue import broker_of
@@ -72,23 +78,7 @@ class QueuePages(Panel):
         )
 
     async def _messages(self, req: Request[Any], res: Response) -> None:
-        listing = Listing(
-            {
-                "seq": "seq",
-                "id": "id",
-                "body": "body",
-                "type": "content_type",
-                "attempts": "failures + failed_before",
-                "sent": "sent",
-                "due": "due",
-            },
-            "queue_messages",
-            "due, seq",
-            ("id", "body"),
-            "queue = ?",
-            (req.params["queue"],),
-        )
-        found = await listing.read(self._caller(req), self._places.loaded.store.file("queues", "messages"))
+        found = await _listing(req).read(self._caller(req), self._file)
         journal = self._recorder.journal
         failures = {} if journal is None else journal.failures([row[1] for row in found.rows])
         res.json({"rows": [_message(row, failures.get(row[1])) for row in found.rows], "total": found.total})
@@ -112,24 +102,48 @@ class QueuePages(Panel):
             _, moved = broker.settle(name, [], [], rows, target)
             broker.arrived(target, moved)
 
-        res.json({"redelivered": await self._settle(name, chosen, move)})
+        res.json({"redelivered": await self._settle(req, chosen, move)})
 
     async def _delete(self, req: Request[Any], res: Response) -> None:
         broker, name = self._broker(), req.params["queue"]
-        deleted = await self._settle(name, await req.json(Chosen), lambda rows: broker.settle(name, rows, [], [], None))
+        deleted = await self._settle(req, await req.json(Chosen), lambda rows: broker.settle(name, rows, [], [], None))
         res.json({"deleted": deleted})
 
-    async def _settle(self, name: str, chosen: Chosen, settle: Callable[[list[Any]], object]) -> int:
+    async def _settle(self, req: Request[Any], chosen: Chosen, settle: Callable[[list[Any]], object]) -> int:
         """Settle the chosen messages that still wait, some at a time."""
         broker = self._broker()
         wanted = None if chosen.seqs is None else {*chosen.seqs}
-        seqs = [seq for seq, _ in broker.waiting(name) if wanted is None or seq in wanted]
+        if wanted is None and chosen.search:
+            where, values = _listing(req).condition(chosen.search)
+            sql = f"SELECT seq FROM queue_messages WHERE {where}"
+            wanted = await read(self._caller(req), self._file, lambda one: {seq for (seq,) in one.execute(sql, values)})
+        seqs = [seq for seq, _ in broker.waiting(req.params["queue"]) if wanted is None or seq in wanted]
         if not seqs:
             raise CoreError(404, "The messages are not there any more")
         for begin in range(0, len(seqs), 500):
             rows = broker.rows(seqs[begin : begin + 500])
             await broker.wait("settlement", lambda rows=rows: settle(rows))
         return len(seqs)
+
+
+def _listing(req: Request[Any]) -> Listing:
+    """The messages of the queue that a request names."""
+    return Listing(
+        {
+            "seq": "seq",
+            "id": "id",
+            "body": "body",
+            "type": "content_type",
+            "attempts": "failures + failed_before",
+            "sent": "sent",
+            "due": "due",
+        },
+        "queue_messages",
+        "due, seq",
+        ("id", "body"),
+        "queue = ?",
+        (req.params["queue"],),
+    )
 
 
 def _message(row: tuple[Any, ...], failure: tuple[str, str] | None) -> dict[str, Any]:

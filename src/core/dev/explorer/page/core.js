@@ -1,5 +1,5 @@
 // What every panel stands on: calls of the server, what is known of the application, the address, and how values read.
-import { h, htm, useEffect, useReducer, useState } from "./vendor.js";
+import { h, htm, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./vendor.js";
 
 export const html = htm.bind(h);
 const token = document.querySelector('meta[name="core-token"]').content;
@@ -97,10 +97,54 @@ export const act = (work) => async (event) => {
   try { await work(event); } catch (error) { say(error.message, true); }
 };
 
+// -- what is written in a form, and is neither saved nor kept as a draft
+
+const unsaved = new Map();
+
+// `what` was `changed` in a form. Returns what the form calls once that is saved or gone, before it leaves by itself.
+export function useUnsaved(what, isChanged) {
+  const form = useRef({ left: false }).current;
+  useLayoutEffect(() => {
+    if (!isChanged) form.left = false;
+    if (isChanged && !form.left) unsaved.set(form, what); else unsaved.delete(form);
+  });
+  useLayoutEffect(() => () => { unsaved.delete(form); }, []);
+  return () => { form.left = true; unsaved.delete(form); };
+}
+
+// Ask before a form goes with what is written in it. Resolves to true if it may go.
+export async function mayLeave() {
+  return !unsaved.size || ask("Leave without saving?", [...unsaved.values()], "Leave");
+}
+
+window.addEventListener("beforeunload", (event) => { if (unsaved.size) event.preventDefault(); });
+
 // -- the address: `#panel/part/part`
 
+// What is shown, and its place in the history of the tab: a new entry has none yet.
+let shown = location.hash, place = history.state?.place ?? 0;
+history.replaceState({ place }, "");
+
+// The address has changed. While a form asks, it is as it was. Resolves to true when another part is to be shown.
+export async function arrive() {
+  const wanted = location.hash, to = history.state?.place ?? place + 1;
+  if (wanted === shown) return false;
+  if (unsaved.size && to !== place) {
+    history.go(place - to);
+    if (await mayLeave()) {
+      for (const form of unsaved.keys()) form.left = true;
+      unsaved.clear();
+      history.go(to - place);
+    }
+    return false;
+  }
+  history.replaceState({ place: to }, "");
+  [shown, place] = [wanted, to];
+  return true;
+}
+
 export function here() {
-  const parts = location.hash.slice(1).split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
+  const parts = shown.slice(1).split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
   return { panel: parts[0] || "requests", parts: parts.slice(1) };
 }
 

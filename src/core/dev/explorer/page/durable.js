@@ -1,5 +1,5 @@
 // The panel "Durable Objects": those of a class, by name, and what one of them holds.
-import { act, ask, at, call, go, html, link, milliseconds, moment, query, say, size, some, store, until, useDraft, useLoaded } from "./core.js";
+import { act, ask, at, call, go, html, link, mayLeave, milliseconds, moment, query, say, size, some, store, until, useDraft, useLoaded, useUnsaved } from "./core.js";
 import { Editor } from "./editor.js";
 import { Grid, local, Total, useRemote } from "./grid.js";
 import { Cell, Empty, Field, Head, Loading, Problem, Split, Tabs } from "./parts.js";
@@ -28,7 +28,7 @@ export function DurablePanel({ parts }) {
 function Namespace({ name, id, part }) {
   const [search, setSearch] = useDraft(`objects ${name} search`);
   const [turn, again] = useReducer((count) => count + 1, 0);
-  const source = useRemote((offset, limit) => call(`/objects/${at(name)}?${query({ offset, limit, search })}`), `${name} ${search}`, `${turn} ${store.loads}`);
+  const source = useRemote((offset, limit, signal) => call(`/objects/${at(name)}?${query({ offset, limit, search })}`, { signal }), `${name} ${search}`, `${turn} ${store.loads}`);
   const open = act(async () => { if (search) go("durable-objects", name, (await call(`/objects/${at(name)}/named?name=${at(search)}`)).id); });
   const list = html`
     <form class="bar" role="search" onSubmit=${open}>
@@ -57,12 +57,15 @@ function Storage({ path, id }) {
   const [search, setSearch] = useState(""), [sort, setSort] = useState({ by: "key", down: false });
   const [marked, setMarked] = useState(new Set()), [chosen, choose] = useState(null);
   const [turn, again] = useReducer((count) => count + 1, 0);
-  const source = useRemote((offset, limit) => call(`${path}/entries?${query({ offset, limit, search, descending: sort.down || null, sort: sort.by })}`), `${id} ${search} ${sort.down}`, `${turn} ${store.loads}`);
+  const source = useRemote((offset, limit, signal) => call(`${path}/entries?${query({ offset, limit, search, descending: sort.down || null, sort: sort.by })}`, { signal }), `${id} ${search} ${sort.down}`, `${turn} ${store.loads}`);
   const marks = { chosen: marked, set: setMarked };
+  const leave = useUnsaved(chosen?.fresh ? "A new key" : `The key ${chosen?.key}`, Boolean(chosen?.touched));
+  const write = (change) => choose({ ...chosen, ...change, touched: true });
+  const turnTo = async (one) => { if (await mayLeave()) { leave(); choose(one); } };
   const save = act(async () => {
     await call(`${path}/entry`, { method: "PUT", body: { key: chosen.key, json: chosen.json } });
     say(`Saved ${chosen.key}`);
-    choose({ ...chosen, fresh: false });
+    choose({ ...chosen, fresh: false, touched: false });
     again();
   });
   const remove = act(async () => {
@@ -74,14 +77,14 @@ function Storage({ path, id }) {
     again();
   });
   return html`<div class="bar"><${Field} label="Keys with" wide><input type="search" value=${search} onInput=${(event) => setSearch(event.target.value)} /><//>
-      <button type="button" onClick=${() => choose({ key: "", json: "", fresh: true })}>New key</button>
+      <button type="button" onClick=${() => turnTo({ key: "", json: "", fresh: true })}>New key</button>
       <button type="button" class="danger" disabled=${!marked.size} onClick=${remove}>Delete${marked.size ? ` ${marked.size}` : ""}</button></div>
-    <div class="timeline" style=${{ "--grid-height": "16rem", marginTop: ".5rem" }}><${Grid} label="Stored values" columns=${ENTRIES} source=${source} id=${(one) => one.key} opened=${chosen?.key} sort=${sort} onSort=${setSort} marks=${marks} open=${(one) => choose(one)}
+    <div class="timeline" style=${{ "--grid-height": "16rem", marginTop: ".5rem" }}><${Grid} label="Stored values" columns=${ENTRIES} source=${source} id=${(one) => one.key} opened=${chosen?.key} sort=${sort} onSort=${setSort} marks=${marks} open=${turnTo}
       empty=${html`<${Empty} title="No stored values">What the object puts into its storage stands here.<//>`} /></div>
     ${chosen && html`<form class="stack" onSubmit=${save}><h4>${chosen.fresh ? "New key" : chosen.key}</h4>
-      ${chosen.fresh && html`<${Field} label="Key"><input required value=${chosen.key} onInput=${(event) => choose({ ...chosen, key: event.target.value })} /><//>`}
+      ${chosen.fresh && html`<${Field} label="Key"><input required value=${chosen.key} onInput=${(event) => write({ key: event.target.value })} /><//>`}
       ${chosen.json === null ? html`<pre tabindex="0">${chosen.text}</pre><p class="none">This value is not JSON, so it cannot be edited here.</p>`
-        : html`<${Editor} value=${chosen.json} change=${(json) => choose({ ...chosen, json })} language="json" label="Value" least="4rem" run=${save} />
+        : html`<${Editor} value=${chosen.json} change=${(json) => write({ json })} language="json" label="Value" least="4rem" run=${save} />
           <p class="none">An instance that keeps a copy in memory goes on with its copy.</p><div class="actions"><button class="first">Save</button></div>`}</form>`}`;
 }
 

@@ -5,39 +5,64 @@ import { elementScroll, observeElementOffset, observeElementRect, useEffect, use
 const CHUNK = 100;
 let grids = 0;
 
-// Rows that the server has: `load(offset, limit)` gives { rows, total }. `key` says which list it is; `turn` that it may
-// have changed. What was there stays until the new rows have come.
+// Rows that the server has: `load(offset, limit, signal)` gives { rows, total }. `key` says which list it is; `turn` that
+// it may have changed. What was there stays until the new rows have come. Who wants another list waits for none before it.
 export function useRemote(load, key, turn) {
   const [, redraw] = useReducer((number) => number + 1, 0);
-  const state = useRef({ key: null, turn: null, chunks: new Map(), total: null, error: null });
+  const state = useRef({ key: null, turn: null, chunks: new Map(), total: null, most: 0, error: null, lists: 0 });
   const here = state.current;
-  if (here.key !== key) Object.assign(here, { key, turn, chunks: new Map(), total: null, error: null, asked: new Set() });
-  else if (here.turn !== turn) Object.assign(here, { turn, asked: new Set() });
+  const begin = (more) => {
+    here.caller?.abort(); // the server looks no further
+    Object.assign(here, { caller: new AbortController(), asked: new Set(), waiting: 0, stopped: false, ...more });
+  };
+  if (here.key !== key) begin({ key, turn, old: true, error: null });
+  else if (here.turn !== turn && !here.waiting && !here.stopped) begin({ turn });
   const want = (first, last) => {
-    for (let chunk = Math.floor(first / CHUNK); chunk <= Math.floor(last / CHUNK); chunk += 1) {
-      if (here.asked.has(chunk)) continue;
-      here.asked.add(chunk);
-      const asked = here.asked;
-      load(chunk * CHUNK, CHUNK).then((found) => {
-        if (here.asked !== asked) return;
+    const { caller, asked } = here;
+    if (here.stopped) return;
+    const list = here.old ? [0, 0] : [first, last];
+    for (let chunk = Math.floor(list[0] / CHUNK); chunk <= Math.floor(list[1] / CHUNK); chunk += 1) {
+      if (asked.has(chunk)) continue;
+      asked.add(chunk);
+      here.waiting += 1;
+      load(chunk * CHUNK, CHUNK, caller.signal).then((found) => {
+        if (here.caller !== caller) return;
+        if (here.old) Object.assign(here, { old: false, chunks: new Map(), lists: here.lists + 1 });
         here.chunks.set(chunk, found.rows);
-        if (here.total !== found.total && here.total !== null) for (const one of [...here.chunks.keys()]) if (one * CHUNK >= found.total) here.chunks.delete(one);
-        Object.assign(here, { total: found.total, error: null, found });
-        redraw();
+        for (const one of [...here.chunks.keys()]) if (one && one * CHUNK >= found.total) here.chunks.delete(one);
+        Object.assign(here, { total: found.total, most: Math.max(here.most, found.total), error: null, found });
       }, (error) => {
-        if (here.asked !== asked) return;
-        if (here.total === null) here.error = error; else say(error.message, true);
+        if (here.caller !== caller) return;
+        if (here.old) here.error = error; else say(error.message, true);
+      }).finally(() => {
+        if (here.caller !== caller) return;
+        here.waiting -= 1;
         redraw();
       });
     }
   };
-  useEffect(() => want(0, 0), [key, turn]);
-  return { total: here.total, error: here.error, found: here.found, want, row: (index) => here.chunks.get(Math.floor(index / CHUNK))?.[index % CHUNK] };
+  useEffect(() => want(0, 0));
+  useEffect(() => () => here.caller.abort(), []);
+  const again = () => { begin(); redraw(); };
+  const stop = () => { begin({ stopped: true }); redraw(); };
+  return {
+    total: here.total, most: here.most, error: here.error, found: here.found, list: here.lists, want, again, stop,
+    searching: here.old && here.waiting > 0, stopped: here.stopped, row: (index) => here.chunks.get(Math.floor(index / CHUNK))?.[index % CHUNK],
+  };
 }
 
 export const local = (rows) => ({ total: rows.length, error: null, want: () => {}, row: (index) => rows[index], rows });
 
-// `columns`: { name, label, width, n (a number), sort, cell(row) }. `id(row)` names a row, `open(row)` opens it.
+// Rows of the page, in the order of a column: `value` of { sort, value(row), down (the largest first, at first) }.
+export function inOrder(rows, columns, sort) {
+  const column = columns.find((one) => one.sort && one.sort === sort.by);
+  if (!column) return rows;
+  const side = sort.down ? -1 : 1;
+  return rows.map((row) => [column.value(row), row])
+    .sort(([one], [other]) => (one === other ? 0 : one === null ? 1 : other === null ? -1 : one < other ? -side : side)).map(([, row]) => row);
+}
+
+// `columns`: { label, width, n (a number), sort, down, cell(row) }. `id(row)` names a row, `open(row)` opens it.
 // `marks`: { chosen: Set, set } lets rows be marked with a box or the space bar.
 export function Grid({ label, columns: every, source, id, open, opened, sort, onSort, marks, height = 32, empty }) {
   const scroller = useRef(null), name = useMemo(() => `grid-${(grids += 1)}`, []);
@@ -56,6 +81,7 @@ export function Grid({ label, columns: every, source, id, open, opened, sort, on
   const first = items[0]?.index ?? 0, last = items[items.length - 1]?.index ?? 0;
   useEffect(() => { if (total) source.want(first, last); });
   keepPlace(source, id, scroller, height, active, setActive);
+  useLayoutEffect(() => { scroller.current?.scrollTo(0, 0); setActive(0); }, [source.list, sort?.by, sort?.down]);
 
   // What is `roomy` gives way where there is little room.
   const width = virtual.scrollRect?.width ?? 1000;
@@ -87,8 +113,8 @@ export function Grid({ label, columns: every, source, id, open, opened, sort, on
   const head = html`<div class="row head" role="row" aria-rowindex="1" style=${shape}>
     ${marks && html`<div role="columnheader" class="mark"><span class="away">Marked</span></div>`}
     ${columns.map((one) => html`<div role="columnheader" class=${one.n ? "n" : ""} aria-sort=${sort?.by === one.sort && one.sort ? (sort.down ? "descending" : "ascending") : null}>
-      ${one.sort && onSort ? html`<button type="button" tabindex="-1" onClick=${() => onSort({ by: one.sort, down: sort?.by === one.sort ? !sort.down : false })}>${one.label}<i aria-hidden="true">${sort?.by === one.sort ? (sort.down ? "↓" : "↑") : ""}</i></button>` : one.label}</div>`)}</div>`;
-  return html`<div class="grid" ref=${scroller} role="grid" aria-label=${label} aria-rowcount=${total + 1} tabindex="0" aria-multiselectable=${marks ? "true" : null}
+      ${one.sort && onSort ? html`<button type="button" onClick=${() => onSort({ by: one.sort, down: sort?.by === one.sort ? !sort.down : Boolean(one.down) })}>${one.label}<i aria-hidden="true">${sort?.by === one.sort ? (sort.down ? "↓" : "↑") : ""}</i></button>` : one.label}</div>`)}</div>`;
+  return html`<div class=${source.searching || source.stopped ? "grid old" : "grid"} aria-busy=${source.searching ? "true" : null} ref=${scroller} role="grid" aria-label=${label} aria-rowcount=${total + 1} tabindex="0" aria-multiselectable=${marks ? "true" : null}
       aria-activedescendant=${total ? `${name}-${active}` : null} onKeyDown=${keys}>
     <div role="rowgroup" class="top">${head}</div>
     <div role="rowgroup" class="rows" style=${{ height: `${virtual.getTotalSize()}px` }}>${items.map((item) => {
@@ -118,5 +144,9 @@ function keepPlace(source, id, scroller, height, active, setActive) {
   });
 }
 
-// How many rows there are, and of them marked.
-export const Total = ({ source, what, marks }) => html`<p class="total" role="status">${source.total === null ? "" : some(source.total, what)}${marks?.chosen.size ? `, ${count(marks.chosen.size)} marked` : ""}</p>`;
+// How many rows there are, and of them marked; while they are looked for, that, and what ends it.
+export function Total({ source, what, marks }) {
+  if (source.searching) return html`<div class="total late"><span role="status">Searching${source.most ? ` ${some(source.most, what)}` : ""} …</span> <button type="button" class="link" onClick=${source.stop}>Stop</button></div>`;
+  if (source.stopped) return html`<div class="total"><span role="status">Stopped: the rows are those of before.</span> <button type="button" class="link" onClick=${source.again}>Search again</button></div>`;
+  return html`<div class="total" role="status">${source.total === null ? "" : some(source.total, what)}${marks?.chosen.size ? `, ${count(marks.chosen.size)} marked` : ""}</div>`;
+}

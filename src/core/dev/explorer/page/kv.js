@@ -1,5 +1,5 @@
 // The panel "Key-value": keys by the hundred thousand, and one value with its metadata and expiry.
-import { act, ask, at, bindings, bytesOf, call, go, html, moment, query, say, size, some, store, until, useDraft, useLoaded } from "./core.js";
+import { act, ask, at, bindings, bytesOf, call, go, html, moment, query, say, size, some, store, until, useDraft, useLoaded, useUnsaved } from "./core.js";
 import { Editor } from "./editor.js";
 import { Grid, Total, useRemote } from "./grid.js";
 import { Bindings, Empty, Field, Head, Loading, Problem, Split, Value } from "./parts.js";
@@ -24,7 +24,7 @@ function Namespace({ name, chosen }) {
   const [sort, setSort] = useState({ by: "key", down: false });
   const [marked, setMarked] = useState(new Set());
   const [turn, again] = useReducer((count) => count + 1, 0);
-  const source = useRemote((offset, limit) => call(`/kv/${at(name)}?${query({ offset, limit, search, sort: sort.by, descending: sort.down || null })}`), `${name} ${search} ${sort.by} ${sort.down}`, `${turn} ${store.loads}`);
+  const source = useRemote((offset, limit, signal) => call(`/kv/${at(name)}?${query({ offset, limit, search, sort: sort.by, descending: sort.down || null })}`, { signal }), `${name} ${search} ${sort.by} ${sort.down}`, `${turn} ${store.loads}`);
   const marks = { chosen: marked, set: setMarked };
   const remove = act(async () => {
     const all = !marked.size, number = all ? source.total : marked.size;
@@ -37,10 +37,10 @@ function Namespace({ name, chosen }) {
     again();
   });
   const list = html`
-    <form class="bar" role="search" onSubmit=${(event) => { event.preventDefault(); again(); }}>
+    <form class="bar" role="search" onSubmit=${(event) => { event.preventDefault(); source.again(); }}>
       <${Field} label="Keys with (press /)" wide><input type="search" value=${search} onInput=${(event) => setSearch(event.target.value)} /><//>
       <button type="button" onClick=${() => go("kv", name, "", "new")}>New key</button>
-      <button type="button" class="danger" disabled=${!source.total} onClick=${remove}>${marked.size ? `Delete ${marked.size}` : "Delete all"}</button>
+      <button type="button" class="danger" disabled=${!source.total || source.searching || source.stopped} onClick=${remove}>${marked.size ? `Delete ${marked.size}` : "Delete all"}</button>
       <${Total} source=${source} what="key" marks=${marks} /></form>
     <${Grid} label="Keys" columns=${COLUMNS} source=${source} id=${(one) => one.key} opened=${chosen} sort=${sort} onSort=${setSort} marks=${marks} open=${(one) => go("kv", name, one.key)}
       empty=${search ? html`<${Empty} title="No keys here">No key has “${search}” in it.<//>` : html`<${Empty} title="No keys here">What the application puts shows up here.<//>`} />`;
@@ -54,6 +54,8 @@ function Entry({ name, id, fresh, saved, gone }) {
   const [form, setForm] = useState(null);
   // What is being written stays when the value is looked up again.
   useEffect(() => { if (found && !form?.touched) setForm(formOf(found)); }, [found]);
+  const first = found && formOf(found);
+  const leave = useUnsaved(fresh ? "A new key" : `The key ${id}`, Boolean(form?.touched && Object.keys(first ?? {}).some((part) => form[part] !== first[part])));
   if (error) return html`<${Problem} error=${error} />`;
   if (!found || !form) return html`<${Loading} />`;
   const set = (change) => setForm({ ...form, ...change, touched: true });
@@ -67,6 +69,7 @@ function Entry({ name, id, fresh, saved, gone }) {
       expiration: form.ttl || form.forever ? null : found.expiration, expiration_ttl: form.ttl && !form.forever ? Number(form.ttl) : null,
     } });
     say(`Saved ${key}`);
+    leave();
     setForm({ ...form, ttl: "", forever: false, touched: false });
     again();
     saved(key);
@@ -75,6 +78,7 @@ function Entry({ name, id, fresh, saved, gone }) {
     if (!(await ask("Delete this key?", [id], "Delete"))) return;
     await call(`/kv/${at(name)}/delete`, { method: "POST", body: { keys: [id] } });
     say(`Deleted ${id}`);
+    leave();
     gone();
   });
   const isJson = /^\s*[[{]/.test(form.text);

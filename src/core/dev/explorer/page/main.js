@@ -1,6 +1,6 @@
 // The frame around the panels: which there are, which is shown, and the keys that lead to them.
 import { ApiPanel } from "./api.js";
-import { changed, here, html, link, store, useStore } from "./core.js";
+import { arrive, changed, here, html, link, store, useStore } from "./core.js";
 import { ConfigurationPanel } from "./configuration.js";
 import { DurablePanel } from "./durable.js";
 import { KVPanel } from "./kv.js";
@@ -39,9 +39,10 @@ function Explorer() {
   const name = given in PANELS ? given : "requests";
   const [title, Panel] = PANELS[name];
   useEffect(() => {
-    window.addEventListener("hashchange", moved);
+    const arrived = async () => { if (await arrive()) moved(); };
+    window.addEventListener("hashchange", arrived);
     document.addEventListener("keydown", keys);
-    return () => { window.removeEventListener("hashchange", moved); document.removeEventListener("keydown", keys); };
+    return () => { window.removeEventListener("hashchange", arrived); document.removeEventListener("keydown", keys); };
   }, []);
   useEffect(() => {
     // Not at first: whoever has just come has chosen nothing yet.

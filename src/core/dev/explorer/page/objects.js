@@ -1,5 +1,5 @@
 // The panel "Objects": what is in a bucket, with previews and metadata, up and down.
-import { act, ask, at, bindings, call, go, html, moment, query, say, send, size, some, store, useDraft, useLoaded } from "./core.js";
+import { act, ask, at, bindings, call, go, html, moment, query, say, send, size, some, store, useDraft, useLoaded, useUnsaved } from "./core.js";
 import { Grid, Total, useRemote } from "./grid.js";
 import { Bindings, Empty, Field, Head, Loading, Problem, Split, Value } from "./parts.js";
 import { useEffect, useReducer, useRef, useState } from "./vendor.js";
@@ -24,7 +24,7 @@ function Bucket({ name, chosen }) {
   const [sort, setSort] = useState({ by: "key", down: false });
   const [marked, setMarked] = useState(new Set());
   const [turn, again] = useReducer((count) => count + 1, 0);
-  const source = useRemote((offset, limit) => call(`/r2/${at(name)}?${query({ offset, limit, search, sort: sort.by, descending: sort.down || null })}`), `${name} ${search} ${sort.by} ${sort.down}`, `${turn} ${store.loads}`);
+  const source = useRemote((offset, limit, signal) => call(`/r2/${at(name)}?${query({ offset, limit, search, sort: sort.by, descending: sort.down || null })}`, { signal }), `${name} ${search} ${sort.by} ${sort.down}`, `${turn} ${store.loads}`);
   const marks = { chosen: marked, set: setMarked };
   const remove = act(async () => {
     if (!(await ask(`Delete ${some(marked.size, "object")}?`, [...marked].slice(0, 20), "Delete"))) return;
@@ -35,7 +35,7 @@ function Bucket({ name, chosen }) {
     again();
   });
   const list = html`
-    <form class="bar" role="search" onSubmit=${(event) => { event.preventDefault(); again(); }}>
+    <form class="bar" role="search" onSubmit=${(event) => { event.preventDefault(); source.again(); }}>
       <${Field} label="Keys with (press /)" wide><input type="search" value=${search} onInput=${(event) => setSearch(event.target.value)} /><//>
       <button type="button" onClick=${() => go("objects", name, "")}>Upload</button>
       <button type="button" class="danger" disabled=${!marked.size} onClick=${remove}>Delete${marked.size ? ` ${marked.size}` : ""}</button>
@@ -50,11 +50,13 @@ function Bucket({ name, chosen }) {
 
 function Upload({ name, saved }) {
   const [key, setKey] = useState(""), [busy, setBusy] = useState(false), file = useRef(null);
+  const leave = useUnsaved("An upload", Boolean(key));
   const put = act(async () => {
     const chosen = file.current.files[0];
     setBusy(true);
     try { await send(`/r2/${at(name)}/object?${query({ key, contentType: chosen.type || "application/octet-stream" })}`, { method: "PUT", raw: chosen }); } finally { setBusy(false); }
     say(`Stored ${key}`);
+    leave();
     saved(key);
   });
   return html`<form class="stack" onSubmit=${put}>
@@ -67,6 +69,7 @@ function One({ name, id, again }) {
   const [found, error, reload] = useLoaded(() => call(`/r2/${at(name)}/object?key=${at(id)}`), [name, id]);
   const [form, setForm] = useState(null);
   useEffect(() => { if (found && !form?.touched) setForm({ http: found.httpMetadata, custom: Object.entries(found.customMetadata) }); }, [found]);
+  const leave = useUnsaved(`The metadata of ${id}`, Boolean(form?.touched));
   if (error) return html`<${Problem} error=${error} />`;
   if (!found || !form) return html`<${Loading} />`;
   const set = (change) => setForm({ ...form, ...change, touched: true });
@@ -80,6 +83,7 @@ function One({ name, id, again }) {
     if (!(await ask("Delete this object?", [id], "Delete"))) return;
     await call(`/r2/${at(name)}/delete`, { method: "POST", body: { keys: [id] } });
     say(`Deleted ${id}`);
+    leave();
     go("objects", name);
     again();
   });

@@ -3,7 +3,7 @@ import { act, ask, at, call, go, html, link, moment, query, say, size, some, sto
 import { Editor } from "./editor.js";
 import { Grid, Total, useRemote } from "./grid.js";
 import { Empty, Field, Head, Loading, Problem, Split, Value } from "./parts.js";
-import { useEffect, useReducer, useState } from "./vendor.js";
+import { useEffect, useReducer, useRef, useState } from "./vendor.js";
 
 const LOOK_EVERY = 2000;
 const COLUMNS = [
@@ -15,7 +15,7 @@ const COLUMNS = [
 
 export function QueuesPanel({ parts }) {
   const [queues, error, again] = useLoaded(() => call("/queues"), []);
-  const [turn, look] = useReducer((count) => count + 1, 0);
+  const [turn, look] = useReducer((count) => count + 1, 0), first = useRef(null);
   useEffect(() => {
     const timer = setInterval(() => { if (!document.hidden) { again(); look(); } }, LOOK_EVERY);
     return () => clearInterval(timer);
@@ -23,7 +23,9 @@ export function QueuesPanel({ parts }) {
   if (error && !queues) return html`<${Head} title="Queues" /><${Problem} error=${error} />`;
   if (!queues) return html`<${Head} title="Queues" /><${Loading} />`;
   if (!queues.length) return html`<${Head} title="Queues" /><${Empty} title="No queues">Write one into the configuration, under queues.<//>`;
-  const queue = queues.find((one) => one.name === parts[0]) || queues.find((one) => one.consumed) || queues[0];
+  // What failed for good is what somebody comes for.
+  first.current ??= (queues.find((one) => one.deadLettersOf.length && one.waiting) || queues.find((one) => one.consumed) || queues[0]).name;
+  const queue = queues.find((one) => one.name === (parts[0] || first.current)) || queues[0];
   return html`<${Head} title="Queues" />
     <nav class="choice" aria-label="Queues">${queues.map((one) => html`<a href=${link("queues", one.name)} aria-current=${one === queue ? "true" : null}>${one.name} <span class="n">${one.waiting}</span></a>`)}</nav>
     <${Queue} key=${queue.name} queue=${queue} chosen=${parts[1]} turn=${turn} look=${() => { again(); look(); }} />`;
@@ -33,7 +35,7 @@ function Queue({ queue, chosen, turn, look }) {
   const [search, setSearch] = useDraft(`queue ${queue.name} search`);
   const [sort, setSort] = useState({ by: "", down: false });
   const [marked, setMarked] = useState(new Set());
-  const source = useRemote((offset, limit) => call(`/queues/${at(queue.name)}?${query({ offset, limit, search, sort: sort.by, descending: sort.down || null })}`), `${search} ${sort.by} ${sort.down}`, `${turn} ${store.loads}`);
+  const source = useRemote((offset, limit, signal) => call(`/queues/${at(queue.name)}?${query({ offset, limit, search, sort: sort.by, descending: sort.down || null })}`, { signal }), `${search} ${sort.by} ${sort.down}`, `${turn} ${store.loads}`);
   const letters = queue.deadLettersOf.length > 0, target = queue.deadLettersOf[0] || queue.name;
   const marks = { chosen: marked, set: setMarked };
   const change = (verb, done) => act(async () => {
@@ -42,18 +44,18 @@ function Queue({ queue, chosen, turn, look }) {
       const words = verb === "delete" ? `Delete ${some(number, "message")}?` : `Send ${some(number, "message")} to ${target}?`;
       if (!(await ask(words, [], verb === "delete" ? "Delete" : "Redeliver"))) return;
     }
-    const found = await call(`/queues/${at(queue.name)}/${verb}`, { method: "POST", body: { seqs: marked.size ? [...marked] : null, to: verb === "delete" ? null : target } });
+    const found = await call(`/queues/${at(queue.name)}/${verb}`, { method: "POST", body: { seqs: marked.size ? [...marked] : null, search, to: verb === "delete" ? null : target } });
     say(`${done} ${some(found.redelivered ?? found.deleted, "message")}`);
     setMarked(new Set());
     look();
   });
   const list = html`
     <p class="note">${letters ? `Dead letters of ${queue.deadLettersOf.join(", ")}: what failed too often.` : queue.consumed ? "Consumed by this application." : "Nothing consumes this queue here."}</p>
-    <form class="bar" role="search" onSubmit=${(event) => { event.preventDefault(); look(); }}>
+    <form class="bar" role="search" onSubmit=${(event) => { event.preventDefault(); source.again(); }}>
       <${Field} label="Messages with (press /)" wide><input type="search" value=${search} onInput=${(event) => setSearch(event.target.value)} /><//>
       <button type="button" onClick=${() => go("queues", queue.name, "send")}>New message</button>
-      <button type="button" disabled=${!source.total} onClick=${change("redeliver", "Redelivered")}>Redeliver ${marked.size || "all"}</button>
-      <button type="button" class="danger" disabled=${!source.total} onClick=${change("delete", "Deleted")}>Delete ${marked.size || "all"}</button>
+      <button type="button" disabled=${!source.total || source.searching || source.stopped} onClick=${change("redeliver", "Redelivered")}>Redeliver ${marked.size || "all"}</button>
+      <button type="button" class="danger" disabled=${!source.total || source.searching || source.stopped} onClick=${change("delete", "Deleted")}>Delete ${marked.size || "all"}</button>
       <${Total} source=${source} what="message" marks=${marks} /></form>
     <${Grid} label="Messages" columns=${COLUMNS} source=${source} id=${(one) => one.seq} opened=${Number(chosen)} sort=${sort} onSort=${setSort} marks=${marks} open=${(one) => go("queues", queue.name, String(one.seq))}
       empty=${html`<${Empty} title="No message waits here">${letters ? "Nothing has failed too often." : "What is sent is delivered at once, or when its time has come."}<//>`} />`;
