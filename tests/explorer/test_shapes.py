@@ -42,7 +42,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("POST", "/kv/:binding/delete"): {"keys": None, "search": "a"},
     ("POST", "/queues/:queue/send"): {"body": 1, "content_type": "json", "delay_seconds": 0},
-    ("POST", "/queues/:queue/redeliver"): {"seqs": [1], "to": "jobs"},
+    ("POST", "/queues/:queue/redeliver"): {"seqs": [1], "search": "", "to": "jobs"},
     ("POST", "/queues/:queue/delete"): {"seqs": [1]},
     ("PUT", "/r2/:binding/metadata"): {"key": "a", "http_metadata": {}, "custom_metadata": {}},
     ("POST", "/r2/:binding/delete"): {"keys": ["a"]},
@@ -71,7 +71,7 @@ WRONG: list[Any] = [
 ]
 BROKEN = [b"", b"{", b"\xff", b"[" * 100_000, b'{"cron": NaN}', json.dumps({"a": 1}).encode("utf-16")]
 QUERIES = ["", "é", "-1", "1.5", "9" * 30, "9" * 5000, "\u0663", "null", "[]", "1", '"x"', '{"a": []}', "{", "[" * 3000]
-NAMES = ["offset", "limit", "before", "sort", "search", "key", "name", "custom", "contentType", "download"]
+NAMES = ["offset", "limit", "before", "sort", "search", "key", "name", "custom", "contentType", "download", "where"]
 
 
 @pytest.fixture(scope="module")

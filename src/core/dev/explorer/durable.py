@@ -15,7 +15,7 @@ import attrs
 
 from core.dev.explorer.places import Keys, Panel
 from core.dev.explorer.rows import Asked, Listing, read
-from core.dev.explorer.sql import tables_of
+from core.dev.explorer.schema import tables_of
 from core.dev.explorer.values import cell, cloned
 from core.errors import BindingError, CoreError
 from core.request import Request

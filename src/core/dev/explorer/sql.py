@@ -22,20 +22,19 @@ from core.backends.embedded.d1.errors import Refused
 from core.backends.embedded.store import Store
 from core.dev.explorer.places import Panel, Places
 from core.dev.explorer.rows import STEPS, Asked, Listing, Page, read
+from core.dev.explorer.schema import key_of_row, tables_of
 from core.dev.explorer.values import cell, from_cell
 from core.dev.record import Recorder
 from core.errors import CoreError
+from core.http import json as strict_json
 from core.request import Request
 from core.response import Response
 from core.router import Router
 from core.statements.tokens import StatementText, quoted, statements_of
+from core.validation.structure import structure
 
 _READS: Final = frozenset({"SELECT", "VALUES"})
 _SHOWN_ROWS: Final = 200
-_TABLES: Final = (
-    "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
-    "AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\' ORDER BY name"
-)
 
 
 @attrs.frozen
@@ -106,7 +105,7 @@ class SQLPages(Panel):
         res.json({"applied": [file.name for file in done]})
 
     async def _rows(self, req: Request[Any], res: Response) -> None:
-        asked, table = Asked.of(req), req.params["table"]
+        asked, table, wanted = Asked.of(req), req.params["table"], _wanted(req)
 
         def page(connection: sqlite3.Connection) -> tuple[dict[str, Any], Page] | None:
             described = next((one for one in tables_of(connection, counted=False) if one["name"] == table), None)
@@ -116,7 +115,10 @@ class SQLPages(Panel):
             shown = {name: quoted(name) for name in names}
             order = ", ".join(quoted(name) for name in described["key"]) or "1"
             hidden = {"\0rowid": "rowid"} if described["key"] == ["rowid"] else {}
-            listing = Listing({**shown, **hidden}, quoted(table), order, tuple(shown.values()))
+            condition, values = _condition(wanted, {*names, *described["key"]})
+            listing = Listing(
+                {**shown, **hidden}, quoted(table), order, tuple(shown.values()), condition, tuple(values)
+            )
             return described, listing.page(connection, asked)
 
         both = await read(self._caller(req), self._places.file(req, "d1"), page)
@@ -129,7 +131,7 @@ class SQLPages(Panel):
                 "columns": described["columns"],
                 "key": described["key"],
                 "rows": [[cell(value) for value in row[:width]] for row in found.rows],
-                "keys": [_key_of(described, row) for row in found.rows],
+                "keys": [key_of_row(described, row) for row in found.rows],
                 "total": found.total,
             }
         )
@@ -234,43 +236,20 @@ class SQLPages(Panel):
         res.json({"plans": await read(self._caller(req), self._places.file(req, "d1"), plans) or []})
 
 
-def tables_of(connection: sqlite3.Connection, *, counted: bool = True) -> list[dict[str, Any]]:
-    """The tables and views of a database with their columns, the key that finds a row again, and the number of rows of
-    each table if `counted`.
-    """
-    tables: list[dict[str, Any]] = []
-    for name, kind, sql in connection.execute(_TABLES).fetchall():
-        described = connection.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
-        columns = [
-            {
-                "name": column,
-                "type": type_,
-                "required": bool(required),
-                "default": default,
-                "key": position,
-                "made": hidden > 1,
-            }
-            for _, column, type_, required, default, position, hidden in described
-            if hidden != 1
-        ]
-        key = [one["name"] for one in sorted(columns, key=lambda one: one["key"]) if one["key"]]
-        if not key and kind == "table" and "WITHOUT ROWID" not in (sql or "").upper():
-            key = ["rowid"]
-        # A view may take long, and need not end.
-        counts = counted and kind == "table"
-        rows = connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0] if counts else None
-        tables.append({"name": name, "type": kind, "sql": sql, "columns": columns, "key": key, "rows": rows})
-    return tables
+def _wanted(req: Request[Any]) -> dict[str, Any]:
+    """The values that some columns of the rows have to have: `where` in the query of a request, an object in JSON."""
+    try:
+        return structure(strict_json.loads(req.query.get("where") or "{}"), dict[str, Any], client=True)
+    except ValueError as error:
+        raise CoreError(400, f"`where` is not an object in JSON: {error}") from None
 
 
-def _key_of(table: dict[str, Any], row: tuple[Any, ...]) -> dict[str, Any] | None:
-    """The values that find a row again; None for a view, whose rows cannot be changed."""
-    if table["type"] != "table" or not table["key"]:
-        return None
-    if table["key"] == ["rowid"]:
-        return {"rowid": row[len(table["columns"])]}
-    places = {column["name"]: index for index, column in enumerate(table["columns"])}
-    return {name: cell(row[places[name]]) for name in table["key"]}
+def _condition(wanted: dict[str, Any], names: set[str]) -> tuple[str, list[Any]]:
+    """The WHERE of wanted values, and the values."""
+    unknown = wanted.keys() - names
+    if unknown:
+        raise CoreError(400, f"There is no column {min(unknown)}")
+    return " AND ".join(f"{quoted(name)} IS ?" for name in wanted) or "1", [*map(from_cell, wanted.values())]
 
 
 def _plan(connection: sqlite3.Connection, piece: StatementText) -> dict[str, Any]:

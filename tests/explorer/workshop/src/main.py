@@ -77,6 +77,17 @@ async def slow_list(req: Request[Env], res: Response) -> None:
     res.json({"jobs": len(found)})
 
 
+@app.get("/feed")
+async def feed(req: Request[Env], res: Response) -> None:
+    db = req.env.DB
+    posts = (await db.prepare("SELECT author_id FROM posts ORDER BY id LIMIT 300").all()).results
+    names = [
+        await db.prepare("SELECT name FROM authors WHERE id = ?").bind(post["author_id"]).first("name")
+        for post in posts
+    ]
+    res.json({"by": names})
+
+
 @app.get("/counted-list")
 async def counted_list(req: Request[Env], res: Response) -> None:
     db = req.env.DB

@@ -4,6 +4,7 @@ import { Editor } from "./editor.js";
 import { Grid, local } from "./grid.js";
 import { Bindings, Cell, Empty, Head, Loading, Problem } from "./parts.js";
 import { Plans } from "./request.js";
+import { Columns, Relations } from "./schema.js";
 import { Table } from "./table.js";
 import { useEffect, useMemo, useRef, useState } from "./vendor.js";
 
@@ -15,32 +16,33 @@ export function SQLPanel({ parts }) {
   const names = bindings("d1").map((one) => one.name), name = names.includes(parts[0]) ? parts[0] : names[0];
   if (!name) return html`<${Head} title="SQL" /><${Empty} title="No databases">Write one into the configuration, under d1_databases.<//>`;
   return html`<${Head} title="SQL" note=${names.length === 1 ? name : ""}><${Bindings} names=${names} chosen=${name} panel="sql" label="Databases" /><//>
-    <${Database} key=${name} name=${name} table=${parts[1] === "table" ? parts[2] : null} id=${parts[3]} />`;
+    <${Database} key=${name} name=${name} view=${parts[1]} table=${parts[1] === "table" ? parts[2] : null} where=${parts[3] === "where" ? parts[4] : null} id=${parts[3] === "where" ? parts[5] : parts[3]} />`;
 }
 
-function Database({ name, table, id }) {
+function Database({ name, view, table, where, id }) {
   const [schema, error, again] = useLoaded(() => call(`/d1/${at(name)}`), [name]);
   const words = useMemo(() => Object.fromEntries((schema?.tables || []).map((one) => [one.name, one.columns.map((column) => column.name)])), [schema]);
   if (error && !schema) return html`<${Problem} error=${error} />`;
   if (!schema) return html`<${Loading} />`;
   const chosen = schema.tables.find((one) => one.name === table);
-  return html`<div class="sql"><${Schema} name=${name} schema=${schema} table=${table} again=${again} />
-    <div class="work">${table === null ? html`<${Console} name=${name} words=${words} again=${again} />`
-      : chosen ? html`<${Table} key=${table} database=${name} table=${chosen} id=${id} again=${again} />` : html`<${Problem} error=${`There is no table ${table}`} />`}</div></div>`;
+  return html`<div class="sql"><${Schema} name=${name} schema=${schema} view=${view} table=${table} again=${again} />
+    <div class="work">${view === "schema" ? html`<${Relations} database=${name} schema=${schema} />` : table === null ? html`<${Console} name=${name} words=${words} again=${again} />`
+      : chosen ? html`<${Table} key=${`${table} ${where}`} database=${name} schema=${schema} table=${chosen} where=${where} id=${id} again=${again} />` : html`<${Problem} error=${`There is no table ${table}`} />`}</div></div>`;
 }
 
-function Schema({ name, schema, table, again }) {
+function Schema({ name, schema, view, table, again }) {
   const { applied, pending } = schema.migrations;
   const apply = act(async () => {
     const done = await call(`/d1/${at(name)}/migrate`, { method: "POST" });
     say(`Applied ${done.applied.join(", ")}`);
     again();
   });
-  return html`<aside aria-label="Schema"><ul class="tables"><li><a href=${link("sql", name)} aria-current=${table === null ? "true" : null}>Statements</a></li></ul>
+  return html`<aside aria-label="Schema"><ul class="tables"><li><a href=${link("sql", name)} aria-current=${table === null && view !== "schema" ? "true" : null}>Statements</a></li>
+      <li><a href=${link("sql", name, "schema")} aria-current=${view === "schema" ? "true" : null}>Schema</a></li></ul>
     <h3>Tables</h3>
     ${schema.tables.length ? html`<ul class="tables">${schema.tables.map((one) => html`<li><a href=${link("sql", name, "table", one.name)} aria-current=${one.name === table ? "true" : null}>
       <span>${one.name}</span><span class="n">${one.type === "view" ? "view" : count(one.rows)}</span></a>
-      ${one.name === table && html`<ul class="columns">${one.columns.map((column) => html`<li><code>${column.name}</code> ${column.type.toLowerCase()}${column.key ? " key" : ""}${column.required ? " not null" : ""}</li>`)}</ul>`}</li>`)}</ul>`
+      ${one.name === table && html`<${Columns} database=${name} table=${one} />`}</li>`)}</ul>`
       : html`<p class="none">No tables yet.</p>`}
     <h3>Migrations</h3>
     ${applied.length + pending.length ? html`<ul class="tables">${applied.map((file) => html`<li>${file} <span class="ok">applied</span></li>`)}${pending.map((file) => html`<li>${file} <span class="warn">pending</span></li>`)}</ul>` : html`<p class="none">None</p>`}
