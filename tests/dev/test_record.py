@@ -111,6 +111,7 @@ async def test_what_is_noted_stays_small(recorder: Recorder, env: Env) -> None:
 
     assert len(exchange.calls) == MOST_CALLS
     assert exchange.left_out == 3
+    assert exchange.as_json()["equal"] == {"KV.get": MOST_CALLS + 3}  # those that are not kept are counted
     assert len(other.calls[0].detail) == LONGEST_DETAIL
 
 

@@ -24,6 +24,8 @@ __all__ = [
     "CHROMIUM",
     "ERRORS",
     "PANELS",
+    "batches",
+    "until_batches",
     "call",
     "forgive",
     "leaving",
@@ -89,6 +91,16 @@ def rows(page: Page, text: str | None = None, *, grid: str | None = None) -> Loc
     """The rows of a table that are in the page, those with a text."""
     place = page if grid is None else page.get_by_role("grid", name=grid, exact=True)
     return place.locator(".grid .rows > .row" if grid is None else ".rows > .row", has_text=text)
+
+
+def batches(dev: RunningDev) -> int:
+    """How many batches the consumers of an application were given."""
+    return sum("QUEUE" in line for line in dev.lines)
+
+
+def until_batches(dev: RunningDev, number: int) -> None:
+    """Wait until the consumers were given so many."""
+    dev.until(lambda _: batches(dev) >= number)
 
 
 def call(dev: RunningDev, method: str, path: str, body: Any = None) -> Any:

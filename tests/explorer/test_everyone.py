@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +21,6 @@ from tests.explorer.browser import (
 )
 from tests.support.running import RunningDev
 
-from core.dev.journal import Journal
-from core.dev.record import RecordedCall, Recorder
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -32,12 +28,6 @@ pytestmark = [needs_chromium, pytest.mark.slow]
 
 HERE = Path(__file__).parent
 SQL = "SQL (Ctrl-Enter runs it)"
-MANY = 100_000
-MOST_ELEMENTS = 1500
-MOST_BLOCKED = 1000
-"""Milliseconds in long tasks: the start of the page takes 80 to 170 on a busy machine,
-drawing every row many seconds.
-"""
 
 
 def test_the_keyboard_reaches_every_panel_and_every_row(page: Page, dev: RunningDev) -> None:
@@ -67,7 +57,7 @@ def test_axe_finds_no_fault_in_any_panel(browser: Browser, dev: RunningDev, sche
     dev.fetch("/slow-list")
     call(dev, "PUT", "/kv/NOTES/value", {"key": "axe", "value": "{}"})
     faults: list[Any] = []
-    for name in [*PANELS, "kv/NOTES/axe", "sql/DB/table/jobs/", "objects/FILES/", "queues/jobs/send"]:
+    for name in [*PANELS, "kv/NOTES/axe", "sql/DB/table/jobs/", "sql/DB/schema", "objects/FILES/", "queues/jobs/send"]:
         open_panel(page, dev, name)
         page.wait_for_timeout(300)
         if name == "requests":
@@ -83,7 +73,7 @@ def test_axe_finds_no_fault_in_any_panel(browser: Browser, dev: RunningDev, sche
 def test_a_narrow_window_needs_no_sideways_scrolling(browser: Browser, dev: RunningDev) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 700}, reduced_motion="reduce")
     page = context.new_page()
-    for name in [*PANELS, "kv/NOTES/", "sql/DB/table/jobs"]:
+    for name in [*PANELS, "kv/NOTES/", "sql/DB/table/jobs", "sql/DB/schema"]:
         open_panel(page, dev, name)
         page.wait_for_timeout(150)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
@@ -146,86 +136,3 @@ def test_a_result_of_many_columns_can_be_read(page: Page, dev: RunningDev) -> No
     cells.nth(12).wait_for()
     assert all(cell.evaluate("one => one.offsetHeight") < 50 for cell in cells.all())  # one line each
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-# -- on real amounts of data
-
-_WATCH = """
-window.longTasks = [];
-new PerformanceObserver((list) => { for (const one of list.getEntries()) window.longTasks.push(Math.round(one.duration)); })
-  .observe({ type: "longtask", buffered: true });
-"""
-
-
-def fill(state: Path) -> None:
-    """Put 100,000 keys and rows, and 5,000 requests of 300 calls each, where the server finds them."""
-    journal = Journal(state / "explorer.sqlite", fresh=False)
-    recorder = Recorder(journal=journal)
-    exchange = recorder.begin("request", "GET", "/reports/0")
-    exchange.status, exchange.duration = 200, 30.0
-    exchange.calls = [
-        RecordedCall("DB", "d1", "first", f"SELECT * FROM jobs WHERE id = ?  ← {call}", call / 10, 0.08)
-        for call in range(300)
-    ]
-    recorder.end(exchange)
-    ((summary,), _) = journal.page(None, 1)
-    detail = journal.detail(summary["key"])
-    assert detail is not None
-    for number in range(1, 5000):
-        named = {"key": f"{summary['key']}-{number}", "path": f"/reports/{number}"}
-        journal.write(named["key"], summary | named, detail | named)
-    journal.close()
-    (kv,) = (state / "kv").glob("*.sqlite")
-    (d1,) = (state / "d1").glob("*.sqlite")
-    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
-    for file, sql in (
-        (kv, f"{numbers} INSERT INTO kv (key, value) SELECT CAST(printf('key/%06d', i) AS BLOB), 'value' FROM n"),
-        (d1, f"{numbers} INSERT INTO jobs (text) SELECT printf('job %06d', i) FROM n"),
-    ):
-        with sqlite3.connect(file) as connection:
-            connection.execute(sql, (MANY,))
-        connection.close()
-
-
-def test_large_lists_are_scrolled_sorted_and_searched_without_standing_still(
-    page: Page, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    state = tmp_path / "state"
-    with RunningDev(HERE / "workshop", state, "--no-reload") as dev, leaving(page):
-        dev.until("Ctrl-C stops")
-        fill(state)
-        page.add_init_script(_WATCH)
-        told: list[str] = []
-        for name, grid, sort, total in (
-            ("requests", "Requests", None, "5,000 requests"),
-            ("kv", "Keys", "Key", "100,000 keys"),
-            ("sql/DB/table/jobs", "Rows of jobs", "text", "100,000 rows"),
-        ):
-            open_panel(page, dev, name)
-            page.get_by_text(total).wait_for(timeout=20_000)
-            page.wait_for_timeout(500)
-            page.get_by_role("grid", name=grid).focus()
-            for key in ("End", "PageUp", "PageUp", "Home", "PageDown", "End"):
-                page.keyboard.press(key)
-                page.wait_for_timeout(150)
-            if sort is not None:
-                page.get_by_role("grid", name=grid).get_by_role("button", name=sort).click()
-                page.get_by_role("grid", name=grid).get_by_role("button", name=sort).click()
-                page.get_by_label("with (press /)").fill("099")
-                page.wait_for_timeout(500)
-            elements = page.evaluate("document.querySelectorAll('*').length")
-            tasks = page.evaluate("window.longTasks")
-            told.append(f"{name}: {elements} elements, long tasks {tasks}")
-            assert elements < MOST_ELEMENTS, told
-            assert sum(tasks) < MOST_BLOCKED, told
-        page.goto(f"{dev.address}/_core/#requests")
-        rows(page, "/reports/").first.click()
-        page.get_by_role("tab", name="Timeline 300").wait_for()
-        page.wait_for_timeout(300)
-        elements, tasks = page.evaluate("[document.querySelectorAll('*').length, window.longTasks]")
-        told.append(f"300 calls: {elements} elements, long tasks {tasks}")
-        assert elements < MOST_ELEMENTS
-        with capsys.disabled():
-            print("\n" + "\n".join(told))
-        assert sum(tasks) < MOST_BLOCKED, told
-        page.goto("about:blank")  # or the page asks for what is new, of a server that has stopped

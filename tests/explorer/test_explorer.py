@@ -85,13 +85,16 @@ def test_statements_in_a_loop_are_marked_and_have_a_plan_and_logs(page: Page, de
     page.get_by_label("Filter").fill("n+1")
     rows(page, "/slow-list").first.click()
     page.locator(".hint", has_text="was called 12 times").wait_for()
-    rows(page, "DB.first").nth(2).click()
+    rows(page, "12 × DB.first").click()
+    page.get_by_text("12 different values").wait_for()
     page.locator(".plan", has_text="SEARCH jobs USING INTEGER PRIMARY KEY").wait_for()
     assert "SELECT text FROM jobs" in page.get_by_label("Statement").inner_text()
     page.get_by_role("tab", name="Logs").click()
     page.locator(".logs", has_text="one statement for each job").wait_for()
     page.get_by_role("tab", name="Timeline").click()
-    rows(page, "DB.first").nth(1).click()
+    rows(page, "12 × DB.first").click()
+    page.get_by_role("button", name="Each call").click()
+    rows(page, "← 3").click()
     page.get_by_role("link", name="Open in SQL").click()
     page.get_by_label(SQL).get_by_text("SELECT text FROM jobs").wait_for()
 
@@ -141,7 +144,7 @@ def test_the_list_beside_an_open_request_shows_whole_columns(page: Page, dev: Ru
     page.get_by_role("tab", name="Timeline").wait_for()
     grid = page.get_by_role("grid", name="Requests")
     page.wait_for_function("grid => grid.scrollWidth <= grid.clientWidth", arg=grid.element_handle())
-    assert grid.get_by_role("columnheader").all_inner_texts() == ["Method", "Path", "Calls", "Status"]
+    assert grid.get_by_role("columnheader").all_inner_texts() == ["Method", "Path", "Status", "Took"]
 
 
 def test_a_link_to_a_request_that_is_gone_says_so(page: Page, dev: RunningDev) -> None:

@@ -136,10 +136,15 @@ class Exchange:
     """The rows that all of its calls read, those that are left out included."""
 
     @property
+    def equal(self) -> dict[str, int]:
+        """How often each call was made that was made suspiciously often, with whatever values."""
+        return {what: times for what, times in self.repeats.items() if times >= REPEATED}
+
+    @property
     def repeated(self) -> dict[str, Any] | None:
         """The call that was made most often with other values, if that is suspicious."""
-        most = self.repeats.most_common(1)
-        return {"what": most[0][0], "times": most[0][1]} if most and most[0][1] >= REPEATED else None
+        what = max(self.equal, key=self.repeats.__getitem__, default=None)
+        return None if what is None else {"what": what, "times": self.repeats[what]}
 
     @property
     def called(self) -> str:
@@ -160,6 +165,7 @@ class Exchange:
             "kind": self.kind,
             "method": self.method,
             "path": self.path,
+            "route": self.route,
             "called": self.called,
             "time": self.time,
             "status": self.status,
@@ -174,7 +180,6 @@ class Exchange:
         """All of it, for the explorer."""
         return {
             **self.summary(),
-            "route": self.route,
             "state": self.state,
             "request": self.request.as_json(),
             "response": self.response.as_json(),
@@ -183,6 +188,7 @@ class Exchange:
             "calls": [attrs.asdict(call) for call in self.calls],
             "leftOut": self.left_out,
             "repeated": self.repeated,
+            "equal": self.equal,
             "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
             "notes": self.notes,
             "rowsRead": self.rows.rows if self.rows.statements else None,
@@ -251,6 +257,9 @@ class Recorder:
             self.journal.note_name(call.binding, str(call.target[0]))
         if exchange is None:
             return await proceed()
+        statements = [_shortened(sql, LONGEST_STATEMENT) for sql in _statements(call)]
+        statement = statements[0] if len(statements) == 1 else ""
+        exchange.repeats[f"{call.binding}.{call.method} {statement}".strip()] += 1
         if len(exchange.calls) >= MOST_CALLS:
             exchange.left_out += 1
             with _counting(exchange, None):
@@ -262,11 +271,9 @@ class Recorder:
             _shortened(_described(call), LONGEST_DETAIL),
             self.elapsed(exchange),
             background=exchange.duration is not None,
-            statements=[_shortened(sql, LONGEST_STATEMENT) for sql in _statements(call)],
+            statements=statements,
         )
         exchange.calls.append(recorded)
-        statement = recorded.statements[0] if len(recorded.statements) == 1 else ""
-        exchange.repeats[f"{call.binding}.{call.method} {statement}".strip()] += 1
         try:
             with _counting(exchange, recorded):
                 result = await proceed()
