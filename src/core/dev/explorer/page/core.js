@@ -30,7 +30,7 @@ export function query(values) {
 // -- what is known, and whoever wants to hear of it
 
 export const store = {
-  overview: null, live: "connecting", exchanges: new Map(), order: [], notice: null, asking: null, loads: 0,
+  overview: null, live: "connecting", exchanges: new Map(), order: [], read: false, notice: null, asking: null, loads: 0,
 };
 const listeners = new Set();
 let waiting = false;

@@ -34,6 +34,7 @@ async function refresh() {
     if (known && !missing.length) break;
   } while (before);
   store.order = [...store.exchanges.values()].sort((one, other) => other.time - one.time).slice(0, KEPT);
+  store.read = true;
   changed();
 }
 

@@ -2,7 +2,7 @@
 import { act, ask, call, clock, count, go, html, milliseconds, some, store, useDraft, useStore } from "./core.js";
 import { Grid, inOrder, local, Total } from "./grid.js";
 import { forget } from "./live.js";
-import { Empty, Field, Head, Split } from "./parts.js";
+import { Empty, Field, Head, Loading, Split } from "./parts.js";
 import { Exchange } from "./request.js";
 import { useMemo, useState } from "./vendor.js";
 
@@ -95,15 +95,15 @@ export function RequestsPanel({ parts }) {
       <${Field} label="Status"><select onChange=${choose("status")}>${option("", "any", status)}${["2xx", "3xx", "4xx", "5xx"].map((one) => option(one[0], one, status))}${option("failed", "failed", status)}
         ${status && !["2", "3", "4", "5", "failed"].includes(status) ? option(status, status, status) : null}</select><//>
       <${Field} label="Route"><select class="routes" onChange=${choose("route")}>${option("", "any", route)}${(routes.includes(route) || !route ? routes : [...routes, route]).map((one) => option(one, one, route))}</select><//>
-      <${Field} label="At least (ms)"><input type="number" min="0" class="brief" value=${said(filter, "slower")} onInput=${choose("slower")} /><//>
-      <${Total} source=${source} what=${grouped ? "route" : "request"} /></form>
-    ${taken.number ? html`<p class="facts times" aria-label="Durations"><span>p50 <strong>${milliseconds(taken.p50)}</strong></span><span>p95 <strong>${milliseconds(taken.p95)}</strong></span><span>p99 <strong>${milliseconds(taken.p99)}</strong></span>
+      <${Field} label="At least (ms)"><input type="number" min="0" class="brief" value=${said(filter, "slower")} onInput=${choose("slower")} /><//></form>
+    <div class="bar">${taken.number ? html`<p class="facts times" aria-label="Durations"><span>p50 <strong>${milliseconds(taken.p50)}</strong></span><span>p95 <strong>${milliseconds(taken.p95)}</strong></span><span>p99 <strong>${milliseconds(taken.p99)}</strong></span>
       <span>slowest <strong>${milliseconds(taken.most)}</strong></span>${taken.number === rows.length ? null : html`<span>of ${some(taken.number, "answered request")}</span>`}</p>` : null}
+      ${store.read && html`<${Total} source=${source} what=${grouped ? "route" : "request"} />`}</div>
     ${grouped ? html`<${Grid} key="routes" label="Requests by route" columns=${ROUTES} source=${source} id=${(one) => one.id} sort=${routeSort} onSort=${setRouteSort}
       open=${(one) => { setFilter(saying(saying(filter, "method", one.method.toLowerCase()), "route", one.route)); setView(""); setSort({ by: "took", down: true }); }}
       empty=${html`<${Empty} title="No request is like that">Try fewer words, or clear the filter.<//>`} />`
       : html`<${Grid} key="requests" label="Requests" columns=${COLUMNS} source=${source} id=${(one) => one.key} open=${(one) => go("requests", one.key)} opened=${chosen} sort=${sort} onSort=${setSort}
-      empty=${order.length ? html`<${Empty} title="No request is like that">Try fewer words, or clear the filter.<//>`
+      empty=${!store.read ? html`<${Loading} />` : order.length ? html`<${Empty} title="No request is like that">Try fewer words, or clear the filter.<//>`
         : html`<${Empty} title="Nothing yet">Send a request to this server, and it shows up here as it happens.<//>`} />`}`;
   return html`<${Head} title="Requests"><button type="button" aria-pressed=${grouped ? "true" : "false"} onClick=${() => setView(grouped ? "" : "route")}>By route</button>
       <button type="button" disabled=${!order.length} onClick=${clear}>Clear</button><//>

@@ -27,7 +27,7 @@ export function Table({ database, schema, table, where, id, again }) {
   const columns = useMemo(() => table.columns.map((one, index) => {
     const reference = table.references.find((other) => other.columns.includes(one.name));
     return {
-      label: one.name, sort: one.name, width: /INT|REAL|NUM|BOOL/i.test(one.type) ? "8rem" : "minmax(9rem, 1fr)", n: /INT|REAL|NUM/i.test(one.type), class: "mono",
+      label: one.name, sort: one.name, width: /INT|REAL|NUM|BOOL/i.test(one.type) ? (reference ? "7.5rem" : "6.5rem") : "minmax(9rem, 1fr)", n: /INT|REAL|NUM/i.test(one.type), class: "mono",
       cell: (row) => html`<span title=${typeof row.values[index] === "string" ? row.values[index] : null}><${Cell} value=${row.values[index]} /></span>${reference && html`<${Arrow} database=${database} to=${target(schema, reference, valueIn(table, row))} />`}`,
     };
   }), [schema, table]);
