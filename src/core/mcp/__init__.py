@@ -15,15 +15,17 @@ from core.mcp.server import MCP
 
 if TYPE_CHECKING:
     from core.mcp.asking import elicit
+    from core.mcp.subscriptions import Subscriptions
 else:
+    # Most servers ask nothing, and tell of no changes.
+    _LATER = {"elicit": "core.mcp.asking", "Subscriptions": "core.mcp.subscriptions"}
 
     def __getattr__(name: str) -> object:
-        # Most servers ask nothing.
-        if name != "elicit":
+        if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from core.mcp.asking import elicit
+        from importlib import import_module
 
-        return elicit
+        return getattr(import_module(_LATER[name]), name)
 
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "MCP",
     "Message",
     "ParamHeader",
+    "Subscriptions",
     "Text",
     "ToolError",
     "elicit",

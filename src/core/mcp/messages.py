@@ -33,6 +33,7 @@ VERSION_KEY: Final = f"{_META}protocolVersion"
 CAPABILITIES_KEY: Final = f"{_META}clientCapabilities"
 SERVER_KEY: Final = f"{_META}serverInfo"
 LEVEL_KEY: Final = f"{_META}logLevel"
+LISTEN_KEY: Final = f"{_META}subscriptionId"
 Level: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 LEVELS: Final[tuple[str, ...]] = get_args(Level)
 """Those of RFC 5424, the least important first."""
@@ -94,6 +95,8 @@ class Call:
         """Sends a notification ahead of the answer, where the client listens for one."""
         self.asked: dict[str, Any] | None = None
         """The answers that the client has given to questions of the server so far."""
+        self.honored: dict[str, Any] | None = None
+        """What a client that listens is told of; None for every other call."""
 
     @property
     def capabilities(self) -> Mapping[str, Any]:

@@ -45,8 +45,10 @@ from core.validation.schema import is_array
 
 if TYPE_CHECKING:
     from core.app import App
+    from core.bindings.durable_object import DurableObjectNamespace
     from core.mcp.messages import Level
     from core.mcp.rights import Rights
+    from core.mcp.subscriptions import Subscriptions
     from core.middleware.authentication import SecretGiver
     from core.types import Authenticator, Middleware
 
@@ -61,6 +63,8 @@ T = TypeVar("T")
 log: logging.Logger = logging.getLogger("core")
 
 _STATE = "core.mcp"
+_TOLD = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
+_MOST_URIS = 100
 
 
 class MCP(Generic[E, U]):
@@ -82,7 +86,8 @@ class MCP(Generic[E, U]):
     `secret`: a function of the request, for `ask`: what a client brings back is signed with it. `hosts`: the names of
     the server, for one that is reached over plain HTTP under another name than this machine's. `origins`: the pages
     that may connect beside the server's own.
-    `ttl`: the seconds for which clients may keep a list.
+    `ttl`: the seconds for which clients may keep a list. `subscriptions`: the binding of the Durable Object
+    `Subscriptions`, for clients that listen for changes: `lambda env: env.LISTEN`.
 
     Raises RegistrationError for options that cannot work.
     """
@@ -103,6 +108,7 @@ class MCP(Generic[E, U]):
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
         ttl: float = 60,
+        subscriptions: Callable[[E], DurableObjectNamespace[Subscriptions]] | None = None,
     ) -> None:
         self.app = app
         self.name = name
@@ -118,6 +124,7 @@ class MCP(Generic[E, U]):
         self._info = {"name": name, "version": version}
         self._instructions = {} if instructions is None else {"instructions": instructions}
         self._secret = secret
+        self._subscriptions = subscriptions
         self._hosts, self._origins, self._ttl = tuple(hosts), tuple(origins), ttl
         self._servers, self._scopes = tuple(authorization_servers), tuple(scopes)
         self._completions: dict[tuple[str, str], Callable[[AnyRequest, str], Awaitable[Iterable[str]]]] = {}
@@ -357,6 +364,22 @@ class MCP(Generic[E, U]):
         if messages.LEVELS.index(level) >= call.least:
             call.tell("message", {"level": level, "logger": self.name, "data": data})
 
+    async def changed(self, env: E, /, *uris: str, tools: bool = False) -> None:
+        """Tell the clients that listen that these resources have changed, or with `tools` that guards decide otherwise.
+
+            await mcp.changed(req.env, "notes://1")
+
+        They read anew what they need. Raises DeveloperError without `subscriptions`.
+        """
+        await self._listeners(env).changed([*uris], tools)
+
+    def _listeners(self, env: E) -> Subscriptions:
+        if self._subscriptions is None:
+            raise DeveloperError(
+                f'MCP("{self.name}"): a Durable Object knows who listens. Give subscriptions=lambda env: env.LISTEN'
+            )
+        return self._subscriptions(env).get_by_name(self.path)
+
     def _call(self, req: AnyRequest, what: str) -> Call:
         call = req.state.get(_STATE)
         if not isinstance(call, Call):
@@ -407,8 +430,15 @@ class MCP(Generic[E, U]):
         if listens and "text/event-stream" in (req.header("accept") or ""):
             await self._serve_with_notifications(req, res, call)
             return
-        status, answer = await self._answer(req, call)
-        res.status(status).json(answer)
+        self._send(req, res, call, *await self._answer(req, call))
+
+    def _send(self, req: AnyRequest, res: Response, call: Call, status: int, answer: dict[str, Any]) -> None:
+        if call.honored is None:
+            res.status(status).json(answer)
+            return
+        from core.mcp.subscriptions import events
+
+        res.sse(events(call, self._listeners(req.env), answer, req.clock))
 
     async def _serve_with_notifications(self, req: AnyRequest, res: Response, call: Call) -> None:
         """Answer with JSON where nothing comes before the answer, with a stream of events otherwise."""
@@ -430,8 +460,7 @@ class MCP(Generic[E, U]):
             task.cancel()
             raise
         if first is None:
-            status, answer = await task
-            res.status(status).json(answer)
+            self._send(req, res, call, *await task)
             return
 
         async def events() -> AsyncIterator[dict[str, Any]]:
@@ -470,18 +499,19 @@ class MCP(Generic[E, U]):
             failure = ProtocolError(INTERNAL_ERROR, "Internal error")
             return (failure.status if call.stateless else 200), failure.body(call.id)
         if call.stateless:
-            result = {"resultType": "complete", **result, "_meta": {messages.SERVER_KEY: self._info}}
+            meta = {messages.SERVER_KEY: self._info, **result.get("_meta", {})}
+            result = {"resultType": "complete", **result, "_meta": meta}
         return 200, {"jsonrpc": "2.0", "id": call.id, "result": result}
 
     async def _result(self, req: AnyRequest, call: Call) -> dict[str, Any]:
         match call.method:
             case "server/discover" if call.stateless:
-                found = {"supportedVersions": list(messages.VERSIONS), "capabilities": self._capabilities()}
+                found = {"supportedVersions": list(messages.VERSIONS), "capabilities": self._capabilities(call)}
                 return self._kept(found | self._instructions, private=False)
             case "initialize" if not call.stateless:
                 wanted = call.param("protocolVersion", str)
                 version = wanted if wanted in messages.EARLIER else messages.EARLIER[0]
-                can: dict[str, Any] = {**self._capabilities(), "logging": {}}
+                can: dict[str, Any] = {**self._capabilities(call), "logging": {}}
                 found = {"protocolVersion": version, "capabilities": can, "serverInfo": self._info}
                 return found | self._instructions
             case "ping" if not call.stateless:
@@ -506,16 +536,20 @@ class MCP(Generic[E, U]):
                 shown = [each.listed() for each in self.resources.values() if each.parameters]
                 return self._list(call, "resourceTemplates", shown)
             case "resources/read" if self.resources:
-                return await self._read_resource(req, call)
+                contents, resource = await self._read_resource(req, call.param("uri", str))
+                return self._kept(contents, private=True, ttl=resource.ttl) if call.stateless else contents
+            case "subscriptions/listen" if call.stateless and self._subscriptions is not None:
+                return await self._listen(req, call)
             case "completion/complete" if self.prompts or self.resources:
                 return await self._complete(req, call)
             case _:
                 raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
 
-    def _capabilities(self) -> dict[str, Any]:
+    def _capabilities(self, call: Call) -> dict[str, Any]:
         completed = bool(self.prompts or self.resources)
         found = {"tools": self.tools, "prompts": self.prompts, "resources": self.resources, "completions": completed}
-        return {name: {} for name, registered in found.items() if registered}
+        told = {} if self._subscriptions is None or not call.stateless else _TOLD
+        return {name: told.get(name, {}) for name, registered in found.items() if registered}
 
     @property
     def _is_private(self) -> bool:
@@ -587,8 +621,7 @@ class MCP(Generic[E, U]):
         found = [{"role": each.role, "content": block_of(each.content)} for each in shown]
         return {"description": prompt.description, "messages": found}
 
-    async def _read_resource(self, req: AnyRequest, call: Call) -> dict[str, Any]:
-        uri = call.param("uri", str)
+    async def _read_resource(self, req: AnyRequest, uri: str) -> tuple[dict[str, Any], Resource]:
         for resource in self.resources.values():
             found = resource.match(uri)
             if found is None:
@@ -603,9 +636,29 @@ class MCP(Generic[E, U]):
             if not isinstance(value, str | bytes):
                 value, kind = json.dumps(value), kind or "application/json"
             kind = kind or ("text/plain" if isinstance(value, str) else "application/octet-stream")
-            contents = {"contents": [resource_of(uri, value, kind)]}
-            return self._kept(contents, private=True, ttl=resource.ttl) if call.stateless else contents
+            return {"contents": [resource_of(uri, value, kind)]}, resource
         raise ProtocolError(INVALID_PARAMS, "Resource not found", {"uri": uri})
+
+    async def _listen(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+        wanted = call.param("notifications", dict)
+        uris: Any = wanted.get("resourceSubscriptions", [])
+        if not is_array(uris) or not all(isinstance(uri, str) for uri in uris) or len(uris) > _MOST_URIS:
+            raise ProtocolError(
+                INVALID_PARAMS, f"resourceSubscriptions must be an array of at most {_MOST_URIS} strings"
+            )
+        call.honored = {"toolsListChanged": True} if self.tools and wanted.get("toolsListChanged") is True else {}
+        readable = [uri for uri in dict.fromkeys(uris) if await self._may_read(req, uri)]
+        if readable:
+            call.honored["resourceSubscriptions"] = readable
+        return {"_meta": {messages.LISTEN_KEY: call.id}}
+
+    async def _may_read(self, req: AnyRequest, uri: str) -> bool:
+        """True if the caller reads the resource now: whoever may not is not told when it changes either."""
+        try:
+            await self._read_resource(req, uri)
+        except ProtocolError:
+            return False
+        return True
 
     def _read(self, registered: Prompt | Resource, given: Mapping[str, Any]) -> dict[str, Any]:
         from core.validation.structure import StructureError
