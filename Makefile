@@ -94,7 +94,7 @@ $(STAMP)/typescript: tests/openapi/typescript/package-lock.json
 	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; fi
 	@touch $@
 
-# The official conformance suite of the Model Context Protocol, with the Node.js that it needs.
+# The official conformance suite, inspector and client of the Model Context Protocol, with the Node.js that they need.
 $(STAMP)/mcp-conformance: tests/mcp/conformance/package-lock.json
 	@mkdir -p $(STAMP)
 	@if command -v npm >/dev/null; then npm ci --prefix tests/mcp/conformance --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null; \

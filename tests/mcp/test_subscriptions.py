@@ -17,6 +17,7 @@ from core.mcp import MCP, Subscriptions
 from core.mcp.messages import CAPABILITIES_KEY, LATEST, LISTEN_KEY, SERVER_KEY, VERSION_KEY
 from core.testing import Client, FakeClock, FakeDurableObjectNamespace, FakeExecutionContext
 
+META: dict[str, Any] = {VERSION_KEY: LATEST, CAPABILITIES_KEY: {}}
 HEADERS = {"MCP-Protocol-Version": LATEST, "Accept": "application/json, text/event-stream"}
 
 
@@ -44,8 +45,7 @@ class Server:
         self.mcp.resource("notes://{id}")(note)
 
     def post(self, method: str, **params: Any) -> Any:
-        meta = {VERSION_KEY: LATEST, CAPABILITIES_KEY: {}}
-        body = {"jsonrpc": "2.0", "id": "l-1", "method": method, "params": {"_meta": meta, **params}}
+        body = {"jsonrpc": "2.0", "id": "l-1", "method": method, "params": {"_meta": META, **params}}
         return self.client.post("/mcp", json=body, headers={**HEADERS, "Mcp-Method": method})
 
     @asynccontextmanager
@@ -67,7 +67,7 @@ class Server:
     async def forget(self) -> None:
         """Wait until the object knows of no stream."""
         async with asyncio.timeout(30):
-            while self.listening:
+            while self.listening:  # noqa: ASYNC110 - nobody tells of it
                 await asyncio.sleep(0)
 
 
@@ -98,7 +98,7 @@ def server() -> Server:
     return Server()
 
 
-META = {LISTEN_KEY: "l-1"}
+STREAM = {LISTEN_KEY: "l-1"}
 
 
 async def test_a_client_hears_of_what_it_has_asked_for_and_of_nothing_else(server: Server) -> None:
@@ -107,11 +107,11 @@ async def test_a_client_hears_of_what_it_has_asked_for_and_of_nothing_else(serve
         assert await anext(heard) == {
             "jsonrpc": "2.0",
             "method": "notifications/subscriptions/acknowledged",
-            "params": {"notifications": honored, "_meta": META},
+            "params": {"notifications": honored, "_meta": STREAM},
         }
         await server.mcp.changed(server.env, "notes://2", tools=True)
         await server.mcp.changed(server.env, "notes://2", "notes://1")
-        updated = {"uri": "notes://1", "_meta": META}
+        updated = {"uri": "notes://1", "_meta": STREAM}
         assert await anext(heard) == {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": updated}
 
 
@@ -130,7 +130,8 @@ async def test_who_may_not_read_a_resource_is_not_told_when_it_changes(server: S
 
 async def test_every_stream_of_a_server_hears_of_a_change(server: Server) -> None:
     async with server.listen("notes://1") as one, server.listen("notes://1") as other:
-        await anext(one), await anext(other)
+        for each in (one, other):
+            await anext(each)
         await server.objects.evict("/mcp")  # the object is idle, and the streams stay
         await server.mcp.changed(server.env, "notes://1")
         assert [(await anext(each))["method"] for each in (one, other)] == ["notifications/resources/updated"] * 2
@@ -140,7 +141,7 @@ async def test_a_stream_ends_after_an_hour_so_that_rights_are_asked_for_anew(ser
     async with server.listen("notes://1") as heard:
         await anext(heard)
         server.clock.advance(3600)
-        meta = {SERVER_KEY: {"name": "notes", "version": "1.0.0"}, **META}
+        meta = {SERVER_KEY: {"name": "notes", "version": "1.0.0"}, **STREAM}
         result = {"resultType": "complete", "_meta": meta}
         assert [each async for each in heard] == [{"jsonrpc": "2.0", "id": "l-1", "result": result}]
     await server.forget()
@@ -188,12 +189,11 @@ async def test_it_is_announced_where_an_object_is_bound_and_to_clients_that_can_
 async def test_a_server_without_an_object_neither_announces_nor_answers_it() -> None:
     server = Server()
     app = create_app(Env)
-    mcp = MCP(app, "notes", path="/plain")
+    mcp = MCP(app, "notes", path="/plain", behind=signed_in)
     mcp.resource("notes://{id}")(note)
     headers = {**HEADERS, "Mcp-Method": "subscriptions/listen"}
-    meta = {VERSION_KEY: LATEST, CAPABILITIES_KEY: {}}
-    params = {"_meta": meta, "notifications": {}}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
+    params = {"_meta": META, "notifications": {}}
+    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
     response = await Client(app, server.env).post("/plain", json=body, headers=headers)
     assert (response.status, (await response.json())["error"]["code"]) == (404, -32601)
     with pytest.raises(DeveloperError, match=r"Give subscriptions=lambda env: env\.LISTEN"):

@@ -8,19 +8,26 @@ from typing import Annotated, Literal
 
 import attrs
 
-from core import Bindings, Request, create_app
-from core.mcp import MCP, Audio, Content, Embedded, Image, Input, Message, ParamHeader, ToolError
+from core import Bindings, DurableObjectNamespace, Request, create_app
+from core.mcp import MCP, Audio, Content, Embedded, Image, Input, Message, ParamHeader, Subscriptions, ToolError
 
 PNG = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 
 @attrs.frozen
 class Env(Bindings):
-    MCP_SECRET: str = "a secret of the conformance server"
+    MCP_SECRET: str
+    LISTEN: DurableObjectNamespace[Subscriptions]
 
 
 app = create_app(Env)
-mcp = MCP(app, "conformance", version="1.0.0", secret=lambda req: req.env.MCP_SECRET)
+mcp = MCP(
+    app,
+    "conformance",
+    version="1.0.0",
+    secret=lambda req: req.env.MCP_SECRET,
+    subscriptions=lambda env: env.LISTEN,
+)
 
 # -- tools
 
@@ -91,6 +98,18 @@ async def test_logging_tool(req: Request[Env]) -> str:
 async def test_custom_header(req: Request[Env], region: Annotated[str, ParamHeader("Region")]) -> str:
     """Has a parameter that a header repeats."""
     return region
+
+
+@mcp.tool
+async def test_trigger_tool_change(req: Request[Env]) -> None:
+    """Says that the list of tools has changed."""
+    await mcp.changed(req.env, tools=True)
+
+
+@mcp.tool
+async def test_trigger_resource_change(req: Request[Env]) -> None:
+    """Says that two resources have changed."""
+    await mcp.changed(req.env, "test://static-binary", "test://template/1/data")
 
 
 # -- asking back
