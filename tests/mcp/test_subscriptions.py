@@ -83,7 +83,7 @@ async def rename(req: Request[Env, User], id: int) -> str:
 async def note(req: Request[Env, User], id: int) -> str:
     """A note."""
     if id != req.user.id:
-        raise CoreError(403, "Not yours")
+        raise CoreError(503 if id == 5 else 403, "Not yours")
     return "milk"
 
 
@@ -175,6 +175,12 @@ async def test_what_is_changed_is_said_once_and_by_name(server: Server) -> None:
 async def test_wishes_of_another_form_are_refused(server: Server, uris: Any) -> None:
     response = await server.post("subscriptions/listen", notifications={"resourceSubscriptions": uris})
     assert (response.status, (await response.json())["error"]["code"]) == (400, -32602)
+
+
+async def test_a_resource_that_fails_is_a_failure_and_no_stream(server: Server) -> None:
+    wanted = {"toolsListChanged": True, "resourceSubscriptions": ["notes://5"]}
+    response = await server.post("subscriptions/listen", notifications=wanted)
+    assert (response.status, (await response.json())["error"]["message"]) == (500, "Internal error")
 
 
 async def test_it_is_announced_where_an_object_is_bound_and_to_clients_that_can_listen(server: Server) -> None:

@@ -16,7 +16,7 @@ from core.http import json
 from core.mcp.messages import INVALID_PARAMS, MISSING_CAPABILITY, Call, Input, InputRequired, ProtocolError
 from core.request import AnyRequest
 from core.signing import sign, unsign
-from core.validation.schema import Schema, is_array, is_object, schema_of
+from core.validation.schema import Schema, is_object, schema_of
 
 _SECONDS: Final = 600
 _PURPOSE: Final = "mcp request state"
@@ -90,15 +90,11 @@ def questions_of(call: Call, error: InputRequired, keys: Sequence[bytes], now: f
 def binding_of(call: Call, req: AnyRequest) -> str:
     """The text that stands for one call: who calls what, with which arguments."""
     from hashlib import sha256
+    from json import dumps
 
     user = req.user
     who = next((found for name in ("sub", "id") if (found := getattr(user, name, None)) is not None), user)
     plain = {key: value for key, value in call.params.items() if key not in ("_meta", "inputResponses", "requestState")}
-    return sha256(json.dumps([who, call.method, _sorted(plain)]).encode()).hexdigest()
-
-
-def _sorted(value: Any) -> Any:
-    """A value of JSON with the names of its objects in order."""
-    if is_object(value):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(each) for each in value] if is_array(value) else value
+    # Whatever the order in which the client writes the names of its objects.
+    written = dumps(json.loads(json.dumps([who, call.method, plain])), sort_keys=True)
+    return sha256(written.encode()).hexdigest()

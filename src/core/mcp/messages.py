@@ -140,11 +140,7 @@ def check_origin(req: AnyRequest, hosts: tuple[str, ...], origins: tuple[str, ..
     url = URL(req.url)
     host = url.hostname
     if host not in hosts and (hosts or url.protocol != "https:") and not _is_loopback(host):
-        raise ProtocolError(
-            INVALID_REQUEST,
-            'The Host of this request is not known. The server names its own: MCP(…, hosts=["…"])',
-            status=403,
-        )
+        raise _forbidden('The Host of this request is not known. The server names its own: MCP(…, hosts=["…"])')
     origin = req.header("origin")
     if origin is None or origin in origins or is_same_origin(origin, req.url):
         return
@@ -153,11 +149,11 @@ def check_origin(req: AnyRequest, hosts: tuple[str, ...], origins: tuple[str, ..
     except TypeError:  # "null", the origin of a page that has none
         local = False
     if not local:
-        raise ProtocolError(
-            INVALID_REQUEST,
-            'Pages of this Origin may not connect. The server names them: MCP(…, origins=["…"])',
-            status=403,
-        )
+        raise _forbidden('Pages of this Origin may not connect. The server names them: MCP(…, origins=["…"])')
+
+
+def _forbidden(words: str) -> ProtocolError:
+    return ProtocolError(INVALID_REQUEST, words, status=403)
 
 
 def _is_loopback(host: str) -> bool:
@@ -178,10 +174,8 @@ async def read_call(req: AnyRequest) -> Call:
         body: Any = await req.json()
         json.check_depth(await req.text(), MAX_DEPTH)
     except CoreError as error:
-        code = PARSE_ERROR if error.status == 400 else INVALID_REQUEST
-        raise ProtocolError(
-            code, "Parse error" if error.status == 400 else error.message, status=error.status
-        ) from None
+        code, words = (PARSE_ERROR, "Parse error") if error.status == 400 else (INVALID_REQUEST, error.message)
+        raise ProtocolError(code, words, status=error.status) from None
     except ValueError:
         raise ProtocolError(INVALID_REQUEST, f"The message is nested deeper than {MAX_DEPTH} levels") from None
     id: object = body.get("id") if is_object(body) else None

@@ -93,7 +93,6 @@ class Registered:
     """A function that clients reach by its name: what is common to tools, prompts and resources."""
 
     kind: ClassVar[str] = "tool"
-    parameters: dict[str, Parameter]
 
     def __init__(
         self, function: Function, name: str | None, description: str | None, around: Mapping[str, Any]
@@ -112,6 +111,7 @@ class Registered:
             )
         require_async(function, self.where)
         self._around = around
+        self.parameters: dict[str, Parameter] = self.parameters_of()
 
     def parameters_of(self) -> dict[str, Parameter]:
         """The parameters after the request."""
@@ -179,7 +179,6 @@ class Tool(Registered):
         super().__init__(function, name, description, around)
         self.guard = guard
         self.hints: Hints = hints
-        self.parameters: dict[str, Parameter] = self.parameters_of()
         self.result: Any = self.returned()
         self.output: Schema | None = None
         self.wrapped: bool = False
@@ -232,12 +231,6 @@ class Prompt(Registered):
 
     kind: ClassVar[str] = "prompt"
 
-    def __init__(
-        self, function: Function, name: str | None, description: str | None, around: Mapping[str, Any]
-    ) -> None:
-        super().__init__(function, name, description, around)
-        self.parameters: dict[str, Parameter] = self.parameters_of()
-
     def listed(self) -> dict[str, Any]:
         """The prompt in the list of prompts."""
         arguments = [
@@ -270,7 +263,6 @@ class Resource(Registered):
         self.mime_type = mime_type
         self.ttl = ttl
         self.where: str = f"resource {uri}"
-        self.parameters: dict[str, Parameter] = self.parameters_of()
         names = re.findall(_PLACEHOLDER, uri)
         if not re.match(r"[a-z][a-z0-9+.-]*:", uri):
             raise RegistrationError(f'{self.where}: a URI begins with a scheme. Write resource("notes://{{id}}")')

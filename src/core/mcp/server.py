@@ -403,14 +403,14 @@ class MCP(Generic[E, U]):
 
         return Rights(self.name, self.path, self._servers, self._scopes)
 
-    async def _may(self, req: AnyRequest, tool: Tool) -> bool:
-        """True if the caller has the tool. Raises a CoreError that names the scope which is missing."""
+    async def _may(self, req: AnyRequest, tool: Tool, *, called: bool) -> bool:
+        """True if the caller has the tool. Where it is called, a CoreError names the scope that is missing."""
         try:
             await tool.require(req)
         except CoreError as error:
             if error.status >= 500:
                 raise
-            if error.status == 403 and "scope" in error.metadata:
+            if called and error.status == 403 and "scope" in error.metadata:
                 raise self._rights().challenge(req, error) from None
             return False
         return True
@@ -446,14 +446,8 @@ class MCP(Generic[E, U]):
 
         waiting: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         call.notify = waiting.put_nowait
-
-        async def run() -> tuple[int, dict[str, Any]]:
-            try:
-                return await self._answer(req, call)
-            finally:
-                waiting.put_nowait(None)
-
-        task = asyncio.ensure_future(run())
+        task = asyncio.ensure_future(self._answer(req, call))
+        task.add_done_callback(lambda _: waiting.put_nowait(None))
         try:
             first = await waiting.get()
         except BaseException:
@@ -477,27 +471,24 @@ class MCP(Generic[E, U]):
 
     async def _answer(self, req: AnyRequest, call: Call) -> tuple[int, dict[str, Any]]:
         try:
-            result = await self._result(req, call)
-        except ProtocolError as error:
-            # Of earlier revisions, clients take every other status than 200 for a broken transport.
-            return (error.status if call.stateless else 200), error.body(call.id)
-        except InputRequired as question:
-            from core.mcp import asking
-
             try:
+                result = await self._result(req, call)
+            except InputRequired as question:
+                from core.mcp import asking
+
                 keys, now = await self._keys(req), req.clock.time()
                 result = asking.questions_of(call, question, keys, now, asking.binding_of(call, req))
-            except ProtocolError as error:
-                return (error.status if call.stateless else 200), error.body(call.id)
         except CoreError:
             raise
         except Exception as error:
-            on_failure = self.app.dispatcher.failures.on_failure
-            if on_failure is not None:
-                on_failure(error)
-            log.exception("%s of MCP(%r) failed", call.method, self.name)
-            failure = ProtocolError(INTERNAL_ERROR, "Internal error")
-            return (failure.status if call.stateless else 200), failure.body(call.id)
+            told = error if isinstance(error, ProtocolError) else ProtocolError(INTERNAL_ERROR, "Internal error")
+            if told is not error:
+                on_failure = self.app.dispatcher.failures.on_failure
+                if on_failure is not None:
+                    on_failure(error)
+                log.exception("%s of MCP(%r) failed", call.method, self.name)
+            # Of earlier revisions, clients take every other status than 200 for a broken transport.
+            return (told.status if call.stateless else 200), told.body(call.id)
         if call.stateless:
             meta = {messages.SERVER_KEY: self._info, **result.get("_meta", {})}
             result = {"resultType": "complete", **result, "_meta": meta}
@@ -521,7 +512,7 @@ class MCP(Generic[E, U]):
                     raise ProtocolError(INVALID_PARAMS, f"params.level must be one of {', '.join(messages.LEVELS)}")
                 return {}
             case "tools/list" if self.tools:
-                shown = [tool.listed() for tool in self.tools.values() if await self._listed(req, tool)]
+                shown = [tool.listed() for tool in self.tools.values() if await self._may(req, tool, called=False)]
                 return self._list(call, "tools", shown)
             case "tools/call" if self.tools:
                 return await self._call_tool(req, call)
@@ -566,18 +557,10 @@ class MCP(Generic[E, U]):
         found = {name: items}
         return self._kept(found, private=self._is_private) if call.stateless else found
 
-    async def _listed(self, req: AnyRequest, tool: Tool) -> bool:
-        try:
-            return await self._may(req, tool)
-        except CoreError as error:
-            if error.status >= 500:
-                raise
-            return False
-
     async def _call_tool(self, req: AnyRequest, call: Call) -> dict[str, Any]:
         name, given = call.param("name", str), call.param("arguments", dict, {})
         tool = self.tools.get(name)
-        if tool is None or not await self._may(req, tool):
+        if tool is None or not await self._may(req, tool, called=True):
             raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name[:128]}")
         if call.stateless:
             self._check_mirrored(req, tool, given)
@@ -646,10 +629,9 @@ class MCP(Generic[E, U]):
             raise ProtocolError(
                 INVALID_PARAMS, f"resourceSubscriptions must be an array of at most {_MOST_URIS} strings"
             )
-        call.honored = {"toolsListChanged": True} if self.tools and wanted.get("toolsListChanged") is True else {}
+        tools = {"toolsListChanged": True} if self.tools and wanted.get("toolsListChanged") is True else {}
         readable = [uri for uri in dict.fromkeys(uris) if await self._may_read(req, uri)]
-        if readable:
-            call.honored["resourceSubscriptions"] = readable
+        call.honored = {**tools, "resourceSubscriptions": readable} if readable else tools
         return {"_meta": {messages.LISTEN_KEY: call.id}}
 
     async def _may_read(self, req: AnyRequest, uri: str) -> bool:
