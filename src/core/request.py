@@ -111,6 +111,7 @@ class FoundParams(Params[K_contra]):
         __init__ = object.__init__
 
 
+FoundParams.__name__ = "Params"  # in Python's own words
 NO_PARAMS: Params[Any] = Params()
 
 

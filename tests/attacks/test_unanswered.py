@@ -12,7 +12,7 @@ import pytest
 from tests.support.fetch import ask
 
 from core import CoreError, Request, Response, Secret, create_app
-from core.dev.report import report, to_text
+from core.explain.failure import failure_of
 from core.telemetry.logs import JsonFormatter
 from core.testing import Client
 
@@ -131,7 +131,7 @@ def test_the_error_page_of_core_dev_shows_an_error_whose_text_raises(failure: Ba
     try:
         raise failure from Unsayable()
     except BaseException as error:
-        shown = to_text(report(error, root=tmp_path))
+        shown = failure_of(error, tmp_path).as_text()
     assert type(failure).__name__ in shown
 
 

@@ -141,7 +141,7 @@ async def test_an_error_that_is_raised_twice_has_one_note() -> None:
     error = TypeError("'coroutine' object is not subscriptable")
     diagnosis.with_note(error)
     diagnosis.with_note(error)
-    assert len(error.__notes__) == 1
+    assert [note.partition(":")[0] for note in error.__notes__] == ["How to fix", "Page"]
 
 
 def test_an_app_has_no_names_but_its_own() -> None:
@@ -208,10 +208,10 @@ async def test_the_errors_of_consumers_and_triggers_have_the_fix() -> None:
     await queue.send("a")
     with pytest.raises(TypeError) as consumed:
         await queue.deliver(lambda batch: app.consume(batch, None, BackgroundContext()))
-    assert consumed.value.__notes__ == ["How to fix: In core this is `for message in batch.messages`."]
+    assert consumed.value.__notes__[0] == "How to fix: In core this is `for message in batch.messages`."
     with pytest.raises(AttributeError) as ticked:
         await app.trigger(core.ScheduledEvent("* * * * *", 0.0), None, BackgroundContext())
-    assert ticked.value.__notes__ == ["How to fix: In core this is `await queue.send(body)`."]
+    assert ticked.value.__notes__[0] == "How to fix: In core this is `await queue.send(body)`."
 
 
 async def test_a_log_is_written_where_its_fix_cannot_be_found(caplog: pytest.LogCaptureFixture) -> None:

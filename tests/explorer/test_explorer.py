@@ -524,3 +524,23 @@ def test_the_error_page_of_an_application_shows_the_developers_frame(page: Page,
     page.get_by_text("How to fix").wait_for()
     assert "src/main.py" in page.locator("details[open] summary").first.inner_text()
     forgive(page)
+
+
+def test_a_failed_request_shows_its_line_how_to_fix_it_and_the_page(page: Page, dev: RunningDev) -> None:
+    page.goto(f"{dev.address}/broken")
+    forgive(page)
+    open_panel(page, dev, "requests")
+    page.get_by_role("grid", name="Requests").get_by_text("/broken").first.click()
+    failure = page.get_by_role("alert")
+    failure.wait_for()
+    told = failure.inner_text()
+    assert "no such table: no_such_table" in told
+    assert "src/main.py:101 broken" in told
+    assert "SELECT * FROM no_such_table" in failure.locator("pre .at").inner_text()
+    assert "How to fix: Correct the name, or make it in a migration" in told
+    assert "Page: reference/api/d1/" in told
+    page.get_by_role("tab", name="Logs").click()
+    logged = page.locator("ol.logs").inner_text()
+    assert "src/main.py:101 broken" in logged
+    assert "How to fix: Correct the name" in logged
+    forgive(page)

@@ -1,5 +1,5 @@
 """The mistakes of beginners (`README.md` lists them), each with the whole text that answers it: the problem, the line,
-and the fix.
+the fix and the page.
 
 A file of `mistakes/` is one mistake: a program, the request that meets it (`http`), and what `core dev` writes to the
 terminal, or what `core check` finds before anything runs. `CORE_MESSAGES=write pytest tests/messages` writes the texts
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import html
 import importlib.util
 import json
 import logging
@@ -28,14 +29,17 @@ from tests.support.asgi import scope_of
 
 from core.assembly.project import Loaded, load
 from core.cli import main as core
-from core.dev import report as core_dev_report
 from core.dev.application import DevApplication, Failed, LineHandler
+from core.dev.error_page import to_html
+from core.dev.journal import Journal
 from core.dev.options import Options
-from core.dev.record import Exchange, Recorder
-from core.dev.report import report, to_html, to_json, to_text
+from core.dev.record import Exchange, Recorder, for_explorer
 from core.dev.terminal import Style
 from core.dev.unawaited import Unawaited
+from core.explain.failure import Failure, failure_of
 from core.hosts.process import BackgroundContext
+from core.telemetry.logs import JsonFormatter
+from core.testing import Client, client
 
 FILES = sorted(Path(__file__).parent.joinpath("mistakes").glob("*.md"))
 BLOCK = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -116,17 +120,61 @@ async def ask(application: DevApplication, request: str) -> bytes:
     return b"".join(parts)
 
 
-class ErrorRecorder(Recorder):
-    """A recorder that keeps the error of each exchange."""
+class FailureRecorder(Recorder):
+    """A recorder that knows the last failure, and its exchange."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.errors: list[Exception] = []
+    failure: Failure | None = None
+    failed: str = ""
 
     def end(self, exchange: Exchange) -> None:
         super().end(exchange)
-        if exchange.error is not None:
-            self.errors.append(exchange.error)
+        if exchange.failure is not None:
+            self.failure, self.failed = exchange.failure, exchange.key
+
+
+class JsonLog(logging.Handler):
+    """The failures of the log, as its lines of JSON have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(JsonFormatter())
+        self.failures: list[dict[str, Any]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.failures.append(json.loads(self.format(record))["failure"])
+
+
+def is_told(found: Failure, told: str) -> None:
+    """Hold a text to the five parts of a failure: what happened, the line, its source, how to fix it, the page."""
+    assert found.line is not None
+    assert found.fix is not None
+    assert found.page is not None
+    place = f"{found.line.file}:{found.line.line}"
+    for part in (found.kind, found.message, *found.problems, place, found.line.text, found.page):
+        assert part in told, (part, told)
+    assert found.fix.rstrip(".").lower() in told.lower(), (found.fix, told)
+
+
+def is_in_json(found: Failure, told: dict[str, Any]) -> None:
+    """Hold JSON to the same."""
+    assert found.line is not None
+    assert told["type"] == found.kind
+    assert told["message"] == found.message
+    assert told["line"] == found.line.as_json()
+    assert told["fix"] == found.fix
+    assert told["page"] == found.page
+    assert told["problems"] == [*found.problems]
+
+
+async def in_pytest(app: Any, env: object, request: str) -> str:
+    """What pytest shows of a request of a test that fails."""
+    client.failures.clear()
+    app.dispatcher.failures.on_failure = None
+    head, _, body = request.partition("\n\n")
+    method, _, target = head.strip().partition(" ")
+    await Client(app, env, BackgroundContext()).request(method, target, body=body.strip() or None)
+    return client.failures[-1][1].as_text()
 
 
 async def core_dev(mistake: Mistake, folder: Path) -> str:
@@ -147,10 +195,11 @@ async def core_dev(mistake: Mistake, folder: Path) -> str:
 async def serve(mistake: Mistake, folder: Path, lines: list[str], unawaited: Unawaited) -> Sequence[str]:
     """Load the program and answer its request, with the same message in JSON and on the page. Returns its notices."""
     plain = Style(StringIO())
-    handler = LineHandler(folder, write=lines.append, style=plain)
+    handler, records = LineHandler(folder, write=lines.append, style=plain), JsonLog()
     logger = logging.getLogger("core")
     logger.addHandler(handler)
-    recorder, context = ErrorRecorder(), BackgroundContext()
+    logger.addHandler(records)
+    recorder, context = FailureRecorder(journal=Journal(None)), BackgroundContext()
     loaded: Loaded | None = None
     failed: Exception | None = None
     if mistake.later:
@@ -176,21 +225,48 @@ async def serve(mistake: Mistake, folder: Path, lines: list[str], unawaited: Una
             answer = await ask(application, request)
         gc.collect()
         await context.drain()
+        logger.removeHandler(handler)
+        await compare(
+            recorder, failed, answer, records, lines, loaded, mistake.request.rpartition("\n---\n")[2], folder
+        )
     finally:
         logger.removeHandler(handler)
+        logger.removeHandler(records)
         if loaded is not None:
             await loaded.close()
-    noted = failed or (recorder.errors[-1] if recorder.errors else None)
-    if noted is not None:
-        found = report(noted, root=folder)
-        told = json.loads(answer)["development"]
-        assert told == to_json(found)["development"]
-        page = to_html(found)
-        assert "How to fix" in page or found.problems
-        if failed is not None:
-            lines.append(to_text(found, plain))
-    recorder.errors.clear()  # the application holds the recorder
     return loaded.notices if loaded is not None else ()
+
+
+async def compare(
+    recorder: FailureRecorder,
+    failed: Exception | None,
+    answer: bytes,
+    records: JsonLog,
+    lines: list[str],
+    loaded: Loaded | None,
+    request: str,
+    root: Path,
+) -> None:
+    """Hold terminal, JSON, page, explorer and pytest to the same five parts."""
+    found = recorder.failure if failed is None else failure_of(failed, root)
+    if found is None:
+        return
+    if failed is not None:
+        lines.append(found.as_text())
+    is_told(found, "\n".join(lines))
+    is_in_json(found, json.loads(answer)["development"])
+    is_told(found, html.unescape(re.sub(r"<[^>]+>", "", to_html(found))))
+    if failed is not None or loaded is None:
+        is_in_json(found, for_explorer(found))
+        return
+    is_in_json(found, records.failures[-1])
+    kept = recorder.find(recorder.failed)
+    assert kept is not None
+    is_in_json(found, kept["failure"])
+    written = [*lines]
+    is_told(found, await in_pytest(loaded.app, loaded.env, request))
+    gc.collect()
+    lines[:] = written
 
 
 async def pytest_run(folder: Path) -> str:
@@ -205,7 +281,7 @@ async def pytest_run(folder: Path) -> str:
     try:
         await test()
     except Exception as error:
-        return to_text(report(error, root=folder), Style(StringIO())) + "\n"
+        return failure_of(error, folder).as_text() + "\n"
     return "passed\n"
 
 
@@ -230,7 +306,7 @@ def texts(mistake: Mistake, folder: Path) -> dict[str, str]:
                 said[tool] = asyncio.run(pytest_run(folder))
             case _:
                 raise AssertionError(f"no tool is called {tool!r}: core dev, core check, pytest")
-    source = str(Path(core_dev_report.__file__).parent.parent)
+    source = str(Path(client.__file__).parent.parent)
     said = {tool: re.sub("0x[0-9a-f]+", "0x…", text) for tool, text in said.items()}
     return {tool: text.replace(str(folder), "…").replace(source, "core") for tool, text in said.items()}
 
@@ -257,6 +333,7 @@ def test_every_text_has_the_problem_the_line_and_the_fix(file: Path) -> None:
     for tool, text in mistake.expected.items():
         assert max(map(len, text.splitlines())) > 30, (tool, text)
         assert WHERE.search(text), (tool, text)
+        assert "Page: " in text or tool == "core check" or "Error: " not in text, (tool, text)
         assert HOW.search(text), (tool, text)
 
 

@@ -60,6 +60,8 @@ def test_a_traceback_is_in_the_line_of_its_record(written: io.StringIO) -> None:
     assert record["message"] == "failed"
     assert record["exception"].startswith("Traceback (most recent call last):\n")
     assert record["exception"].endswith("ValueError: no tea")
+    assert (record["failure"]["type"], record["failure"]["message"]) == ("ValueError", "no tea")
+    assert record["failure"]["line"]["source"] == 'raise ValueError("no tea")'
 
 
 async def test_a_record_inside_a_request_has_the_ids_of_request_and_trace(written: io.StringIO) -> None:

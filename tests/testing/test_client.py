@@ -145,6 +145,47 @@ def test_other():
     assert result.stdout.str().count("E       How to fix") == 1  # in CI pytest has all of it in its summary too
 
 
+def test_pytest_shows_what_failed_in_the_requests_of_a_test_that_failed(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+from core import CoreError, create_app
+from core.testing import Client
+
+app = create_app()
+
+@app.get("/notes")
+async def show(req, res):
+    res.json({"id": 1}, 201)
+
+@app.get("/none")
+async def none(req, res):
+    raise CoreError(404)
+
+async def test_that_passes():
+    assert (await Client(app, None).get("/notes")).status == 500
+
+async def test_that_fails():
+    await Client(app, None).get("/none")
+    assert (await Client(app, None).get("/notes")).status == 200
+"""
+    )
+    pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
+    result = pytester.runpytest_subprocess(*PLAIN, "--show-capture=all")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*-- GET /notes failed --*",
+            "TypeError: Response.json() takes 2 positional arguments but 3 were given",
+            "  test_pytest_shows_what_failed*.py:8 show",
+            '    res.json({"id": 1}, 201)',
+            "  How to fix: Set the status first: `res.status(201).json(value)`.",
+            "  Page: reference/api/response/",
+        ],
+        consecutive=True,
+    )
+    assert result.stdout.str().count(" failed --") == 1
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -12,17 +12,18 @@ import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import indent
 from typing import Any, Final, cast
 
 import attrs
 
 from core.app import App
+from core.dev.error_page import to_html
 from core.dev.record import Exchange, Recorder, current
-from core.dev.report import Report, report, to_html, to_json, to_text
 from core.dev.steps import time_steps
 from core.dev.terminal import Style
 from core.dev.unawaited import Unawaited
-from core.errors import CoreError
+from core.explain.failure import Failure, failure_of, is_failure
 from core.hosts.asgi import AsgiApplication, BackgroundContext, Receive, Scope, Send, asgi
 from core.request import AnyRequest
 from core.response import Response
@@ -73,7 +74,7 @@ class DevApplication:
         self._logs_itself = False
         if not isinstance(app, Failed):
             self._inner = asgi(app, env, context=context)
-            note_errors(app)
+            note_errors(app, root)
             time_steps(app, recorder)
             routes = app.routes
             self._logs_itself = bool(routes) and all("logger" in route.middleware for route in routes)
@@ -104,7 +105,7 @@ class DevApplication:
 
         try:
             if self.failed is not None:
-                await answer.explain(report(self.failed.error, root=self._root, exchange=exchange))
+                await answer.explain(failure_of(self.failed.error, self._root))
             elif self._inner is not None:
                 await self._inner(scope, noted, answer.send)
         finally:
@@ -160,7 +161,7 @@ class _Answer:
         self._scope = scope
         self._send = send
         self._replaced = False
-        self._held: tuple[Any, Report, bytearray] | None = None
+        self._held: tuple[Any, Failure, bytearray] | None = None
         self.written = False
 
     async def send(self, message: Any) -> None:
@@ -168,17 +169,14 @@ class _Answer:
         exchange = self._exchange
         if message["type"] == "http.response.start":
             exchange.status = message["status"]
-            error = exchange.error
-            if error is not None and message["status"] >= 500 and self._outer._tells(self._scope):
-                page = report(error, root=self._outer._root, exchange=exchange)
-                if self._outer._explorer is not None:
-                    page = attrs.evolve(page, key=exchange.key)
+            failure = exchange.failure
+            if failure is not None and message["status"] >= 500 and self._outer._tells(self._scope):
                 if _is_browser(self._scope) or "default answer" in exchange.notes:
                     self._replaced = True
-                    await self.explain(page, headers=message["headers"])
+                    await self.explain(failure, headers=message["headers"])
                     return
                 if _is_plain_json(message["headers"]) and self._scope["method"] != "HEAD":
-                    self._held = message, page, bytearray()
+                    self._held = message, failure, bytearray()
                     return
         elif self._replaced:
             return
@@ -204,7 +202,7 @@ class _Answer:
             self._exchange.response.add(message.get("body", b""))
         await self._send(message)
 
-    async def _extend(self, message: Any, start: Any, page: Report, body: bytearray) -> Any:
+    async def _extend(self, message: Any, start: Any, failure: Failure, body: bytearray) -> Any:
         """Add `development` to the object that the application answers; None while it is not there as a whole."""
         body += message.get("body", b"")
         if message.get("more_body", False):
@@ -215,22 +213,24 @@ class _Answer:
         except ValueError:
             told = None
         if isinstance(told, dict):
-            body[:] = json.dumps({**to_json(page), **cast("dict[str, Any]", told)}, ensure_ascii=False).encode()
+            body[:] = json.dumps({**_in_json(failure), **cast("dict[str, Any]", told)}, ensure_ascii=False).encode()
         kept = [(name, value) for name, value in start["headers"] if name not in (b"content-length", b"etag")]
         await self._pass({**start, "headers": [*kept, (b"content-length", b"%d" % len(body))]})
         return {**message, "body": bytes(body)}
 
-    async def explain(self, page: Report, headers: Any = ()) -> None:
-        """Answer 500 with the report, as the client likes it best."""
+    async def explain(self, failure: Failure, headers: Any = ()) -> None:
+        """Answer 500 with the record of a failure, as the client likes it best."""
         exchange = self._exchange
         exchange.status = 500
         tells = self._outer._tells(self._scope)
         if not tells:
             content, body = b"application/json", b'{"error":"Internal Server Error"}'
         elif _is_browser(self._scope):
-            content, body = b"text/html; charset=utf-8", to_html(page).encode()
+            in_explorer = self._outer._explorer is not None and self._outer.failed is None
+            page = to_html(failure, exchange, in_explorer=in_explorer)
+            content, body = b"text/html; charset=utf-8", page.encode()
         else:
-            content, body = b"application/json", json.dumps(to_json(page), ensure_ascii=False).encode()
+            content, body = b"application/json", json.dumps(_in_json(failure), ensure_ascii=False).encode()
         replaced = (b"content-type", b"content-length", b"content-security-policy", b"content-encoding", b"etag")
         kept = [(name, value) for name, value in headers if name not in replaced]
         kept += [
@@ -252,14 +252,17 @@ class _Answer:
 # -- errors
 
 
-def note_errors(app: App[Any]) -> None:
-    """Let every error that the application answers be noted in its exchange, whatever its own handlers make of it."""
+def note_errors(app: App[Any], root: Path) -> None:
+    """Let every error that the application answers be noted in its exchange, whatever its own handlers make of it.
+
+    `root` is the folder of the application.
+    """
     answer = app.dispatcher.failures.default_answer
 
     def note(err: Exception) -> None:
         exchange = current.get()
-        if exchange is not None and _is_unexpected(err):
-            exchange.error = err
+        if exchange is not None and is_failure(err):
+            exchange.fail(err, root)
 
     def noted_answer(error: Exception, req: AnyRequest, res: Response) -> None:
         exchange = current.get()
@@ -271,15 +274,8 @@ def note_errors(app: App[Any]) -> None:
     app.dispatcher.failures.default_answer = noted_answer
 
 
-def _is_unexpected(error: Exception) -> bool:
-    if isinstance(error, CoreError):
-        return error.status >= 500 and error.__cause__ is not None
-    status = getattr(error, "status", None)
-    return not (type(status) is int and 400 <= status <= 499)
-
-
 class LineHandler(logging.Handler):
-    """Writes log records as lines, and the errors in them as reports whose first frames are the developer's own."""
+    """Writes log records as lines, and the record of the failure below one that has an error."""
 
     def __init__(self, root: Path, *, write: Callable[[str], None] = print, style: Style | None = None) -> None:
         super().__init__()
@@ -295,8 +291,7 @@ class LineHandler(logging.Handler):
             text = f"{paint.paint(record.levelname.lower(), colour)} {printable(record.getMessage().rstrip())}"
             error = record.exc_info[1] if record.exc_info else None
             if error is not None:
-                found = to_text(report(error, root=self._root), paint)
-                text += "\n" + "\n".join(f"  {line}" for line in found.splitlines())
+                text += "\n" + indent(failure_of(error, self._root).as_text(paint.paint), "  ")
             self._write(text)
         except Exception:
             self.handleError(record)
@@ -305,9 +300,10 @@ class LineHandler(logging.Handler):
 class ExchangeLogs(logging.Handler):
     """Notes log records in the exchange that wrote them."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, root: Path) -> None:
         super().__init__()
         self._recorder = recorder
+        self._root = root
 
     def emit(self, record: logging.LogRecord) -> None:
         """Note one record."""
@@ -315,13 +311,18 @@ class ExchangeLogs(logging.Handler):
             error = record.exc_info[1] if record.exc_info else None
             text = record.getMessage()
             if error is not None:
-                text += f"\n{type(error).__name__}: {error}"
+                text += f"\n{failure_of(error, self._root).as_text()}"
             self._recorder.log(record.levelname.lower(), record.name, text)
         except Exception:
             self.handleError(record)
 
 
 # -- words
+
+
+def _in_json(failure: Failure) -> dict[str, Any]:
+    """The answer of the application, and beside it the details that it never sends in production."""
+    return {"error": "Internal Server Error", "development": failure.as_json()}
 
 
 def request_line(exchange: Exchange, style: Style) -> str:

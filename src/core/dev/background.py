@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
+from textwrap import indent
 from typing import Any
 
 from core.assembly import background as assembly
@@ -15,7 +16,6 @@ from core.bindings.queue import MessageBatch
 from core.context import ScheduledEvent
 from core.dev.application import request_line
 from core.dev.record import Exchange, Recorder, current
-from core.dev.report import report, to_text
 from core.dev.terminal import Style
 from core.hosts.asgi import BackgroundContext
 
@@ -75,13 +75,12 @@ class Background(assembly.Background):
             await work()
             exchange.outcome = "ok"
         except Exception as error:  # whatever a consumer raises is shown, and the host goes on
-            exchange.error = error
+            exchange.fail(error, self._loaded.root)
             exchange.outcome = f"{type(error).__name__}: {error}"
         finally:
             current.reset(token)
             self._recorder.end(exchange)
             self._write(request_line(exchange, self._style))
             # A consumer's error is logged by the broker, which retries the batch, and an alarm's by its object.
-            if exchange.error is not None and exchange.kind == "cron":
-                text = to_text(report(exchange.error, root=self._loaded.root), self._style)
-                self._write("\n".join(f"  {line}" for line in text.splitlines()))
+            if exchange.failure is not None and exchange.kind == "cron":
+                self._write(indent(exchange.failure.as_text(self._style.paint), "  "))

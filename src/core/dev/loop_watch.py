@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Final
 
 from core.context import Clock, system_clock
-from core.dev.report import is_own
+from core.explain.frames import is_own, shown
 
 _BEAT: Final = 0.05
 _LONG: Final = 0.5
@@ -86,7 +86,7 @@ class LoopWatch:
             file = frame.f_code.co_filename
             if is_own(file, self._root):
                 text = linecache.getline(file, frame.f_lineno).strip()
-                return f"{Path(file).relative_to(self._root)}:{frame.f_lineno} ({frame.f_code.co_qualname}): {text}"
+                return f"{shown(file, self._root)}:{frame.f_lineno} ({frame.f_code.co_qualname}): {text}"
             frame = frame.f_back
         return None
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 import attrs
@@ -23,6 +24,7 @@ from core.backends.embedded.store import Database
 from core.calls import BindingCall, Hookable, Proceed
 from core.context import Clock, system_clock
 from core.dev.journal import Journal
+from core.explain.failure import Failure, failure_of
 
 LONGEST_DETAIL: Final = 400
 LONGEST_STATEMENT: Final = 20_000
@@ -128,12 +130,18 @@ class Exchange:
     calls: list[RecordedCall] = attrs.field(factory=list[RecordedCall])
     left_out: int = 0
     error: Exception | None = None
+    failure: Failure | None = None
+    """The record of `error`, made when it came up: a file may be saved since."""
     notes: list[str] = attrs.field(factory=list[str])
     unawaited: list[tuple[str, int, str]] = attrs.field(factory=list[tuple[str, int, str]])
     """The file, line and function of calls that nobody awaited."""
     repeats: Counter[str] = attrs.field(factory=Counter[str])
     rows: Counted = attrs.field(factory=Counted)
     """The rows that all of its calls read, those that are left out included."""
+
+    def fail(self, error: Exception, root: Path) -> None:
+        """Note the error that it ended with, or that was answered. `root` is the folder of the application."""
+        self.error, self.failure = error, failure_of(error, root)
 
     @property
     def equal(self) -> dict[str, int]:
@@ -189,7 +197,7 @@ class Exchange:
             "leftOut": self.left_out,
             "repeated": self.repeated,
             "equal": self.equal,
-            "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
+            "failure": None if self.failure is None else for_explorer(self.failure),
             "notes": self.notes,
             "rowsRead": self.rows.rows if self.rows.statements else None,
             "rowsExact": self.rows.exact,
@@ -335,6 +343,11 @@ class Recorder:
     def _keep(self, exchange: Exchange) -> None:
         if self.journal is not None:
             self.journal.write(exchange.key, exchange.summary(), exchange.as_json())
+
+
+def for_explorer(failure: Failure) -> dict[str, Any]:
+    """A failure with the lines around the one to blame."""
+    return {**failure.as_json(), "around": () if failure.line is None else failure.line.source}
 
 
 def _statements(call: BindingCall) -> list[str]:

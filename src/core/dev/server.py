@@ -29,11 +29,11 @@ from core.dev.journal import Journal
 from core.dev.loop_watch import LoopWatch
 from core.dev.options import Options, Start
 from core.dev.record import Recorder
-from core.dev.report import report, to_text
 from core.dev.screen import finding_lines, findings_of, start_screen
 from core.dev.terminal import Style
 from core.dev.unawaited import Unawaited
 from core.errors import ConfigurationError, MissingExtraError
+from core.explain.failure import failure_of
 from core.hosts.asgi import BackgroundContext
 from core.hosts.limits import Limits
 
@@ -65,7 +65,7 @@ class _Serving:
         journal = Journal(options.state_folder / "explorer.sqlite", fresh=start.first) if explains else None
         self._recorder = Recorder(journal=journal)
         self._explains = explains
-        self._logs = ExchangeLogs(self._recorder)
+        self._logs = ExchangeLogs(self._recorder, options.root)
         self._stop = asyncio.Event()
         self._force = asyncio.Event()
 
@@ -81,7 +81,7 @@ class _Serving:
         context = BackgroundContext()
         loaded, failed = await self._load()
         if failed is not None and not options.reload:
-            _write(to_text(report(failed, root=options.root), style))
+            _write(failure_of(failed, options.root).as_text(style.paint))
             return 2 if isinstance(failed, ConfigurationError) else 1
         address = self._listener.getsockname()
         guard = Guard(options.host, address[1], options.token)
@@ -168,7 +168,7 @@ class _Serving:
                 for line in finding_lines(findings, style):
                     _write(line)
         if failed is not None:
-            _write(to_text(report(failed, root=options.root), style))
+            _write(failure_of(failed, options.root).as_text(style.paint))
             _write(style.dim("The server goes on as soon as a file is saved."))
 
     # -- stopping

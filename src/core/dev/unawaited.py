@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from core.dev.record import Exchange, current
-from core.dev.report import is_own
 from core.errors import NothingSentError
 from core.explain.diagnosis import misses_await
+from core.explain.frames import is_own, shown
 
 _MARK: Final = "coroutine .* was never awaited"
 _ORIGIN: Final = re.compile(r'File "(.+)", line (\d+), in (.+)')
@@ -90,9 +90,8 @@ class Unawaited:
     def _tell(self, file: str, line: int, function: str) -> None:
         if (file, function) in self._told:
             return
-        shown = Path(file).relative_to(self._root) if is_own(file, self._root) else file
         text = linecache.getline(file, line).strip()
         self._write(
-            f"{shown}:{line}{f' ({function})' if function else ''}: a call was not awaited, so it did nothing: {text}. "
+            f"{shown(file, self._root)}:{line}{f' ({function})' if function else ''}: a call was not awaited, so it did nothing: {text}. "
             "Write `await` before it"
         )

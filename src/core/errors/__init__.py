@@ -230,6 +230,9 @@ class AuthenticationError(CoreError):
 class DeveloperError(Exception):
     """A mistake in the application's own code or configuration. The message ends with how to fix it."""
 
+    location: tuple[str, int] | None = None
+    """The file and line to blame, where they are known and no traceback has them."""
+
 
 class RegistrationError(DeveloperError):
     """Something was registered that can never work."""
@@ -262,9 +265,6 @@ class ConfigurationError(DeveloperError):
 class EnvError(DeveloperError):
     """`Env` cannot be built from the bindings there are; all that is missing or of the wrong kind, at once."""
 
-    location: tuple[str, int] | None = None
-    """The file and line of the class, where a tool knows them."""
-
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
@@ -289,8 +289,6 @@ class NextCalledTwiceError(DeveloperError):
 class NothingSentError(DeveloperError):
     """A chain ended without sending anything and without calling `next`."""
 
-    location: tuple[str, int] | None = None
-    """The file and line of the step that is to blame, where its source shows which one."""
     unawaited: bool = False
     """True if the step did not await a call that would have answered."""
 

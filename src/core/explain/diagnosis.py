@@ -14,14 +14,15 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, cast
 
-from core.errors import BindingError, DeveloperError, NothingSentError
+from core.errors import BindingError, DeveloperError, MissingExtraError, NothingSentError
 from core.explain.misuse import fix_for_attribute, fix_for_call, fix_for_operation, frame_of, known_as, line_of, told
 from core.explain.names import MODULE, NAMES
+from core.explain.pages import page_of
 from core.request import Request
 from core.response import Response
 
-NOTE: Final = "How to fix: "
-"""The beginning of the note that `with_note` adds."""
+_NOTE: Final = "How to fix: "
+_PAGE: Final = "Page: "
 
 _CORE: Final = str(Path(__file__).parent.parent)
 
@@ -32,17 +33,24 @@ _SENDS: Final = frozenset({"json", "text", "html", "send", "redirect", "stream",
 
 
 def with_note(error: BaseException) -> None:
-    """Add the fix to an error, once, as a note (PEP 678) that its traceback in a log ends with.
+    """Add the fix and its page to an error, once, as notes (PEP 678) that its traceback in a log ends with.
 
     An error that takes no note stays as it is: it still has to be answered.
     """
     try:
-        if not any(note.startswith(NOTE) for note in getattr(error, "__notes__", ())):
+        if not any(is_note(note) for note in getattr(error, "__notes__", ())):
             fix = explain(error)
             if fix is not None and fix.rstrip(".") not in words_of(error):
-                error.add_note(f"{NOTE}{fix}")
+                error.add_note(f"{_NOTE}{fix}")
+            if (page := page_of(error, fix)) is not None:
+                error.add_note(f"{_PAGE}{page}")
     except Exception:
         return
+
+
+def is_note(line: str) -> bool:
+    """Return True for what `with_note` adds."""
+    return line.startswith((_NOTE, _PAGE))
 
 
 def words_of(error: BaseException) -> str:
@@ -63,6 +71,8 @@ def explain(error: BaseException) -> str | None:
 
 def _explain(error: BaseException, text: str) -> str | None:
     match error:
+        case MissingExtraError():
+            return text
         case DeveloperError():
             return _last_sentence(text)
         case BindingError():
@@ -111,7 +121,8 @@ def misses_await(error: BaseException) -> bool:
 
 
 def _last_sentence(text: str) -> str:
-    return text.rstrip(".").rpartition(". ")[2] + "."
+    last = text.rstrip(".").rpartition(". ")[2]
+    return last if last.endswith("?") else f"{last}."
 
 
 def _here(name: str | None) -> str | None:

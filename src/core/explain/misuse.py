@@ -70,14 +70,14 @@ def told(fix: str) -> str:
 def known_as(cls: type, name: str) -> str | None:
     """The name here of an attribute or an operation, for a class of the framework or one of its bases."""
     for base in cls.__mro__:
-        for key in _keys(base):
+        for key in keys_of(base):
             fix = NAMES.get(key, {}).get(name)
             if fix is not None:
                 return fix
     return None
 
 
-def _keys(cls: type) -> Iterator[str]:
+def keys_of(cls: type) -> Iterator[str]:
     """The names under which a class may stand in `NAMES`."""
     if not cls.__module__.startswith("core."):
         return
@@ -101,7 +101,7 @@ def fix_for_attribute(given: object, name: str) -> str | None:
     found = known_as(owner, name)
     if found is not None:
         return told(found)
-    kinds = {key for base in owner.__mro__ for key in _keys(base)}
+    kinds = {key for base in owner.__mro__ for key in keys_of(base)}
     if "Params" in kinds:
         return f'Parameters are a mapping: `req.params["{name}"]`.'
     if "Query" in kinds:

@@ -12,16 +12,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from core.explain.frames import is_own
 from core.program.table import Function
 
 _CORE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
-_PYTHON = os.path.join(os.path.dirname(os.__file__), "")
-
-
-@lru_cache(None)
-def is_own(file: str) -> bool:
-    """Return True for a file of the program: not the framework's, not Python's, not of a package."""
-    return not (file[:1] in ("", "<") or file.startswith((_CORE, _PYTHON)) or f"{os.sep}site-packages{os.sep}" in file)
 
 
 def is_kernels(file: str) -> bool:

@@ -6,6 +6,7 @@ name, so that `src/users/main.py` with `src/users/__init__.py` beside it is `use
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import import_module, invalidate_caches
 from pathlib import Path
@@ -72,17 +73,23 @@ def find_app(module: ModuleType, entry: Entry) -> App[Any]:
     file = path.relative_to(root) if path.is_relative_to(root) else path.name
     if isinstance(app, App):
         return cast("App[object]", app)
-    if app is None:
-        others = [key for key, value in vars(module).items() if isinstance(value, App)]
-        if others:
-            raise DeveloperError(
-                f"{file}: there is no `{attribute}`, but an App named {others[0]}. Write [core] app = "
-                f'"{name}:{others[0]}" in {config.name}'
-            )
-        raise DeveloperError(f"{file}: there is no `{attribute}`. Write `{attribute} = create_app(Env)`")
-    raise DeveloperError(
-        f"{file}: `{attribute}` is a {type(app).__name__}, not an App. Write `{attribute} = create_app(Env)`"
-    )
+    others = [key for key, value in vars(module).items() if isinstance(value, App)]
+    if app is not None:
+        error = DeveloperError(
+            f"{file}: `{attribute}` is a {type(app).__name__}, not an App. Write `{attribute} = create_app(Env)`"
+        )
+    elif others:
+        error = DeveloperError(
+            f"{file}: there is no `{attribute}`, but an App named {others[0]}. Write [core] app = "
+            f'"{name}:{others[0]}" in {config.name}'
+        )
+    else:
+        error = DeveloperError(f"{file}: there is no `{attribute}`. Write `{attribute} = create_app(Env)`")
+    if path.is_file():
+        made = re.compile(rf"(?:{attribute if app is not None or not others else others[0]})\s*[:=]")
+        lines = path.read_text("utf-8", "replace").splitlines()
+        error.location = str(path), next((number for number, line in enumerate(lines, 1) if made.match(line)), 1)
+    raise error
 
 
 def module_of(file: Path) -> tuple[Path, str]:

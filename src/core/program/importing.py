@@ -18,8 +18,9 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, Final
 
+from core.explain.frames import is_own
 from core.program.anything import Blank, anything
-from core.program.behind import is_kernels, is_own, real
+from core.program.behind import is_kernels, real
 from core.program.notes import Notes, file_of
 from core.program.table import Place, digest_of
 

@@ -6,7 +6,8 @@ import sys
 import traceback
 from types import FrameType
 
-from core.program.behind import is_own, real
+from core.explain.frames import is_own
+from core.program.behind import real
 from core.program.table import Place, Refusal
 
 

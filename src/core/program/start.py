@@ -18,8 +18,9 @@ from typing import Any, Final
 import core.app
 import core.router
 from core.errors import DeveloperError, EnvError, RegistrationError
+from core.explain.frames import is_own
 from core.handlers import MiddlewareInfo, attach_info, info_of, name_of
-from core.program.behind import functions_behind, is_own, real
+from core.program.behind import functions_behind, real
 from core.program.entry import Entry, find_app, import_main
 from core.program.extensions import declared
 from core.program.notes import file_of

@@ -1,8 +1,9 @@
 """Log records as one line of JSON each.
 
 A line has `time` (RFC 3339), `level`, `logger` and `message`; `request_id` inside a request that has one, `trace_id`
-and `span_id` inside a trace; `exception`, the traceback in one text; and the values given as `extra`. Nothing here is
-imported where lines are for people.
+and `span_id` inside a trace; `exception`, the traceback in one text, and `failure`, the record of it: what happened,
+the line of the program, its frames, how to fix it, the page; and the values given as `extra`. Nothing here is imported
+where lines are for people.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias
 
 __all__ = ["JsonFormatter", "LogFormat", "json_line"]
 
 LogFormat: TypeAlias = Literal["text", "json"]
 
 _OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
-_NAMES: Final = frozenset({"time", "level", "logger", "message", "request_id", "trace_id", "span_id", "exception"})
+_NAMES: Final = frozenset(
+    {"time", "level", "logger", "message", "request_id", "trace_id", "span_id", "exception", "failure"}
+)
 
 
 def json_line(
@@ -31,6 +33,7 @@ def json_line(
     *,
     at: float | None = None,
     exception: str | None = None,
+    failure: Mapping[str, Any] | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> str:
     """One record as one line, without the line break."""
@@ -44,6 +47,8 @@ def json_line(
     fields |= _current()
     if exception is not None:
         fields["exception"] = exception
+    if failure is not None:
+        fields["failure"] = failure
     if extra:
         fields |= {name: value for name, value in extra.items() if name not in _NAMES}
     try:
@@ -94,14 +99,22 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        exception = None if record.exc_info is None or record.exc_info[0] is None else self._text_of(record)
+        exception = failure = None
+        if record.exc_info is not None and record.exc_info[1] is not None:
+            from core.explain.failure import failure_of
+
+            exception, failure = self.formatException(record.exc_info), failure_of(record.exc_info[1]).as_json()
         if record.stack_info:
             exception = f"{exception or ''}{record.stack_info}"
         extra = {name: value for name, value in vars(record).items() if name not in _OWN}
         message = _message_of(record)
-        line = json_line(record.levelname, record.name, message, at=record.created, exception=exception, extra=extra)
+        line = json_line(
+            record.levelname,
+            record.name,
+            message,
+            at=record.created,
+            exception=exception,
+            failure=failure,
+            extra=extra,
+        )
         return self._mark + line
-
-    def _text_of(self, record: logging.LogRecord) -> str:
-        assert record.exc_info is not None
-        return self.formatException(cast("tuple[type[BaseException], BaseException, TracebackType]", record.exc_info))

@@ -7,7 +7,9 @@ execution context, so that a test can wait for the work given to `wait_until`.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, runtime_checkable
 from weakref import WeakSet
@@ -19,6 +21,7 @@ from core.app import App
 from core.context import Clock, ExecutionContext, ScheduledEvent, system_clock
 from core.description import description_of
 from core.explain.diagnosis import with_note
+from core.explain.failure import Failure, failure_of, is_failure
 from core.http.escapes import encode_query
 from core.testing import seam
 from core.testing.clock import FakeClock
@@ -40,6 +43,9 @@ contract_of: Callable[[App[Any]], Contract | None] | None = None
 
 recorder: SpanRecorder | None = None
 """The recorder that the fixture `core_spans` gave its test: every client that is made meanwhile is traced by it."""
+failures: deque[tuple[str, Failure]] = deque(maxlen=5)
+"""What failed in the requests of the test that runs, each with its request. pytest shows it where the test fails."""
+_asked: ContextVar[str] = ContextVar("core_testing_asked", default="A request")
 clients: WeakSet[Client[Any]] = WeakSet()
 """The clients that are in use, for a `core_spans` that is asked for after them."""
 
@@ -84,8 +90,7 @@ class Client(Generic[E]):
         self.base_url: str = base_url.rstrip("/")
         self.headers: dict[str, str] = dict(headers) if headers else {}
         if app.dispatcher.failures.on_failure is None:
-            # An error handler of the application may log the error: that log has the fix too.
-            app.dispatcher.failures.on_failure = with_note
+            app.dispatcher.failures.on_failure = _note_failure
         self.ip = ip
         if place is None:
             place = 0 if seam.running is None else seam.running.next_place()
@@ -155,6 +160,7 @@ class Client(Generic[E]):
         task = asyncio.current_task()
         assert task is not None
         self._in_flight.add(task)
+        _asked.set(f"{message.method} {http.URL(message.url).pathname}")
         try:
             if self.place or seam.running is not None:
                 response = await self._at_place(message)
@@ -348,6 +354,13 @@ class Client(Generic[E]):
 
 
 _CRASHED = "the isolate died"
+
+
+def _note_failure(error: Exception) -> None:
+    """Keep the record of a failure for pytest. An error handler may log the error: that log has the fix too."""
+    with_note(error)
+    if is_failure(error):
+        failures.append((_asked.get(), failure_of(error)))
 
 
 def _dead() -> http.Response:

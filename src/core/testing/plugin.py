@@ -192,6 +192,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     context = sys.modules.get("core.testing.context")
     if context is not None:
         context.forget_contexts()
+    client = sys.modules.get("core.testing.client")
+    if client is not None:
+        client.failures.clear()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -211,6 +214,16 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         if left:
             pytest.fail("\n".join(left), pytrace=False)
     return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what failed in the requests of a test that failed: what happened, the line, how to fix it, the page."""
+    report = yield
+    client = sys.modules.get("core.testing.client")
+    if report.failed and report.when != "teardown" and client is not None:
+        report.sections[:0] = [(f"{asked} failed", failure.as_text()) for asked, failure in client.failures]
+    return report
 
 
 @pytest.fixture

@@ -27,10 +27,10 @@ from core.dev.explorer.requests import RequestPages
 from core.dev.explorer.sql import SQLPages
 from core.dev.guard import Guard
 from core.dev.options import Options
-from core.dev.record import Recorder
-from core.dev.report import report
+from core.dev.record import Recorder, for_explorer
 from core.dev.screen import findings_of
 from core.errors import BindingError, CoreError
+from core.explain.failure import failure_of
 from core.hosts.asgi import AsgiApplication, asgi
 from core.program.extensions import unchecked_in
 from core.request import Request
@@ -160,11 +160,8 @@ class Explorer:
     async def _overview(self, req: Request[Any], res: Response) -> None:
         loaded = self._loaded
         if loaded is None:
-            problem = None
-            if self._failed is not None:
-                found = report(self._failed, root=self._options.root)
-                problem = {"kind": found.kind, "message": found.message, "problems": found.problems, "fix": found.fix}
-            res.json({"name": self._options.root.name, "failed": problem})
+            failed = None if self._failed is None else for_explorer(failure_of(self._failed, self._options.root))
+            res.json({"name": self._options.root.name, "failed": failed})
             return
         worker = loaded.configuration.worker
         res.json(

@@ -7,7 +7,7 @@ import { KVPanel } from "./kv.js";
 import { follow } from "./live.js";
 import { MetricsPanel } from "./metrics.js";
 import { ObjectsPanel } from "./objects.js";
-import { Problem, Question } from "./parts.js";
+import { Failure, Problem, Question } from "./parts.js";
 import { QueuesPanel } from "./queues.js";
 import { RequestsPanel } from "./requests.js";
 import { RoutesPanel } from "./routes.js";
@@ -60,8 +60,7 @@ function Explorer() {
     <nav class="panels" aria-label="Panels"><ul>${NAMES.map((one, index) => html`
       <li><a href=${link(one)} aria-current=${one === name ? "page" : null} title=${`Key ${KEYS[index]}`}>${PANELS[one][0]}<kbd aria-hidden="true">${KEYS[index]}</kbd></a></li>`)}</ul></nav>
     <main id="panel" ref=${panel} tabindex="-1" aria-labelledby="panel-title" class=${`panel-${name}`}>
-      ${failed && html`<div class="problem" role="alert"><strong>${failed.kind}</strong>: ${failed.message}
-        ${failed.problems?.length ? html`<ul>${failed.problems.map((one) => html`<li>${one}</li>`)}</ul>` : null}${failed.fix ? html`<p>${failed.fix}</p>` : null}</div>`}
+      ${failed && html`<${Failure} one=${failed} />`}
       ${overview ? html`<${Panel} key=${name} parts=${parts} />` : live === "connecting" ? null : html`<${Problem} error=${live} />`}
     </main>
     <p id="notice" class=${notice?.bad ? "bad" : ""} role="status" aria-live="polite">${notice?.text}</p>

@@ -5,6 +5,16 @@ import { useEffect, useRef } from "./vendor.js";
 
 export const Empty = ({ children, title }) => html`<div class="empty">${title && html`<strong>${title}</strong>`}<p>${children}</p></div>`;
 export const Problem = ({ error }) => html`<div class="problem" role="alert">${String(error?.message ?? error)}</div>`;
+
+// The record of a failure: what happened, the line with those around it, the steps before it, how to fix it, the page.
+export const Failure = ({ one }) => html`<section class="problem failure" role="alert"><strong>${one.type}</strong>: ${one.message}
+  ${one.problems.length ? html`<ol>${one.problems.map((each) => html`<li>${each}</li>`)}</ol>` : null}
+  ${one.line && html`<p><code>${one.line.file}:${one.line.line}</code> ${one.line.function}</p>`}
+  ${one.around.length ? html`<pre tabindex="0">${one.around.map(([number, text]) => html`<span class=${number === one.line.line ? "at" : ""}><b>${number}</b>${text}${"\n"}</span>`)}</pre>` : null}
+  ${one.frames.length > 1 ? html`<ul class="steps">${one.frames.slice(1).map((each) => html`<li><code>${each.file}:${each.line}</code> ${each.function}: <code>${each.source}</code></li>`)}</ul>` : null}
+  ${one.causes.map((each) => html`<p>Caused by ${each}</p>`)}
+  ${one.fix && html`<p class="way"><strong>How to fix:</strong> ${one.fix}</p>`}
+  ${one.page && html`<p>Page: <code>${one.page}</code></p>`}</section>`;
 export const Field = ({ label, wide, children }) => html`<label class=${wide ? "field wide" : "field"}><span>${label}</span>${children}</label>`;
 export const Loading = () => html`<p class="loading" role="status">Loading …</p>`;
 

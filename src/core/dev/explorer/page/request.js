@@ -3,7 +3,7 @@ import { act, ask, call, clock, copy, count, go, html, link, milliseconds, say, 
 import { asCurl } from "./curl.js";
 import { Editor } from "./editor.js";
 import { Grid, local } from "./grid.js";
-import { Empty, Loading, Problem, Tabs, Value } from "./parts.js";
+import { Empty, Failure, Loading, Problem, Tabs, Value } from "./parts.js";
 import { statusOf, toneOf } from "./requests.js";
 import { useMemo, useState } from "./vendor.js";
 
@@ -24,7 +24,7 @@ export function Exchange({ id, part = "timeline", duration, calls }) {
       <button type="button" class="first" disabled=${found.request.cut} onClick=${replay}>Send again</button>
       <button type="button" onClick=${act(() => copy(asCurl(found), "as cURL"))}>Copy as cURL</button>
       <button type="button" disabled=${found.request.cut} onClick=${write}>Write a test</button></div>`}
-    ${found.error && html`<${Problem} error=${found.error} />`}
+    ${found.failure && html`<${Failure} one=${found.failure} />`}
     ${found.repeated && html`<div class="hint"><strong>N+1</strong>: <code>${found.repeated.what.slice(0, 300)}</code> was called ${count(found.repeated.times)} times.
       One statement with a JOIN or IN (…), a batch, or one call with several keys does the same in one turn.</div>`}
     <${Tabs} label="Parts of the request" tabs=${tabs} chosen=${part} choose=${(name) => go("requests", id, name)} />

@@ -1,8 +1,7 @@
-"""Reports of errors: what is told, in which order, and what is left out."""
+"""The record of a failure and its error page: what is told, in which order, and what is left out."""
 
 from __future__ import annotations
 
-import json
 import logging
 import textwrap
 from io import StringIO
@@ -13,10 +12,11 @@ import attrs
 import pytest
 
 from core.dev.application import LineHandler, printable
+from core.dev.error_page import to_html
 from core.dev.record import Exchange, Message
-from core.dev.report import report, to_html, to_json, to_text
 from core.dev.terminal import Style
 from core.errors import ConfigurationError, D1Error, EnvError, MissingExtraError, NothingSentError
+from core.explain.failure import failure_of
 
 
 def raised(tmp_path: Path, text: str) -> BaseException:
@@ -45,9 +45,9 @@ def test_the_last_step_comes_first_and_libraries_come_after(tmp_path: Path) -> N
         """,
     )
 
-    found = report(error, root=tmp_path)
+    found = failure_of(error, tmp_path)
 
-    own = [(frame.file, frame.line, frame.function) for frame in found.frames if frame.own]
+    own = [(frame.file, frame.line, frame.function) for frame in found.own][:3]
     assert own == [("src/own.py", 5, "inner"), ("src/own.py", 3, "outer"), ("src/own.py", 6, "<module>")]
     assert found.kind == "JSONDecodeError"
     html = to_html(found)
@@ -57,8 +57,8 @@ def test_the_last_step_comes_first_and_libraries_come_after(tmp_path: Path) -> N
 
 def test_one_step_inside_a_library_is_one(tmp_path: Path) -> None:
     error = raised(tmp_path, "import json\njson.dumps(object(), default=lambda value: 1 / 0)\n")
-    steps = [frame for frame in report(error, root=tmp_path).frames if not frame.own]
-    html = to_html(attrs.evolve(report(error, root=tmp_path), frames=tuple(steps[:1])))
+    steps = [frame for frame in failure_of(error, tmp_path).frames if not frame.own]
+    html = to_html(attrs.evolve(failure_of(error, tmp_path), frames=tuple(steps[:1])))
     assert "1 more step, inside libraries" in html
 
 
@@ -67,7 +67,7 @@ def asked(*headers: tuple[str, str]) -> Exchange:
 
 
 def test_nothing_of_an_error_is_markup(tmp_path: Path) -> None:
-    html = to_html(report(ValueError("<script>alert(1)</script>"), root=tmp_path, exchange=asked(("<b>", "<i>"))))
+    html = to_html(failure_of(ValueError("<script>alert(1)</script>"), tmp_path), asked(("<b>", "<i>")))
     assert "<script>" not in html
     assert "<b>&" not in html
     assert "<i>" not in html
@@ -75,9 +75,10 @@ def test_nothing_of_an_error_is_markup(tmp_path: Path) -> None:
 
 def test_secrets_of_a_request_are_left_out() -> None:
     exchange = asked(("authorization", "Bearer x"), ("cookie", "a=1"), ("accept", "*/*"))
-    facts = dict(report(ValueError(), root=Path(), exchange=exchange).facts)
-    assert facts["authorization"] == facts["cookie"] == "(left out)"
-    assert facts["accept"] == "*/*"
+    html = to_html(failure_of(ValueError()), exchange)
+    assert "authorization<td>(left out)<" in html
+    assert "cookie<td>(left out)<" in html
+    assert "accept<td>*/*<" in html
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_secrets_of_a_request_are_left_out() -> None:
     ],
 )
 def test_the_way_out_is_told(tmp_path: Path, error: Exception, fix: str) -> None:
-    found = report(error, root=tmp_path)
+    found = failure_of(error, tmp_path)
     assert found.fix is not None
     assert fix in found.fix
     assert "How to fix" in to_html(found)
@@ -103,7 +104,7 @@ def test_a_name_that_env_lacks_is_told_with_those_it_has(tmp_path: Path) -> None
         "import attrs\nfrom core import Bindings\n@attrs.frozen\nclass Env(Bindings):\n    DB: str\nEnv('').SESSIONS\n",
     )
     assert isinstance(error, AttributeError)
-    found = report(error, root=tmp_path)
+    found = failure_of(error, tmp_path)
     assert found.fix is not None
     assert "add the attribute SESSIONS to the Env class" in found.fix
     assert "DB" in found.fix
@@ -111,16 +112,16 @@ def test_a_name_that_env_lacks_is_told_with_those_it_has(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("kind", [ConfigurationError, EnvError])
 def test_every_mistake_is_a_line_of_its_own(tmp_path: Path, kind: type[ConfigurationError | EnvError]) -> None:
-    found = report(kind(["first mistake", "second mistake"]), root=tmp_path)
+    found = failure_of(kind(["first mistake", "second mistake"]), tmp_path)
     assert found.problems == ("first mistake", "second mistake")
     assert found.message.startswith("2 mistakes")
-    assert "1. first mistake" in to_text(found)
-    assert to_json(found)["development"]["problems"] == ["first mistake", "second mistake"]
+    assert "1. first mistake" in found.as_text()
+    assert found.as_json()["problems"] == ["first mistake", "second mistake"]
     assert "<li>second mistake</li>" in to_html(found)
 
 
 def test_a_syntax_error_is_shown_where_it_is(tmp_path: Path) -> None:
-    found = report(raised(tmp_path, "x = 1\ny = (\n"), root=tmp_path)
+    found = failure_of(raised(tmp_path, "x = 1\ny = (\n"), tmp_path)
     assert [(frame.file, frame.line) for frame in found.frames] == [("src/own.py", 2)]
     assert "was never closed" in found.message
 
@@ -128,14 +129,9 @@ def test_a_syntax_error_is_shown_where_it_is(tmp_path: Path) -> None:
 def test_causes_are_told_and_a_circle_of_them_ends(tmp_path: Path) -> None:
     first, second = ValueError("first"), ValueError("second")
     first.__cause__, second.__cause__ = second, first
-    assert report(first, root=tmp_path).causes == ("ValueError: second",)
+    assert failure_of(first, tmp_path).causes == ("ValueError: second",)
     group = ExceptionGroup("several", [KeyError("one"), ValueError("two")])
-    assert report(group, root=tmp_path).causes == ("KeyError: 'one'", "ValueError: two")
-
-
-def test_the_answer_to_a_program_begins_as_in_production(tmp_path: Path) -> None:
-    answer = json.loads(json.dumps(to_json(report(ValueError("x"), root=tmp_path))))
-    assert answer["error"] == "Internal Server Error"
+    assert failure_of(group, tmp_path).causes == ("KeyError: 'one'", "ValueError: two")
 
 
 def test_a_line_of_the_log_stays_one_line() -> None:
