@@ -1,5 +1,6 @@
 """The how-to pages' code does what the pages say."""
 
+import asyncio
 from pathlib import Path
 
 import jwt
@@ -26,6 +27,7 @@ from core.testing import (
     FakeKVNamespace,
     FakeQueue,
     env,
+    simulate,
 )
 
 
@@ -141,6 +143,24 @@ async def test_an_invitation_that_comes_twice_is_delivered_once() -> None:
 
 
 # --8<-- [end:queue]
+
+
+# --8<-- [start:queue-simulated]
+@simulate(runs=50, faults=["queue"])
+async def test_every_invitation_is_delivered_once() -> None:
+    outbox: FakeQueue[queueing.Mail] = FakeQueue("outbox")
+    client = Client(queueing.app, queueing.Env(OUTBOX=outbox, SENT=FakeKVNamespace()))
+    guests = ["ada@example.com", "bob@example.com"]
+
+    await asyncio.gather(*[client.post("/invitations", json={"to": to, "subject": "Hi"}) for to in guests])
+    while outbox.waiting:
+        await outbox.deliver(lambda batch: queueing.app.consume(batch, client.env, client.ctx))
+
+    delivered = [await client.env.SENT.get(key.name) for key in (await client.env.SENT.list()).keys]
+    assert sorted(str(to) for to in delivered) == guests
+
+
+# --8<-- [end:queue-simulated]
 
 
 async def test_the_sixth_attempt_is_told_to_wait() -> None:

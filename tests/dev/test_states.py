@@ -36,6 +36,38 @@ def rows(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
     return found + connection.execute("SELECT * FROM t").fetchall()
 
 
+def test_a_database_that_is_opened_and_closed_in_between_is_kept_at_each_request(tmp_path: Path) -> None:
+    """As that of a Durable Object is, whose instance comes and goes."""
+    name, noted = "durable_object/Room/1", list[int | None]()
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as kept:
+        journal = States(kept)
+        for number in range(3):
+            with Store(tmp_path) as store:
+                database = store.database("d1", "room")
+                database.connection.execute("CREATE TABLE IF NOT EXISTS t (id)")
+                noted.append(journal.note({name: database}))
+                database.connection.execute("INSERT INTO t VALUES (?)", (number,))
+            assert database.path is not None
+            noted.append(journal.note({name: database.path}))
+        for number, state in enumerate(noted):
+            assert state is not None
+            assert journal.files(state, "durable_object/Room/") == [name]
+            found = journal.read(state, name)
+            assert found is not None
+            with closing(found):
+                assert len(found.execute("SELECT * FROM t").fetchall()) == (number + 1) // 2
+        assert journal.files(noted[0] or 0, "durable_object/R/") == []
+
+
+def test_no_state_is_kept_of_too_many_databases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "MOST", 1)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as kept, Store() as store:
+        both = {name: store.database("durable_object", name) for name in "ab"}
+        both["a"].connection.execute("CREATE TABLE t (id)")
+        assert States(kept).note({"a": both["a"]}) is not None
+        assert States(kept).note(both) is None
+
+
 @given(writes, st.integers(0, 12))
 def test_each_state_is_read_as_it_was_in_another_process_too(given: list[str], restart: int) -> None:
     with TemporaryDirectory() as folder, closing(sqlite3.connect(":memory:", isolation_level=None)) as kept:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import attrs
@@ -210,6 +211,12 @@ def databases_of(configuration: Configuration, store: Store) -> dict[str, Databa
     """The databases of the bindings that have one each, by kind and name: `d1/users`."""
     found = ((binding.kind, name_in_store(binding)) for binding in configuration.bindings.values())
     return {f"{kind}/{name}": store.database(kind, name) for kind, name in found if name is not None}
+
+
+def databases_of_objects(bindings: EmbeddedBindings) -> dict[str, Database | Path]:
+    """The databases of the Durable Objects there are, or their files: `durable_object/Counter/` and the id's digits."""
+    found = {namespace.objects.name: namespace.objects.stored() for namespace in bindings.namespaces.values()}
+    return {f"durable_object/{name}/{digits}": each for name, all in found.items() for digits, each in all.items()}
 
 
 _MAKERS: Final[Mapping[str, Callable[[Any, Any, Store], object]]] = {

@@ -11,7 +11,7 @@ import base64
 import json
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -215,16 +215,16 @@ class Recorder:
         self._running: dict[str, Exchange] = {}
         self._listeners: set[asyncio.Queue[Exchange | None]] = set()
         self.closed: bool = False
-        self.databases: Mapping[str, Database] = {}
-        """The databases of the bindings, whose data is kept with each request."""
+        self.databases: Callable[[], Mapping[str, Database | Path]] = dict
+        """Gives the databases of the bindings, whose data is kept with each request."""
 
     def begin(self, kind: Literal["request", "queue", "cron", "alarm"], method: str, path: str) -> Exchange:
         """Open an exchange."""
         self.count += 1
         key = self.key(self.count)
         exchange = Exchange(self.count, kind, method, path, self.clock.time(), self.clock.monotonic(), key)
-        if kind == "request" and self.databases and self.journal is not None:
-            exchange.state = self.journal.states.note(self.databases)
+        if kind == "request" and self.journal is not None and (databases := self.databases()):
+            exchange.state = self.journal.states.note(databases)
         self._running[key] = exchange
         self.changed(exchange)
         return exchange

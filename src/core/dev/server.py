@@ -19,7 +19,7 @@ import threading
 import time
 from typing import Any, Final
 
-from core.assembly.embedded import databases_of
+from core.assembly.embedded import databases_of, databases_of_objects
 from core.assembly.project import Loaded, load
 from core.dev.application import DevApplication, ExchangeLogs, Failed, LineHandler
 from core.dev.background import Background
@@ -135,7 +135,8 @@ class _Serving:
         loaded: Loaded | None = None
         try:
             loaded = await load(self._options, hook=self._recorder.hook, count_rows=True)
-            self._recorder.databases = databases_of(loaded.configuration, loaded.store)
+            databases, bindings = databases_of(loaded.configuration, loaded.store), loaded.bindings
+            self._recorder.databases = lambda: {**databases, **databases_of_objects(bindings)}
             await loaded.start()
         except Exception as error:  # the developer's own code may raise anything
             return loaded, error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from core.backends.embedded.store import Database
@@ -17,6 +18,8 @@ KEPT: Final = 1000
 """States, the latest of which are kept."""
 LARGEST: Final = 32 * 1024 * 1024
 """Bytes of a database, above which no state is kept: copying it would hold up every request after a write."""
+MOST: Final = 1000
+"""Databases above which no state is kept: each Durable Object has one, and each is looked at before a request."""
 
 _PAGE: Final = 4096
 _NOW: Final = 1 << 62
@@ -40,21 +43,31 @@ class States:
         self._seen: dict[str, tuple[Any, bytes]] = {}
         connection.executescript(_SCHEMA)
 
-    def note(self, databases: Mapping[str, Database]) -> int | None:
-        """Keep the data of `databases` as it is now, and return the number of that state.
+    def note(self, databases: Mapping[str, Database | Path]) -> int | None:
+        """Keep the data of `databases` as it is now, and return the number of that state. A path is one's file that
+        nobody has open.
 
-        None where one of them is too large, or cannot be read or kept at this moment: the request goes on.
+        None where they are too large or too many, or cannot be read or kept at this moment: the request goes on.
         """
+        if len(databases) > MOST:
+            return None
         with contextlib.suppress(sqlite3.Error, OSError):
             changed: dict[str, tuple[Any, bytes]] = {}
             for file, database in databases.items():
-                connection = database.connection
-                numbers = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _VERSIONS)
-                version = (connection.total_changes, *numbers)
+                path = database if isinstance(database, Path) else database.path
+                version: tuple[Any, ...]
+                if isinstance(database, Path):
+                    kept = database.stat()
+                    version = kept.st_mtime_ns, kept.st_size
+                else:
+                    connection = database.connection
+                    numbers = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _VERSIONS)
+                    # Another connection counts from 0 again.
+                    version = connection, connection.total_changes, *numbers
                 if file not in self._seen or self._seen[file][0] != version:
-                    if database.path is not None and database.path.stat().st_size > LARGEST:
+                    if path is not None and path.stat().st_size > LARGEST:
                         return None
-                    changed[file] = version, connection.serialize()
+                    changed[file] = version, _bytes_of(database)
             if changed or self._latest is None:
                 self._keep(changed)
             return self._latest
@@ -93,6 +106,14 @@ class States:
         )
         return b"".join(data for (data,) in rows)
 
+    def files(self, state: int, folder: str) -> list[str]:
+        """The names of the databases in a state that begin with `folder`."""
+        found = self._connection.execute(
+            "SELECT DISTINCT file FROM pages WHERE substr(file, 1, ?) = ? AND since <= ? AND until >= ? ORDER BY file",
+            (len(folder), folder, state, state),
+        )
+        return [file for (file,) in found]
+
     def read(self, state: int, file: str) -> sqlite3.Connection | None:
         """A database as it was in a state, in memory. None where the state is kept no longer."""
         if self._connection.execute("SELECT 1 FROM states WHERE id = ?", (state,)).fetchone() is None:
@@ -105,6 +126,14 @@ class States:
         self._latest = None
         self._connection.execute("DELETE FROM pages")
         self._connection.execute("DELETE FROM states")
+
+
+def _bytes_of(database: Database | Path) -> bytes:
+    if not isinstance(database, Path):
+        return database.connection.serialize()
+    # Through SQLite: a process that was killed may have left the last writes beside the file.
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        return connection.serialize()
 
 
 def in_memory(data: bytes) -> sqlite3.Connection:

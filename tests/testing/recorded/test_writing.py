@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from core.testing.recorded.replay import Sent
 from core.testing.recorded.writing import literal, quoted, rewritten, written
 
 texts = st.text(max_size=90) | st.text("ab'\"\\\n é", max_size=12)
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts | st.binary(max_size=12)
+scalars: st.SearchStrategy[Any] = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
+scalars |= texts | st.binary(max_size=12) | st.datetimes(timezones=st.just(UTC))
+scalars |= st.sets(st.integers() | texts, max_size=4)
 values: st.SearchStrategy[Any] = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4), max_leaves=12
 )
@@ -28,7 +31,7 @@ def formatted(text: str, width: int) -> str:
 
 @given(values)
 def test_a_literal_is_the_value(value: Any) -> None:
-    assert eval(f"({literal(value, 4, 20)})", {"inf": float("inf")}) == value
+    assert eval(f"({literal(value, 4, 20)})", {"inf": float("inf"), "datetime": datetime}) == value
 
 
 @given(texts)
@@ -48,7 +51,7 @@ def test_the_formatter_leaves_a_test_as_it_is(given: list[Any], width: int) -> N
     assert formatted(text, width) == text
 
 
-@pytest.mark.parametrize("body", [{"a": 1}, {"a": ["é" * 30, "ü" * 40]}, None])
+@pytest.mark.parametrize("body", [{"a": 1}, {"a": ["é" * 30, "ü" * 40]}, None, datetime(2026, 1, 2, tzinfo=UTC)])
 def test_literals_are_written_again_with_the_names_that_they_need(body: Any) -> None:
     sent = Sent("GET", "/")
     before = written("test_it", sent, {}, 0, Answer(200, {"at": ANY_TIME, "é": 1}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,13 +11,15 @@ import attrs
 
 from core.app import App
 from core.bindings.secret import Secret
+from core.calls import BindingCall, Proceed, add_hook
 from core.config.model import Configuration
 from core.env import fields_of
 from core.testing.client import Client
 from core.testing.clock import FakeClock
 from core.testing.context import FakeExecutionContext
+from core.testing.durable_object import FakeDurableObjectNamespace
 from core.testing.environment import env
-from core.testing.recorded.state import differences, fill, held
+from core.testing.recorded.state import differences, fakes_of, fill, held
 from core.testing.recorded.values import Answer, StandIn, State
 
 _LONGEST = 30.0
@@ -37,9 +39,16 @@ class Sent:
 
 
 async def play(
-    app: App[Any], config: str | Path | Configuration | None, sent: Sent, seed: State, time: float
+    app: App[Any],
+    config: str | Path | Configuration | None,
+    sent: Sent,
+    seed: State,
+    time: float,
+    seen: set[object] | None = None,
 ) -> Answer:
     """Send a request to `app` over fakes with the records of `seed`, at `time`, and wait for its background work.
+
+    `seen` gets the texts and numbers in the arguments and results of its calls of bindings.
 
     Raises EnvError where a fake is missing, sqlite3.Error for rows that a database does not take, and TimeoutError for
     an answer that does not end.
@@ -48,6 +57,8 @@ async def play(
     bindings = None if app.env_class is None else env(app.env_class, config=config, clock=clock)
     await fill(bindings, seed)
     before = held(bindings)
+    if seen is not None:
+        _watch(bindings, seen)
     context = FakeExecutionContext(clock=clock)
 
     def reveal(name: str) -> str:
@@ -69,6 +80,9 @@ async def play(
             )
             data = await response.bytes()
             await context.drain()
+            for fake in fakes_of(bindings).values():
+                if isinstance(fake, FakeDurableObjectNamespace):
+                    await fake.objects.rest()
     added, removed = differences(before, held(bindings))
     body: Any = None
     if data:
@@ -78,6 +92,32 @@ async def play(
         except ValueError:
             body = data
     return Answer(response.status, body, response.headers.get("Location"), added, removed)
+
+
+def _watch(bindings: object, seen: set[object]) -> None:
+    async def hook(call: BindingCall, proceed: Proceed, /) -> Any:
+        _note((call.target, call.args, *call.options.values()), seen)
+        result = await proceed()
+        _note(result, seen)
+        return result
+
+    for name, fake in fakes_of(bindings).items():
+        add_hook(fake, hook, name=name, kind="")
+
+
+def _note(value: Any, seen: set[object]) -> None:
+    match value:
+        case str() | int() | float() | bytes():
+            seen.add(value)
+        case dict():
+            _note([*cast("dict[object, object]", value).items()], seen)
+        case list() | tuple() | set() | frozenset():
+            for each in cast("Collection[object]", value):
+                _note(each, seen)
+        case _ if attrs.has(type(value)):
+            _note([getattr(value, field.name) for field in attrs.fields(type(value))], seen)
+        case _:
+            pass
 
 
 def _json(data: bytes) -> Any:

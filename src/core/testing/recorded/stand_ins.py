@@ -26,6 +26,11 @@ _SHORTEST: Final = 8
 _PASSWORD: Final = "A password of a test, 1"
 
 
+def is_secret(name: str) -> bool:
+    """True for the name of a header, field or column whose value may be a secret."""
+    return _NAMED.search(name) is not None
+
+
 @attrs.define
 class StandIns:
     """The secrets of one exchange. `secrets` are the local ones by name, `now` the time of the exchange."""
@@ -41,9 +46,7 @@ class StandIns:
     def request(self, sent: Sent, *, passwords: bool) -> Sent:
         """The request without secrets in its headers, cookies, query and body; without `passwords`, these stay."""
         self._passwords = passwords
-        headers = {
-            name: self._value(value, name) if _NAMED.search(name) else value for name, value in sent.headers.items()
-        }
+        headers = {name: self._value(value, name) if is_secret(name) else value for name, value in sent.headers.items()}
         cookies = {name: self._value(value, f"cookie {name}") for name, value in sent.cookies.items()}
         body = self._fields(sent.body) if isinstance(sent.body, str) else sent.body
         json = self._json(sent.json)
@@ -59,7 +62,7 @@ class StandIns:
                 return {key: self._json(each, key) for key, each in cast("dict[str, object]", value).items()}
             case list():
                 return [self._json(each, name) for each in cast("list[object]", value)]
-            case str() if value and _NAMED.search(name):
+            case str() if value and is_secret(name):
                 return self._value(value, name)
             case _:
                 return value
@@ -96,14 +99,17 @@ class StandIns:
         any_of = re.compile("|".join(map(re.escape, long)) or r"\Z.")
 
         def other(value: Any) -> Any:
-            if not isinstance(value, str):
-                return value
-            return texts.get(value) or any_of.sub(lambda found: texts[found[0]], value)
+            match value:
+                case str():
+                    return texts.get(value) or any_of.sub(lambda found: texts[found[0]], value)
+                case dict():
+                    return {key: other(each) for key, each in cast("dict[str, object]", value).items()}
+                case list():
+                    return [other(each) for each in cast("list[object]", value)]
+                case _:
+                    return value
 
-        return {
-            place: [{key: other(value) for key, value in record.items()} for record in records]
-            for place, records in state.items()
-        }
+        return {place: other(records) for place, records in state.items()}
 
     async def columns(self, state: State) -> State:
         """Records with other texts in columns that are named as secrets, and other hashes of passwords.
@@ -114,6 +120,10 @@ class StandIns:
         hashes: dict[str, str] = {}
 
         async def other(value: Any, name: str) -> Any:
+            if isinstance(value, dict):
+                return {key: await other(each, key) for key, each in cast("dict[str, object]", value).items()}
+            if isinstance(value, list):
+                return [await other(each, name) for each in cast("list[object]", value)]
             if not isinstance(value, str) or not value:
                 return value
             if value.startswith("$scrypt$"):
@@ -121,13 +131,10 @@ class StandIns:
                     texts = [each for text, each in self.texts.items() if await passwords.verify(text, value)]
                     hashes[value] = await passwords.hash(texts[0] if texts else f"{_PASSWORD} and 2")
                 return hashes[value]
-            is_secret = _NAMED.search(name) and value not in self.texts.values() and not value.isdigit()
-            return self._text(value, name.removeprefix("pass")) if is_secret else value
+            known = value in self.texts.values() or value.isdigit()
+            return self._text(value, name.removeprefix("pass")) if is_secret(name) and not known else value
 
-        return {
-            place: [{key: await other(value, key) for key, value in record.items()} for record in records]
-            for place, records in state.items()
-        }
+        return {place: await other(records, "") for place, records in state.items()}
 
     def refuse_secrets(self, *values: Any) -> None:
         """Raise DeveloperError for the value of a secret of `.dev.vars`, and for that of another entry of 8 characters

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from core.backends.embedded.clone import dump, load
+from core.backends.embedded.durable_object import ObjectId, Objects
+from core.backends.embedded.durable_object.ids import id_from_digits, id_from_name
 from core.backends.embedded.files import Files
+from core.backends.embedded.store import Database
 from core.env import fields_of
 from core.testing.d1 import FakeD1Database
+from core.testing.durable_object import FakeDurableObjectNamespace
 from core.testing.kv import FakeKVNamespace
 from core.testing.queue import FakeQueue
 from core.testing.r2 import FakeR2Bucket
-from core.testing.recorded.values import Record, State, Unordered
+from core.testing.recorded.values import Record, State, Unordered, parts_of
 
 _TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name"
 
@@ -33,12 +39,30 @@ def records_of(
         case "r2":
             return {name: [*_objects(connection, files)]}
         case _:
-            tables = [table for (table,) in connection.execute(_TABLES)]
-            return {
-                f"{name}.{table}": _rows(connection, table)
-                for table in tables
-                if not table.startswith(("sqlite_", "d1_", "_cf_")) and table not in leave_out
-            }
+            tables = [table for table in _tables(connection) if table not in leave_out]
+            rows = {f"{name}.{table}": _rows(connection, table) for table in tables}
+            return {name: [*_storage(connection)], **rows} if kind == "durable_object" else rows
+
+
+def place_of_object(binding: str, namespace: str, digits: str, connection: sqlite3.Connection) -> str:
+    """The place of a Durable Object by its database: its name, or the digits of its id where it has none."""
+    for (raw,) in connection.execute("SELECT name FROM _cf_NAME"):
+        name = raw.decode("utf-8", "surrogatepass")
+        if id_from_name(namespace, None, name).digits == digits:  # one of a jurisdiction has others
+            return f"{binding}[{name}]"
+    return f"{binding}[{digits}]"
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    found = connection.execute(_TABLES).fetchall()
+    return [table for (table,) in found if not table.startswith(("sqlite_", "d1_", "_cf_"))]
+
+
+def _storage(connection: sqlite3.Connection) -> Iterator[Record]:
+    for key, value in connection.execute("SELECT key, value FROM _cf_KV ORDER BY key"):
+        yield {"key": key.decode("utf-8", "surrogatepass"), "value": load(value)}
+    for (time,) in connection.execute("SELECT time FROM _cf_ALARM"):
+        yield {"alarm": time}
 
 
 def _rows(connection: sqlite3.Connection, table: str) -> list[Record]:
@@ -87,7 +111,7 @@ def fakes_of(env: object) -> dict[str, Any]:
     if env is None:
         return {}
     found = {field.name: getattr(env, field.attribute, None) for field in fields_of(type(env))}
-    kinds = (FakeD1Database, FakeKVNamespace, FakeR2Bucket, FakeQueue)
+    kinds = (FakeD1Database, FakeKVNamespace, FakeR2Bucket, FakeQueue, FakeDurableObjectNamespace)
     return {name: value for name, value in found.items() if isinstance(value, kinds)}
 
 
@@ -97,10 +121,13 @@ def held(env: object) -> State:
     for name, fake in fakes_of(env).items():
         match fake:
             case FakeD1Database():
-                # A copy is without the rules by which the platform lets statements through.
-                with contextlib.closing(sqlite3.connect(":memory:")) as copy:
-                    fake.engine.database.connection.backup(copy)
+                with _copied(fake.engine.database) as copy:
                     state |= records_of("d1", name, copy)
+            case FakeDurableObjectNamespace():
+                for digits in fake.objects.stored():
+                    with _copied(fake.objects.database(ObjectId(digits))) as copy:
+                        place = place_of_object(name, fake.objects.name, digits, copy)
+                        state |= records_of("durable_object", place, copy)
             case FakeKVNamespace():
                 state |= records_of("kv", name, fake._connection)
             case FakeR2Bucket():
@@ -110,21 +137,32 @@ def held(env: object) -> State:
     return state
 
 
+@contextlib.contextmanager
+def _copied(database: Database) -> Iterator[sqlite3.Connection]:
+    """A copy, which is without the rules by which the platform lets statements through."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as copy:
+        database.connection.backup(copy)
+        yield copy
+
+
 def _message(sent: Any) -> Record:
     delay = {} if sent.delay_seconds is None else {"delay_seconds": sent.delay_seconds}
     return {"body": sent.body, **delay}
 
 
 async def fill(env: object, seed: State) -> None:
-    """Put records into the fakes of an Env. Raises sqlite3.Error for rows that a database does not take."""
+    """Put records into the fakes of an Env. Raises sqlite3.Error for rows that a database does not take.
+
+    The tables of a Durable Object are those that its constructor makes.
+    """
     fakes = fakes_of(env)
-    rows: dict[str, list[tuple[str, Record]]] = {}
+    rows: dict[tuple[str, str | None], list[tuple[str | None, Record]]] = {}
     for place, records in seed.items():
-        name, _, table = place.partition(".")
+        name, named, table = parts_of(place)
         fake = fakes.get(name)
         match fake:
-            case FakeD1Database():
-                rows.setdefault(name, []).extend((table, record) for record in records)
+            case FakeD1Database() | FakeDurableObjectNamespace():
+                rows.setdefault((name, named), []).extend((table, record) for record in records)
             case FakeKVNamespace():
                 for record in records:
                     metadata = json.dumps(record["metadata"]) if "metadata" in record else None
@@ -137,15 +175,40 @@ async def fill(env: object, seed: State) -> None:
                 fake.calls.clear()
             case _:
                 raise ValueError(f"seed: the Env has no fake of the name {name} that holds records")
-    for name, each in rows.items():
-        with fakes[name].engine.database.transaction() as connection:
+    for (name, named), each in rows.items():
+        fake = fakes[name]
+        database = fake.engine.database if named is None else await _empty(fake.objects, named)
+        with database.transaction() as connection:
             connection.execute("PRAGMA defer_foreign_keys = ON")
             for table, record in each:
+                match table, record:
+                    case None, {"alarm": time}:
+                        table, record = "_cf_ALARM", {"time": time, "scheduled": time, "retries": 0, "mark": "seed"}
+                    case None, {"key": key, "value": value}:
+                        table, record = "_cf_KV", {"key": key.encode("utf-8", "surrogatepass"), "value": dump(value)}
+                    case _:
+                        pass
                 columns = ", ".join(map(_quoted, record))
                 marks = ", ".join("?" * len(record))
                 # OR REPLACE: a trigger on another table may have written this row already.
-                insert = f"INSERT OR REPLACE INTO {_quoted(table)} ({columns}) VALUES ({marks})"
+                insert = f"INSERT OR REPLACE INTO {_quoted(str(table))} ({columns}) VALUES ({marks})"
                 connection.execute(insert, [*record.values()])
+
+
+async def _empty(objects: Objects, named: str) -> Database:
+    """The database of an object that was constructed once, with all of its tables empty."""
+    of = id_from_digits if re.fullmatch("[0-9a-f]{64}", named) else id_from_name
+    living = objects.object(of(objects.name, None, named))
+    objects.make(living)
+    await objects.evict(living.id)
+    database = objects.database(living.id)
+    with _copied(database) as copy:
+        tables = _tables(copy)
+    with database.transaction() as connection:
+        connection.execute("PRAGMA defer_foreign_keys = ON")
+        for table in (*tables, "_cf_KV", "_cf_ALARM"):
+            connection.execute(f"DELETE FROM {_quoted(table)}")
+    return database
 
 
 def _bytes(value: str | bytes) -> bytes:

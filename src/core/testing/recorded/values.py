@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -15,9 +16,22 @@ import attrs
 from core.signing import sign
 
 Record = dict[str, Any]
-"""A row of a table, a key with its value, an object with its body, or a message."""
+"""A row of a table, a key with its value, an object with its body, an alarm (`alarm`, in milliseconds since 1970), or a
+message.
+"""
 State = dict[str, list[Record]]
-"""Records by their place: `DB.users` is a table of the binding DB, any other binding is a place by itself."""
+"""Records by their place: `DB.users` is a table of the binding DB, `ROOM[lobby]` the storage of the Durable Object
+lobby, `ROOM[lobby].lines` a table there, any other binding a place by itself.
+"""
+_PLACE: Final = re.compile(r"([^.\[]*)(?:\[(.*)\])?(?:\.(.*))?", re.DOTALL)
+
+
+def parts_of(place: str) -> tuple[str, str | None, str | None]:
+    """The binding, the Durable Object and the table of a place."""
+    found = _PLACE.fullmatch(place)
+    assert found is not None
+    return found[1], found[2], found[3]
+
 
 _HASHES: Final = {"HS256": "sha256", "HS384": "sha384", "HS512": "sha512"}
 _NEVER: Final = 4_102_444_800
@@ -41,7 +55,9 @@ class _Any:
 
 
 def is_time(value: Any) -> bool:
-    """True for a date as text (ISO 8601, or that of HTTP), or as seconds or milliseconds of this century."""
+    """True for a date, also as text (ISO 8601, or that of HTTP), or as seconds or milliseconds of this century."""
+    if isinstance(value, datetime):
+        return True
     if isinstance(value, int | float) and not isinstance(value, bool):
         return 1e9 <= value < 4.2e9 or 1e12 <= value < 4.2e12
     if not isinstance(value, str):
@@ -61,7 +77,7 @@ def is_id(value: Any) -> bool:
 
 
 ANY_TIME: Any = _Any("ANY_TIME", is_time)
-"""Equal to every time: a date as text, or seconds or milliseconds since 1970."""
+"""Equal to every time: a date, also as text, or seconds or milliseconds since 1970."""
 ANY_ID: Any = _Any("ANY_ID", is_id)
 """Equal to every number, and to every text that is not empty: an id, a token, a hash with a salt."""
 

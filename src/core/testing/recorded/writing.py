@@ -7,6 +7,7 @@ formatter keeps.
 from __future__ import annotations
 
 import ast
+from datetime import datetime
 from typing import Any, Final, cast
 
 import attrs
@@ -36,13 +37,15 @@ def written(name: str, sent: Sent, seed: State, time: int, expected: Answer) -> 
 
 
 def names_in(text: str) -> set[str]:
-    """The names of `core.testing` that a text needs, beside Answer and Recorded."""
+    """The names that a text needs, beside Answer and Recorded: `datetime`, and those of `core.testing`."""
     used = {node.id for node in ast.walk(ast.parse(f"if 1:\n{text}")) if isinstance(node, ast.Name)}
-    return used & {"ANY_ID", "ANY_TIME", "Jwt", "Revealed", "Signed"}
+    return used & {"ANY_ID", "ANY_TIME", "Jwt", "Revealed", "Signed", "datetime"}
 
 
 def imports(names: set[str]) -> str:
-    """The import of names of `core.testing`, constants first."""
+    """The import of names of `core.testing`, constants first, after that of `datetime` where it is among them."""
+    if "datetime" in names:
+        return f"from datetime import datetime\n\n{imports(names - {'datetime'})}"
     ordered = sorted(names, key=lambda name: (not name.isupper(), name))
     line = f"from {_HOME} import {', '.join(ordered)}"
     if len(line) <= _WIDTH:
@@ -68,9 +71,10 @@ def rewritten(text: str, function: str, number: int, expected: Answer) -> str:
     line = text.splitlines()[answer.lineno - 1]
     new = literal(expected, len(line) - len(line.lstrip()), _WIDTH)
     text = _replaced(text, answer, new)
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module == _HOME:
-            return _replaced(text, node, imports({alias.name for alias in node.names} | names_in(f"  {new}")))
+    found = {node.module: node for node in tree.body if isinstance(node, ast.ImportFrom)}
+    if _HOME in found:
+        needed = names_in(f"  {new}") - ({"datetime"} if "datetime" in found else set())
+        return _replaced(text, found[_HOME], imports({alias.name for alias in found[_HOME].names} | needed))
     return text
 
 
@@ -100,6 +104,12 @@ def literal(value: Any, indent: int, used: int) -> str:
         case list() if value:
             each = [("", item) for item in cast("list[object]", value)]
             opened, closed = "[", "]"
+        case set() if value:
+            each = [("", item) for item in sorted(cast("set[object]", value), key=_short)]
+            opened, closed = "{", "}"
+        case datetime():
+            each = [("", value.isoformat())]
+            opened, closed = "datetime.fromisoformat(", ")"
         case Answer() | StandIn():
             each = [(f"{key}=", item) for key, item in _fields(value)]
             opened, closed = f"{type(value).__name__}(", ")"
@@ -118,10 +128,14 @@ def _short(value: Any) -> str:
             return f"{{{', '.join(f'{_short(key)}: {_short(item)}' for key, item in items)}}}"
         case list():
             return f"[{', '.join(_short(item) for item in cast('list[object]', value))}]"
+        case set() if value:
+            return f"{{{', '.join(sorted(map(_short, cast('set[object]', value))))}}}"
         case Answer() | StandIn():
             return f"{type(value).__name__}({', '.join(f'{key}={_short(item)}' for key, item in _fields(value))})"
         case float() if value != value or value in (float("inf"), float("-inf")):
             return f'float("{value}")'
+        case datetime():
+            return f'datetime.fromisoformat("{value.isoformat()}")'
         case float():
             return repr(value).replace("e+", "e")
         case _:

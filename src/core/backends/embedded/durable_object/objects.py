@@ -10,6 +10,7 @@ import os
 import sqlite3
 import weakref
 from collections import OrderedDict
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
@@ -228,6 +229,16 @@ class Objects:
             database.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE + _ROW)
             self._databases[id.digits] = database
         return database
+
+    def stored(self) -> dict[str, Database | Path]:
+        """The database of each object by the digits of its id, or its file, where it is not open."""
+        files = () if self._folder is None else self._folder.glob("*.sqlite")
+        return {**{file.stem: file for file in files}, **self._databases}
+
+    async def rest(self) -> None:
+        """Wait until nothing runs in any object, the awaitables of `wait_until` included."""
+        for living in [*self._living.values()]:
+            await living.rest()
 
     def make(self, living: LiveObject) -> DurableObject[Any]:
         """Return a new instance for an object."""
