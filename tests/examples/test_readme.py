@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import io
+import json
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 from tests.support.readme import README, blocks
 from tests.support.running import RunningDev
 
 ROOT = Path(__file__).parents[2]
+CONDUIT = ROOT / "examples" / "conduit"
+CONDUIT_README = (CONDUIT / "README.md").read_text("utf-8")
 
 
 def without_docstring(path: Path) -> str:
@@ -55,15 +61,82 @@ def test_a_token_opens_what_the_examples_own_readme_says(tmp_path: Path) -> None
 
 
 def test_the_realworld_example_answers_as_its_own_readme_prints(tmp_path: Path) -> None:
-    conduit = ROOT / "examples" / "conduit"
-    exchanges = re.findall(r"^\$ (curl .*)\n(.*)$", (conduit / "README.md").read_text("utf-8"), re.MULTILINE)
-    assert len(exchanges) == 2
+    exchanges = re.findall(r"^\$ (curl .*)\n(.*)$", CONDUIT_README, re.MULTILINE)
+    assert len(exchanges) == 3
 
-    with RunningDev(conduit, tmp_path / "state", "--no-reload") as dev:
+    with RunningDev(CONDUIT, tmp_path / "state", "--no-reload") as dev:
         for command, printed in exchanges:
             words = shlex.split(command.replace("http://127.0.0.1:8787", dev.address))
             answer = subprocess.run([words[0], "--silent", *words[1:]], capture_output=True, text=True, check=True)
             assert re.sub(r'"eyJ[^"]+"', '"eyJ…"', answer.stdout) == printed, command
+
+        _, client = blocks("python", CONDUIT_README)
+        command = [
+            sys.executable,
+            "-m",
+            "core.cli",
+            "client",
+            "openapi.json",
+            "-o",
+            str(tmp_path / "conduit_client.py"),
+        ]
+        subprocess.run(command, cwd=CONDUIT, check=True)
+        script = "import conduit_client\nimport httpx\n\n" + client.replace("http://127.0.0.1:8787", dev.address)
+        done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+        assert (done.stdout, done.stderr) == ("ada 0\n", "")
+
+
+def test_the_realworld_example_is_described_as_its_own_readme_prints() -> None:
+    handler, _ = blocks("python", CONDUIT_README)
+    assert handler in (CONDUIT / "src" / "conduit" / "routes" / "users.py").read_text("utf-8")
+
+    document = json.loads((CONDUIT / "openapi.json").read_text("utf-8"))
+    operation = document["paths"]["/api/users"]["post"]
+    (printed,) = blocks("json", CONDUIT_README)
+    assert json.loads(printed) == {
+        "summary": operation["summary"],
+        "body": operation["requestBody"]["content"]["application/json"]["schema"]["properties"],
+        "NewUser.password": document["components"]["schemas"]["NewUser"]["properties"]["password"],
+        "answers": list(operation["responses"]),
+    }
+
+
+def test_wrong_letters_in_the_realworld_example_are_told_as_its_own_readme_prints(tmp_path: Path) -> None:
+    project = tmp_path / "conduit"
+    shutil.copytree(CONDUIT, project, ignore=shutil.ignore_patterns(".core", "__pycache__"))
+    for file, right, wrong in (
+        ("tags.py", "json_each(tag_list)", "json_each(tags)"),
+        ("comments.py", 'find.bind(req.params["id"]', 'find.bind(req.params["comment"]'),
+    ):
+        path = project / "src" / "conduit" / "routes" / file
+        assert path.read_text().count(right) == 1
+        path.write_text(path.read_text().replace(right, wrong))
+    (printed,) = blocks("text", CONDUIT_README)
+
+    done = subprocess.run([sys.executable, "-m", "core.cli", "check"], cwd=project, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.startswith(printed)) == (1, True), done.stdout + done.stderr
+
+
+def test_the_realworld_example_is_as_long_as_its_own_readme_says() -> None:
+    (stated,) = re.findall(r"^\| this one \| \| (\d+),", CONDUIT_README, re.MULTILINE)
+    counted = sum(map(lines_of_code, (CONDUIT / "src").rglob("*.py")))
+
+    assert counted == int(stated) < 400
+    assert f" {stated} lines." in CONDUIT_README
+
+
+def lines_of_code(path: Path) -> int:
+    """The lines that are neither blank, comment nor docstring."""
+    text = path.read_text("utf-8")
+    skipped = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    lines = {line for each in tokens if each.type not in skipped for line in range(each.start[0], each.end[0] + 1)}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
+            node
+        ):
+            lines -= {*range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)}
+    return sum(bool(line.strip()) for number, line in enumerate(text.splitlines(), 1) if number in lines)
 
 
 def test_one_wrong_letter_is_told_as_printed_by_mypy_and_by_core_check(tmp_path: Path) -> None:

@@ -129,9 +129,9 @@ async def test_the_larger_example_is_used_over_httpx_with_its_own_scheme_of_toke
         async with httpx.AsyncClient(base_url=dev.address) as connection:
             anyone = made.AsyncClient(made.async_httpx_transport(connection))
             new_user = made.NewUser(username="ada", email="ada@example.com", password="analytical")
-            joined = await anyone.users.sign_up(made.SignUp(user=new_user))
+            joined = await anyone.users.sign_up(made.SignUpBody(user=new_user))
             with pytest.raises(made.Conflict) as again:
-                await anyone.users.sign_up(made.SignUp(user=new_user))
+                await anyone.users.sign_up(made.SignUpBody(user=new_user))
             assert again.value.body.errors == {"email": ["has already been taken"]}
             with pytest.raises(made.Unauthorized) as refused:
                 await anyone.users.get_user()
@@ -141,10 +141,10 @@ async def test_the_larger_example_is_used_over_httpx_with_its_own_scheme_of_toke
             new = made.NewArticle(
                 title="A title", description="What it is about", body="All of it", tag_list=["b", "a"]
             )
-            written = await ada.articles.create_article(made.ArticlesCreation(article=new))
+            written = await ada.articles.create_article(made.CreateArticleBody(article=new))
             assert written.article.author == made.Profile(username="ada", bio=None, image=None, following=False)
             slug = written.article.slug
-            comment = made.CommentsCreation(comment=made.NewComment(body="First"))
+            comment = made.CreateCommentBody(comment=made.NewComment(body="First"))
             await ada.comments.create_comment(slug, comment)
             assert [one.body for one in (await anyone.comments.list_comments(slug)).comments] == ["First"]
             await ada.articles.favorite(slug)

@@ -8,6 +8,6 @@ from pathlib import Path
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    """Its blocks of code in a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def blocks(language: str, text: str = README) -> list[str]:
+    """The blocks of code in a language, of the README or of another page."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

@@ -1,14 +1,15 @@
-"""The application: global middleware, routers, and the shape of errors that the specification asks for."""
+"""The RealWorld API: users, profiles, articles, comments, tags, favourites and a feed."""
 
 import logging
 
 from conduit.env import Env
-from conduit.routes.articles import articles
-from conduit.routes.comments import comments
+from conduit.routes.articles import Filter, NewArticle, articles, create_article, list_articles
+from conduit.routes.comments import NewComment, comments, create_comment
 from conduit.routes.profiles import profiles
 from conduit.routes.tags import tags
 from conduit.routes.users import users
 from core import AuthenticationError, CoreError, Next, Request, Response, create_app
+from core.mcp import MCP
 from core.middleware.body_limit import body_limit
 from core.middleware.cors import cors
 from core.middleware.logger import logger
@@ -26,6 +27,11 @@ app.use("/api", users)
 app.use("/api/profiles", profiles)
 app.use("/api/articles", articles, comments)
 app.use("/api/tags", tags)
+
+mcp = MCP(app, "conduit")  # for models, at /mcp: these, and the routes that are marked `tool=True`
+mcp.expose(list_articles, query=Filter)
+mcp.expose(create_article, body=NewArticle, key="article")
+mcp.expose(create_comment, body=NewComment, key="comment")
 
 
 @app.not_found

@@ -3,16 +3,16 @@
 import json
 import os
 import re
-from typing import TypedDict
 
 import attrs
 from attrs.validators import ge, le
 
 from conduit.auth import Claims, User, current_user, token, viewer
 from conduit.env import Env
-from conduit.routes.profiles import PROFILE, Profile, author
+from conduit.routes.profiles import AUTHOR, Profile
 from conduit.validation import filled
 from core import UNSET, CoreError, Request, Response, Router, Unset, given, optional
+from core.pagination import read_page
 
 articles: Router[Env] = Router()
 anyone = articles.authenticated(optional(token))
@@ -24,7 +24,7 @@ MOST_PER_PAGE = 100
 SUMMARY = f"""
     a.slug, a.title, a.description, a.tag_list AS tagList, a.created_at AS createdAt, a.updated_at AS updatedAt,
     EXISTS (SELECT 1 FROM favorites f WHERE f.article_id = a.id AND f.user_id = ?1) AS favorited,
-    (SELECT count(*) FROM favorites f WHERE f.article_id = a.id) AS favoritesCount, {PROFILE}
+    (SELECT count(*) FROM favorites f WHERE f.article_id = a.id) AS favoritesCount, {AUTHOR}
 """
 ARTICLES = "articles a JOIN users u ON u.id = a.author_id"
 FILTERED = f"""
@@ -52,23 +52,7 @@ class Filter(Page):
 
 
 @attrs.frozen
-class Row(Profile):
-    slug: str
-    title: str
-    description: str
-    tagList: str
-    createdAt: str
-    updatedAt: str
-    favorited: bool
-    favoritesCount: int
-
-
-@attrs.frozen
-class WholeRow(Row):
-    body: str
-
-
-class Summary(TypedDict):
+class Summary:
     slug: str
     title: str
     description: str
@@ -80,6 +64,7 @@ class Summary(TypedDict):
     author: Profile
 
 
+@attrs.frozen
 class Article(Summary):
     body: str
 
@@ -99,50 +84,46 @@ class NewArticle:
 
 
 @attrs.frozen
-class Creation:
-    article: NewArticle
-
-
-@attrs.frozen
-class ArticleFields:
+class ArticleChange:
     title: str | Unset = attrs.field(default=UNSET, validator=given(filled))
     description: str | Unset = attrs.field(default=UNSET, validator=given(filled))
     body: str | Unset = attrs.field(default=UNSET, validator=given(filled))
     tagList: list[str] | Unset = UNSET
 
 
-@attrs.frozen
-class Change:
-    article: ArticleFields
-
-
 @anyone.get("/")
 async def list_articles(req: Request[Env, Claims | None], res: Response) -> None:
+    """List articles, the newest first: all, or those of an author, with a tag, or that somebody has favourited."""
     query = req.query.parse(Filter)
     filters = (viewer(req.user), query.author, query.tag, query.favorited)
-    count = req.env.DB.prepare(f"SELECT count(*) AS total FROM {FILTERED}").bind(*filters)
-    page = req.env.DB.prepare(f"SELECT {SUMMARY} FROM {FILTERED} ORDER BY a.id DESC LIMIT ?5 OFFSET ?6")
-    found = await page.bind(*filters, min(query.limit, MOST_PER_PAGE), query.offset).all(Row)
-    res.json({"articles": [shown(row) for row in found.results], "articlesCount": await count.first("total")})
+    rows = req.env.DB.prepare(f"SELECT {SUMMARY} FROM {FILTERED} ORDER BY a.id DESC LIMIT ?5 OFFSET ?6").as_(Summary)
+    page = rows.bind(*filters, min(query.limit, MOST_PER_PAGE), query.offset)
+    count = req.env.DB.prepare(f"SELECT count(*) FROM {FILTERED}").bind(*filters)
+    found, total = await read_page(req.env.DB, page, count)
+    res.json({"articles": found, "articlesCount": total})
 
 
 @signed_in.get("/feed")
 async def feed(req: Request[Env, User], res: Response) -> None:
+    """List the articles of those whom the user follows, the newest first."""
     query = req.query.parse(Page)
-    count = req.env.DB.prepare(f"SELECT count(*) AS total FROM {FOLLOWED}").bind(req.user.id)
-    page = req.env.DB.prepare(f"SELECT {SUMMARY} FROM {FOLLOWED} ORDER BY a.id DESC LIMIT ?2 OFFSET ?3")
-    found = await page.bind(req.user.id, min(query.limit, MOST_PER_PAGE), query.offset).all(Row)
-    res.json({"articles": [shown(row) for row in found.results], "articlesCount": await count.first("total")})
+    rows = req.env.DB.prepare(f"SELECT {SUMMARY} FROM {FOLLOWED} ORDER BY a.id DESC LIMIT ?2 OFFSET ?3").as_(Summary)
+    page = rows.bind(req.user.id, min(query.limit, MOST_PER_PAGE), query.offset)
+    count = req.env.DB.prepare(f"SELECT count(*) FROM {FOLLOWED}").bind(req.user.id)
+    found, total = await read_page(req.env.DB, page, count)
+    res.json({"articles": found, "articlesCount": total})
 
 
-@anyone.get("/:slug")
+@anyone.get("/:slug", tool=True)
 async def get_article(req: Request[Env, Claims | None], res: Response) -> None:
+    """Show an article."""
     res.json(await article(req.env, req.params["slug"], viewer(req.user)))
 
 
 @signed_in.post("/")
 async def create_article(req: Request[Env, User], res: Response) -> None:
-    new = (await req.json(Creation)).article
+    """Write an article."""
+    new = await req.json(NewArticle, key="article")
     slug = slug_of(new.title)
     statement = req.env.DB.prepare(
         "INSERT INTO articles (slug, title, description, body, tag_list, author_id) VALUES (?, ?, ?, ?, ?, ?)"
@@ -153,14 +134,12 @@ async def create_article(req: Request[Env, User], res: Response) -> None:
 
 @signed_in.put("/:slug")
 async def update_article(req: Request[Env, User], res: Response) -> None:
+    """Change what is given of one's own article."""
     article_id = await own_article(req.env, req.params["slug"], req.user)
-    change = (await req.json(Change)).article
+    change = await req.json(ArticleChange, key="article")
     statement = req.env.DB.prepare(
-        """
-        UPDATE articles SET slug = iif(title = ?1, slug, ?2), title = ?1, description = ?3, body = ?4, tag_list = ?5,
-            updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
-        WHERE id = ?6 RETURNING slug
-        """
+        "UPDATE articles SET slug = iif(title = ?1, slug, ?2), title = ?1, description = ?3, body = ?4, tag_list = ?5, "
+        "updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE id = ?6 RETURNING slug"
     )
     slug = UNSET if change.title is UNSET else slug_of(change.title)
     tags = UNSET if change.tagList is UNSET else tags_of(change.tagList)
@@ -170,13 +149,15 @@ async def update_article(req: Request[Env, User], res: Response) -> None:
 
 @signed_in.delete("/:slug")
 async def delete_article(req: Request[Env, User], res: Response) -> None:
+    """Delete an article of one's own."""
     article_id = await own_article(req.env, req.params["slug"], req.user)
     await req.env.DB.prepare("DELETE FROM articles WHERE id = ?").bind(article_id).run()
     res.status(204).send()
 
 
-@signed_in.post("/:slug/favorite")
+@signed_in.post("/:slug/favorite", tool=True)
 async def favorite(req: Request[Env, User], res: Response) -> None:
+    """Take an article among the favourites."""
     statement = req.env.DB.prepare(
         "INSERT INTO favorites (user_id, article_id) SELECT ?, id FROM articles WHERE slug = ? ON CONFLICT DO NOTHING"
     )
@@ -184,8 +165,9 @@ async def favorite(req: Request[Env, User], res: Response) -> None:
     res.json(await article(req.env, req.params["slug"], req.user.id))
 
 
-@signed_in.delete("/:slug/favorite")
+@signed_in.delete("/:slug/favorite", tool=True)
 async def unfavorite(req: Request[Env, User], res: Response) -> None:
+    """Take an article from the favourites."""
     statement = req.env.DB.prepare(
         "DELETE FROM favorites WHERE user_id = ? AND article_id = (SELECT id FROM articles WHERE slug = ?)"
     )
@@ -195,8 +177,7 @@ async def unfavorite(req: Request[Env, User], res: Response) -> None:
 
 async def article(env: Env, slug: str, viewer_id: int | None) -> dict[str, Article]:
     statement = env.DB.prepare(f"SELECT {SUMMARY}, a.body FROM {ARTICLES} WHERE a.slug = ?2")
-    row = await statement.bind(viewer_id, slug).one(WholeRow, error=not_found())
-    return {"article": {**shown(row), "body": row.body}}
+    return {"article": await statement.bind(viewer_id, slug).one(Article, error=not_found())}
 
 
 async def ownership(env: Env, slug: str) -> Ownership:
@@ -214,20 +195,6 @@ async def own_article(env: Env, slug: str, user: User) -> int:
 
 def not_found() -> CoreError:
     return CoreError(404, "not found", field="article")
-
-
-def shown(row: Row) -> Summary:
-    return {
-        "slug": row.slug,
-        "title": row.title,
-        "description": row.description,
-        "tagList": json.loads(row.tagList),
-        "createdAt": row.createdAt,
-        "updatedAt": row.updatedAt,
-        "favorited": row.favorited,
-        "favoritesCount": row.favoritesCount,
-        "author": author(row),
-    }
 
 
 def slug_of(title: str) -> str:

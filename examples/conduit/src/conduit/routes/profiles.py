@@ -10,10 +10,10 @@ profiles: Router[Env] = Router()
 anyone = profiles.authenticated(optional(token))
 signed_in = profiles.authenticated(token).authenticated(current_user)
 
-# Of the user `u`, as the viewer ?1 sees them. Nobody in particular is null, who follows nobody.
-PROFILE = """
-    u.username, u.bio, u.image,
-    EXISTS (SELECT 1 FROM follows WHERE follower_id = ?1 AND followed_id = u.id) AS following
+# Whether the viewer ?1 follows the user `u`. Nobody in particular is null, who follows nobody.
+FOLLOWING = "EXISTS (SELECT 1 FROM follows WHERE follower_id = ?1 AND followed_id = u.id)"
+AUTHOR = f"""
+    u.username AS "author.username", u.bio AS "author.bio", u.image AS "author.image", {FOLLOWING} AS "author.following"
 """
 
 
@@ -25,13 +25,15 @@ class Profile:
     following: bool
 
 
-@anyone.get("/:username")
+@anyone.get("/:username", tool=True)
 async def get_profile(req: Request[Env, Claims | None], res: Response) -> None:
+    """Show a user's profile."""
     res.json(await shown(req.env, req.params["username"], viewer(req.user)))
 
 
-@signed_in.post("/:username/follow")
+@signed_in.post("/:username/follow", tool=True)
 async def follow(req: Request[Env, User], res: Response) -> None:
+    """Follow a user, whose articles are in the feed from then on."""
     statement = req.env.DB.prepare(
         "INSERT INTO follows (follower_id, followed_id) SELECT ?, id FROM users WHERE username = ? ON CONFLICT DO NOTHING"
     )
@@ -39,8 +41,9 @@ async def follow(req: Request[Env, User], res: Response) -> None:
     res.json(await shown(req.env, req.params["username"], req.user.id))
 
 
-@signed_in.delete("/:username/follow")
+@signed_in.delete("/:username/follow", tool=True)
 async def unfollow(req: Request[Env, User], res: Response) -> None:
+    """Follow a user no longer."""
     statement = req.env.DB.prepare(
         "DELETE FROM follows WHERE follower_id = ? AND followed_id = (SELECT id FROM users WHERE username = ?)"
     )
@@ -49,11 +52,6 @@ async def unfollow(req: Request[Env, User], res: Response) -> None:
 
 
 async def shown(env: Env, username: str, viewer_id: int | None) -> dict[str, Profile]:
-    statement = env.DB.prepare(f"SELECT {PROFILE} FROM users u WHERE u.username = ?2")
+    find = env.DB.prepare(f"SELECT username, bio, image, {FOLLOWING} AS following FROM users u WHERE username = ?2")
     not_found = CoreError(404, "not found", field="profile")
-    return {"profile": await statement.bind(viewer_id, username).one(Profile, error=not_found)}
-
-
-def author(row: Profile) -> Profile:
-    """The profile that a row of something else has among its columns."""
-    return Profile(row.username, row.bio, row.image, row.following)
+    return {"profile": await find.bind(viewer_id, username).one(Profile, error=not_found)}

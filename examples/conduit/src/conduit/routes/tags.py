@@ -13,8 +13,9 @@ class Tag:
     name: str
 
 
-@tags.get("/")
+@tags.get("/", tool=True)
 async def list_tags(req: Request[Env], res: Response) -> None:
+    """List all tags, the most frequent first."""
     statement = req.env.DB.prepare(
         "SELECT value AS name FROM articles, json_each(tag_list) GROUP BY value ORDER BY count(*) DESC, value"
     )
