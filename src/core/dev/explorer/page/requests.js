@@ -1,5 +1,5 @@
 // The panel "Requests": a list that grows while one looks at it, by route where that is asked for, and the request that is open.
-import { act, ask, call, clock, count, go, html, milliseconds, some, store, useDraft, useStore } from "./core.js";
+import { act, ask, call, clock, count, go, html, milliseconds, store, useDraft, useStore } from "./core.js";
 import { Grid, inOrder, local, Total } from "./grid.js";
 import { forget } from "./live.js";
 import { Empty, Field, Head, Loading, Split } from "./parts.js";
@@ -95,10 +95,10 @@ export function RequestsPanel({ parts }) {
       <${Field} label="Status"><select onChange=${choose("status")}>${option("", "any", status)}${["2xx", "3xx", "4xx", "5xx"].map((one) => option(one[0], one, status))}${option("failed", "failed", status)}
         ${status && !["2", "3", "4", "5", "failed"].includes(status) ? option(status, status, status) : null}</select><//>
       <${Field} label="Route"><select class="routes" onChange=${choose("route")}>${option("", "any", route)}${(routes.includes(route) || !route ? routes : [...routes, route]).map((one) => option(one, one, route))}</select><//>
-      <${Field} label="At least (ms)"><input type="number" min="0" class="brief" value=${said(filter, "slower")} onInput=${choose("slower")} /><//></form>
-    <div class="bar">${taken.number ? html`<p class="facts times" aria-label="Durations"><span>p50 <strong>${milliseconds(taken.p50)}</strong></span><span>p95 <strong>${milliseconds(taken.p95)}</strong></span><span>p99 <strong>${milliseconds(taken.p99)}</strong></span>
-      <span>slowest <strong>${milliseconds(taken.most)}</strong></span>${taken.number === rows.length ? null : html`<span>of ${some(taken.number, "answered request")}</span>`}</p>` : null}
-      ${store.read && html`<${Total} source=${source} what=${grouped ? "route" : "request"} />`}</div>
+      <${Field} label="At least (ms)"><input type="number" min="0" class="brief" value=${said(filter, "slower")} onInput=${choose("slower")} /><//>
+      ${store.read && html`<${Total} source=${source} what=${grouped ? "route" : "request"} />`}</form>
+    ${taken.number ? html`<p class="facts times" aria-label="Durations"><span>p50 <strong>${milliseconds(taken.p50)}</strong></span><span>p95 <strong>${milliseconds(taken.p95)}</strong></span><span>p99 <strong>${milliseconds(taken.p99)}</strong></span>
+      <span>slowest <strong>${milliseconds(taken.most)}</strong></span>${taken.number === rows.length ? null : html`<span>of ${count(taken.number)} answered</span>`}</p>` : null}
     ${grouped ? html`<${Grid} key="routes" label="Requests by route" columns=${ROUTES} source=${source} id=${(one) => one.id} sort=${routeSort} onSort=${setRouteSort}
       open=${(one) => { setFilter(saying(saying(filter, "method", one.method.toLowerCase()), "route", one.route)); setView(""); setSort({ by: "took", down: true }); }}
       empty=${html`<${Empty} title="No request is like that">Try fewer words, or clear the filter.<//>`} />`
