@@ -29,3 +29,8 @@ def test_a_server_loads_five_modules_of_it_and_no_library(made: str) -> None:
     added = loaded(f"{READY}\n{IMPORT}{made}") - loaded(READY)
     assert sorted(name for name in added if name.startswith("core.mcp")) == [f"core.mcp{name}" for name in MODULES]
     assert {name for name in added if not name.startswith("core.")} == set()
+
+
+def test_a_server_with_subscriptions_loads_what_it_takes_to_be_an_object() -> None:
+    added = loaded(f"{READY}\n{IMPORT}, Subscriptions") - loaded(f"{READY}\n{IMPORT}")
+    assert {name for name in added if name.startswith("core.mcp")} == {"core.mcp.subscriptions"}

@@ -82,6 +82,7 @@ OF_MYPY = {
     "test_modes",
     "test_settings",
     "test_values_of_rows",
+    "test_a_function_that_is_no_tool_is_told_by_mypy_and_by_core_check",
     "test_a_named_environment_that_lacks_a_binding_is_named",
     "test_a_type_that_can_be_none_does_not_fit_a_column_that_cannot",
     "test_columns_are_held_against_the_fields_of_inner_classes",
