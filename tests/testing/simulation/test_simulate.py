@@ -526,3 +526,15 @@ def test_fixtures_are_made_anew_for_each_run_and_a_whole_suite_is_simulated_by_a
     simulated = told("--core-simulate=50")
     assert "1 failed, 1 passed" in simulated
     assert "To repeat it, put this line above the test:" in simulated
+
+
+def test_a_plain_test_loads_nothing_of_a_simulation() -> None:
+    plain = """if 1:
+        import asyncio, sys
+        from core.testing import FakeKVNamespace, FakeQueue
+        asyncio.run(FakeKVNamespace().put("n", "1"))
+        print(*sys.modules)
+    """
+    done = subprocess.run([sys.executable, "-c", plain], capture_output=True, text=True, check=True, timeout=120)
+    assert "core.testing.seam" in done.stdout
+    assert "core.testing.simulation" not in done.stdout

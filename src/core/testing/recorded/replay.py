@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,10 +20,12 @@ from core.testing.context import FakeExecutionContext
 from core.testing.durable_object import FakeDurableObjectNamespace
 from core.testing.environment import env
 from core.testing.recorded.state import differences, fakes_of, fill, held
-from core.testing.recorded.values import Answer, StandIn, State
+from core.testing.recorded.values import Answer, StandIn, State, mapped
 
 _LONGEST = 30.0
 """Seconds of the machine that an answer may take: a stream may have no end."""
+_DEEPEST = 20
+"""Levels of a result that are looked into: an object may lead back to itself."""
 
 
 @attrs.frozen
@@ -61,6 +63,9 @@ async def play(
         _watch(bindings, seen)
     context = FakeExecutionContext(clock=clock)
 
+    def real(value: Any) -> Any:
+        return mapped(value, lambda part, _: part.text(reveal) if isinstance(part, StandIn) else part)
+
     def reveal(name: str) -> str:
         attribute = next(
             field.attribute for field in fields_of(cast("type[object]", app.env_class)) if field.name == name
@@ -69,13 +74,13 @@ async def play(
         return value.reveal() if isinstance(value, Secret) else str(value)
 
     async with Client(app, bindings, context, base_url="http://localhost", ip="127.0.0.1", contract=False) as client:
-        client.cookies.update(resolved(sent.cookies, reveal))
+        client.cookies.update(real(sent.cookies))
         async with asyncio.timeout(_LONGEST):
             response = await client.request(
                 sent.method,
                 sent.url,
-                headers=resolved(sent.headers, reveal),
-                json=resolved(sent.json, reveal),
+                headers=real(sent.headers),
+                json=real(sent.json),
                 body=sent.body,
             )
             data = await response.bytes()
@@ -105,17 +110,19 @@ def _watch(bindings: object, seen: set[object]) -> None:
         add_hook(fake, hook, name=name, kind="")
 
 
-def _note(value: Any, seen: set[object]) -> None:
+def _note(value: Any, seen: set[object], depth: int = 0) -> None:
     match value:
+        case _ if depth > _DEEPEST:
+            pass
         case str() | int() | float() | bytes():
             seen.add(value)
         case dict():
-            _note([*cast("dict[object, object]", value).items()], seen)
+            _note([*cast("dict[object, object]", value).items()], seen, depth + 1)
         case list() | tuple() | set() | frozenset():
             for each in cast("Collection[object]", value):
-                _note(each, seen)
+                _note(each, seen, depth + 1)
         case _ if attrs.has(type(value)):
-            _note([getattr(value, field.name) for field in attrs.fields(type(value))], seen)
+            _note([getattr(value, field.name, None) for field in attrs.fields(type(value))], seen, depth + 1)
         case _:
             pass
 
@@ -124,16 +131,3 @@ def _json(data: bytes) -> Any:
     import json
 
     return json.loads(data)
-
-
-def resolved(value: Any, reveal: Callable[[str], str]) -> Any:
-    """A value with every `StandIn` in it as text."""
-    match value:
-        case StandIn():
-            return value.text(reveal)
-        case dict():
-            return {key: resolved(each, reveal) for key, each in cast("dict[object, object]", value).items()}
-        case list():
-            return [resolved(each, reveal) for each in cast("list[object]", value)]
-        case _:
-            return value

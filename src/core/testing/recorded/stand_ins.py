@@ -17,7 +17,7 @@ from core import passwords
 from core.errors import DeveloperError
 from core.signing import unsign
 from core.testing.recorded.replay import Sent
-from core.testing.recorded.values import Answer, Jwt, Revealed, Signed, StandIn, State
+from core.testing.recorded.values import Answer, Jwt, Revealed, Signed, StandIn, State, mapped
 
 _SECRET: Final = r"pass(?:word|wd|phrase)|secret|token|api.?key|credential|signature|authorization|session|cookie"
 _NAMED: Final = re.compile(_SECRET, re.IGNORECASE)
@@ -29,6 +29,10 @@ _PASSWORD: Final = "A password of a test, 1"
 def is_secret(name: str) -> bool:
     """True for the name of a header, field or column whose value may be a secret."""
     return _NAMED.search(name) is not None
+
+
+def _is_hash(value: object) -> bool:
+    return isinstance(value, str) and value.startswith("$scrypt$")
 
 
 @attrs.define
@@ -49,23 +53,15 @@ class StandIns:
         headers = {name: self._value(value, name) if is_secret(name) else value for name, value in sent.headers.items()}
         cookies = {name: self._value(value, f"cookie {name}") for name, value in sent.cookies.items()}
         body = self._fields(sent.body) if isinstance(sent.body, str) else sent.body
-        json = self._json(sent.json)
+        json = mapped(
+            sent.json,
+            lambda part, name: self._value(part, name) if part and isinstance(part, str) and is_secret(name) else part,
+        )
         url, mark, query = sent.url.partition("?")
         return Sent(sent.method, url + mark + self._fields(query), headers, cookies, json, body)
 
     def _fields(self, text: str) -> str:
         return _FIELD.sub(lambda found: found[1] + self._text(found[2], found[1].strip("?&=")), text)
-
-    def _json(self, value: Any, name: str = "") -> Any:
-        match value:
-            case dict():
-                return {key: self._json(each, key) for key, each in cast("dict[str, object]", value).items()}
-            case list():
-                return [self._json(each, name) for each in cast("list[object]", value)]
-            case str() if value and is_secret(name):
-                return self._value(value, name)
-            case _:
-                return value
 
     def _value(self, value: str, name: str) -> str | StandIn:
         scheme, _, text = value.rpartition(" ")
@@ -98,18 +94,12 @@ class StandIns:
         long = sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True)
         any_of = re.compile("|".join(map(re.escape, long)) or r"\Z.")
 
-        def other(value: Any) -> Any:
-            match value:
-                case str():
-                    return texts.get(value) or any_of.sub(lambda found: texts[found[0]], value)
-                case dict():
-                    return {key: other(each) for key, each in cast("dict[str, object]", value).items()}
-                case list():
-                    return [other(each) for each in cast("list[object]", value)]
-                case _:
-                    return value
+        def other(value: Any, _: str) -> Any:
+            if not isinstance(value, str):
+                return value
+            return texts.get(value) or any_of.sub(lambda found: texts[found[0]], value)
 
-        return {place: other(records) for place, records in state.items()}
+        return {place: mapped(records, other) for place, records in state.items()}
 
     async def columns(self, state: State) -> State:
         """Records with other texts in columns that are named as secrets, and other hashes of passwords.
@@ -117,24 +107,21 @@ class StandIns:
         A hash of a password of the request becomes one of the text in its place, any other one of another password.
         It takes a third of a second for each.
         """
-        hashes: dict[str, str] = {}
+        found: dict[str, str] = {}
+        mapped(state, lambda value, _: found.setdefault(value, "") if _is_hash(value) else None)
+        for value in found:
+            texts = [each for text, each in self.texts.items() if await passwords.verify(text, value)]
+            found[value] = await passwords.hash(texts[0] if texts else f"{_PASSWORD} and 2")
 
-        async def other(value: Any, name: str) -> Any:
-            if isinstance(value, dict):
-                return {key: await other(each, key) for key, each in cast("dict[str, object]", value).items()}
-            if isinstance(value, list):
-                return [await other(each, name) for each in cast("list[object]", value)]
+        def other(value: Any, name: str) -> Any:
             if not isinstance(value, str) or not value:
                 return value
-            if value.startswith("$scrypt$"):
-                if value not in hashes:
-                    texts = [each for text, each in self.texts.items() if await passwords.verify(text, value)]
-                    hashes[value] = await passwords.hash(texts[0] if texts else f"{_PASSWORD} and 2")
-                return hashes[value]
+            if value in found:
+                return found[value]
             known = value in self.texts.values() or value.isdigit()
             return self._text(value, name.removeprefix("pass")) if is_secret(name) and not known else value
 
-        return {place: await other(records, "") for place, records in state.items()}
+        return {place: mapped(records, other) for place, records in state.items()}
 
     def refuse_secrets(self, *values: Any) -> None:
         """Raise DeveloperError for the value of a secret of `.dev.vars`, and for that of another entry of 8 characters

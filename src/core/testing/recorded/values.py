@@ -37,6 +37,17 @@ _HASHES: Final = {"HS256": "sha256", "HS384": "sha384", "HS512": "sha512"}
 _NEVER: Final = 4_102_444_800
 
 
+def mapped(value: Any, change: Callable[[Any, str], Any], name: str = "") -> Any:
+    """A value with `change(part, name)` for every part that is no dict and no list; its name is the key above it."""
+    match value:
+        case dict():
+            return {key: mapped(each, change, str(key)) for key, each in cast("dict[object, object]", value).items()}
+        case list():
+            return [mapped(each, change, name) for each in cast("list[object]", value)]
+        case _:
+            return change(value, name)
+
+
 class _Any:
     """Equal to every value that fits."""
 
