@@ -24,7 +24,9 @@ from core.dev.steps import time_steps
 from core.dev.terminal import Style
 from core.dev.unawaited import Unawaited
 from core.explain.failure import Failure, failure_of, is_failure
+from core.handlers import name_of
 from core.hosts.asgi import AsgiApplication, BackgroundContext, Receive, Scope, Send, asgi
+from core.middleware.logger import is_plain
 from core.request import AnyRequest
 from core.response import Response
 
@@ -70,14 +72,14 @@ class DevApplication:
         self._style = style or Style(sys.stdout)
         self._unawaited = unawaited
         self._inner: AsgiApplication | None = None
-        # One line for a request: an application that has a logger of its own writes it.
+        # One line for a request: an application writes it that has a logger with a format or a place of its own.
         self._logs_itself = False
         if not isinstance(app, Failed):
             self._inner = asgi(app, env, context=context)
             note_errors(app, root)
             time_steps(app, recorder)
-            routes = app.routes
-            self._logs_itself = bool(routes) and all("logger" in route.middleware for route in routes)
+            chains = [[step for step, _ in chain] for entry, chain in app._chains() if entry.method is not None]
+            self._logs_itself = bool(chains) and all(any(map(_is_own_logger, chain)) for chain in chains)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection event."""
@@ -323,6 +325,10 @@ class ExchangeLogs(logging.Handler):
 def _in_json(failure: Failure) -> dict[str, Any]:
     """The answer of the application, and beside it the details that it never sends in production."""
     return {"error": "Internal Server Error", "development": failure.as_json()}
+
+
+def _is_own_logger(step: object) -> bool:
+    return name_of(step) == "logger" and not is_plain(step)
 
 
 def request_line(exchange: Exchange, style: Style) -> str:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from core.handlers import before
+from core.handlers import before, info_of
 from core.middleware import options
 from core.request import AnyRequest
 from core.response import Response
@@ -68,7 +68,15 @@ def logger(
         else:
             res.hooks.append(write_line)
 
+    if put is print and format in ("short", "long"):
+        register.__dict__["is_plain"] = True
     return before(register, name="logger", reads=("req.id",))
+
+
+def is_plain(middleware: object) -> bool:
+    """True for a `logger()` that prints a line of the framework's own: `core dev` has a better one of its own."""
+    info = info_of(middleware)
+    return info is not None and getattr(info.before, "is_plain", False)
 
 
 def _to(sink: logging.Logger, level: int) -> Callable[[str], object]:
