@@ -687,7 +687,10 @@ type = "Data"
 globs = ["**/*.bin"]
 
 [python_modules]
-exclude = []
+exclude = ["**/*.pyi"]
+
+[cache]
+enabled = true
 
 [[pipelines]]
 binding = "P"
@@ -721,7 +724,8 @@ def test_bindings_and_vars_are_not_inherited_and_the_rest_is(tmp_path: Path) -> 
     assert staging.worker.vars == {"B": "staging"}
     assert staging.worker.dev.port == 1
     assert staging.worker.rules == (model.Rule("Data", ("**/*.bin",)),)
-    assert [entry.key for entry in staging.unchecked] == ["python_modules"]
+    assert staging.worker.python_modules == model.PythonModules(("**/*.pyi",))
+    assert [entry.key for entry in staging.unchecked] == ["cache"]
     assert production.worker.name == "other"
     assert production.worker.triggers.crons == ()
     assert load(path, environment="staging") == staging

@@ -39,3 +39,9 @@ def test_every_page_of_the_tutorial_is_a_chapter() -> None:
     assert {page.stem for page in TUTORIAL.glob("*.md")} == {"index", *CHAPTERS}
     links = re.findall(r"^\d+\. \[.+\]\((.+)\.md\)", (TUTORIAL / "index.md").read_text("utf-8"), re.MULTILINE)
     assert links == list(CHAPTERS)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_second_server_is_told_what_to_do_about_the_first(chapter: str) -> None:
+    if any(isinstance(step, Command) and step.line.startswith("core serve") for step in steps(chapter)):
+        assert "Stop `core dev` first" in (TUTORIAL / f"{chapter}.md").read_text("utf-8")

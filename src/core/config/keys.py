@@ -38,10 +38,10 @@ def _words(text: str) -> frozenset[str]:
 
 INHERITED_KEYS: Final = _words(
     "name main base_dir account_id compatibility_date compatibility_flags workers_dev preview_urls routes route triggers "
-    "migrations limits placement observability assets rules build core "
+    "migrations limits placement observability assets rules python_modules build core "
     # and of those that are not modelled:
     "access cache compliance_region exports find_additional_modules first_party_worker jsx_factory jsx_fragment keep_names "
-    "logfwdr logpush minify no_bundle preserve_file_names previews python_modules tsconfig upload_source_maps"
+    "logfwdr logpush minify no_bundle preserve_file_names previews tsconfig upload_source_maps"
 )
 """The keys a named environment inherits from the top level. Bindings and vars are not inherited."""
 
@@ -56,7 +56,7 @@ UNCHECKED_KEYS: Final = _words(
     "keep_vars legacy_env pages_build_output_dir send_metrics site wasm_modules text_blobs data_blobs "
     "ai_search ai_search_namespaces artifacts cache cloudchamber compliance_region constellation "
     "containers define find_additional_modules first_party_worker flagship jsx_factory jsx_fragment keep_names "
-    "logfwdr logpush media minify no_bundle pipelines preserve_file_names previews python_modules stream "
+    "logfwdr logpush media minify no_bundle pipelines preserve_file_names previews stream "
     "streaming_tail_consumers tsconfig unsafe_hello_world upload_source_maps usage_model vpc_networks "
     "vpc_services worker_loaders node_compat zone_id"
 )

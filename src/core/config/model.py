@@ -285,6 +285,13 @@ class Rule:
 
 
 @frozen
+class PythonModules:
+    """`[python_modules]`: what of that folder does not go up, by patterns of paths below it."""
+
+    exclude: Sequence[str]
+
+
+@frozen
 class SecretsStoreTable:
     """`[[secrets_store_secrets]]`: a secret that several workers share."""
 
@@ -466,6 +473,7 @@ class Worker:
     observability: Observability | None = None
     assets: Assets | None = None
     rules: Sequence[Rule] = ()
+    python_modules: PythonModules | None = None
     build: Build = field(factory=Build)
     core: CoreSettings = field(factory=CoreSettings)
 

@@ -1,6 +1,6 @@
 """`/activity`: what happened to the notes of who asks, and what happens from now on."""
 
-from core import CoreError, Request, Response, Router
+from core import CoreError, Request, Response, Router, describe
 
 from my_notes.auth import User, auth
 from my_notes.env import Env
@@ -16,6 +16,7 @@ async def list_activity(req: Request[Env, User], res: Response) -> None:
 
 
 @mine.get("/live")
+@describe(answers={101: None})
 async def listen(req: Request[Env, User], res: Response) -> None:
     if (req.header("Upgrade") or "").lower() != "websocket":
         raise CoreError(426, "Connect with a WebSocket")
