@@ -84,11 +84,12 @@ async def test_a_client_is_told_the_paths_from_the_key_on() -> None:
 
     failed = "Validation failed"
     assert await posted({"order": {"items": [{"sku": "a"}]}}) == (200, 1)
-    for body, issue in (
+    cases: list[tuple[object, dict[str, str]]] = [
         ([], {"path": "", "message": "must be an object"}),
         ({}, {"path": "order", "message": "is required"}),
         ({"order": 1}, {"path": "order", "message": "must be an object"}),
         ({"order": {}}, {"path": "order.items", "message": "is required"}),
         ({"order": {"items": [{"sku": 1}]}}, {"path": "order.items[0].sku", "message": "must be a string"}),
-    ):
+    ]
+    for body, issue in cases:
         assert await posted(body) == (422, {"error": failed, "issues": [issue]})
