@@ -296,3 +296,138 @@ def test_a_wrong_command_says_so(shop: Shop) -> None:
     assert run("types", "--rows", "nowhere", folder=shop.root).returncode == 2
     none = run("types", "--rows", folder=shop.root)
     assert (none.returncode, none.stdout) == (0, "No statement of the program is read as a class.\n")
+
+
+def test_columns_with_a_dot_make_classes_in_a_class(shop: Shop) -> None:
+    shop.app("""
+        from core import D1Database
+
+        LEFT = '''
+            SELECT s.id, t.title AS "like_it.title", t.label AS "like_it.label", s.id AS "by.place.n", t.id AS "by.id"
+            FROM songs s LEFT JOIN songs t ON t.id = s.label
+        '''
+
+
+        # Songs, and what is like them.
+        async def songs(db: D1Database) -> None:
+            await db.prepare(LEFT).all(Both)
+            await db.prepare('SELECT title AS "in.x", label AS "of.label" FROM songs').all(Other)
+    """)
+    message = 'app.py:12: DB: "in.x" cannot be the name of a field of Other. Give the column another, with AS'
+    assert shop.update() == [message]
+    shop.shows("""
+        import attrs
+        from core import D1Database
+
+        LEFT = '''
+            SELECT s.id, t.title AS "like_it.title", t.label AS "like_it.label", s.id AS "by.place.n", t.id AS "by.id"
+            FROM songs s LEFT JOIN songs t ON t.id = s.label
+        '''
+
+
+        @attrs.frozen
+        class Place:
+            n: int
+
+
+        @attrs.frozen
+        class By:
+            place: Place
+            id: int | None
+
+
+        @attrs.frozen
+        class LikeIt:
+            title: str
+            label: str | None
+
+
+        @attrs.frozen
+        class Of:
+            label: str | None
+
+
+        @attrs.frozen
+        class Both:
+            id: int
+            like_it: LikeIt | None
+            by: By
+
+
+        @attrs.frozen
+        class Other:
+            of: Of
+
+
+        # Songs, and what is like them.
+        async def songs(db: D1Database) -> None:
+            await db.prepare(LEFT).all(Both)
+            await db.prepare('SELECT title AS "in.x", label AS "of.label" FROM songs').all(Other)
+    """)
+
+
+def test_classes_in_a_class_are_brought_up_to_date(shop: Shop) -> None:
+    text = """
+        import attrs
+        from core import D1Database
+
+        LEFT = '''
+            SELECT t.title AS "like.title", t.label AS "like.label", t.title AS "by.name", 1 AS "no.x"
+            FROM songs s LEFT JOIN songs t ON t.id = s.label
+        '''
+
+
+        @attrs.frozen
+        class Like:
+            title: {title}
+        {more}
+
+        {by}@attrs.frozen
+        class Both:
+            like: {like}
+            no: int
+        {field}
+
+        async def songs(db: D1Database) -> None:
+            await db.prepare(LEFT).all(Both)
+    """
+    shop.app(text.format(title="int", more="", by="", like="Like", field=""))
+    message = 'app.py:22: DB: Both.no: int is no class, which the column "no.x" is for. Name it without the dot'
+    assert shop.update() == [message]
+    by = "@attrs.frozen\nclass By:\n    name: str\n\n\n".replace("\n", "\n        ")
+    filled = text.format(
+        title="str", more="    label: str | None\n", by=by, like="Like | None", field="    by: By | None\n"
+    )
+    shop.shows(filled.replace("\n        \n", "\n\n"))
+
+
+def test_classes_at_the_end_of_a_module_come_behind_those_in_them(shop: Shop) -> None:
+    shop.app("""
+        from core import D1Database
+        from rows import Song
+
+
+        async def songs(db: D1Database) -> None:
+            await db.prepare('SELECT id, title AS "of.title" FROM songs').all(Song)
+    """)
+    shop.app('"""Rows."""', "rows.py")
+    assert shop.update() == []
+    shop.shows(
+        """
+        '''Rows.'''
+
+        import attrs
+
+
+        @attrs.frozen
+        class Of:
+            title: str
+
+
+        @attrs.frozen
+        class Song:
+            id: int
+            of: Of
+        """.replace("'''", '"""'),
+        "rows.py",
+    )

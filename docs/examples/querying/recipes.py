@@ -35,6 +35,37 @@ async def order(db: D1Database, id: int) -> Order:
 # --8<-- [end:rows]
 
 
+# --8<-- [start:joined]
+@attrs.frozen
+class Customer:
+    name: str
+    email: str | None
+    regular: bool | None
+
+
+@attrs.frozen
+class Delivery:
+    id: int
+    title: str
+    customer: Customer | None
+
+
+DELIVERY = """\
+SELECT o.id, o.title, c.name AS "customer.name", c.email AS "customer.email",
+    CASE WHEN c.name IS NOT NULL THEN EXISTS (SELECT 1 FROM orders WHERE customer = c.name AND id < o.id) END
+        AS "customer.regular"
+FROM orders o LEFT JOIN customers c ON c.name = o.customer
+WHERE o.id = ?
+"""
+
+
+async def delivery(db: D1Database, id: int) -> Delivery:
+    return await db.prepare(DELIVERY).bind(id).one(Delivery)
+
+
+# --8<-- [end:joined]
+
+
 # --8<-- [start:where]
 FILTERED = """\
 SELECT * FROM orders

@@ -12,7 +12,22 @@ from core.errors import CoreError, D1Error
 from core.program.proof import find_rows, prove
 from core.program.row_text import with_rows
 from core.testing import Client, FakeD1Database
-from querying.recipes import Change, Env, app, change, deliver, ordered, page, search, sell, several, spending
+from querying.recipes import (
+    Change,
+    Customer,
+    Delivery,
+    Env,
+    app,
+    change,
+    deliver,
+    delivery,
+    ordered,
+    page,
+    search,
+    sell,
+    several,
+    spending,
+)
 
 HERE = Path(__file__).parent
 
@@ -52,6 +67,15 @@ async def test_an_order_is_there_or_answers_404(db: FakeD1Database) -> None:
     answer = await client.get("/orders/1")
     assert (await answer.json())["tags"] == ["new"]
     assert (await client.get("/orders/2")).status == 404
+
+
+async def test_a_delivery_has_its_customer_where_there_is_one(db: FakeD1Database) -> None:
+    await place(db, "tea", "coffee")
+    await place(db, "salt", customer="bob")
+    await db.prepare("INSERT INTO customers (name, email) VALUES ('ann', NULL)").run()
+    assert await delivery(db, 1) == Delivery(1, "tea", Customer("ann", None, False))
+    assert (await delivery(db, 2)).customer == Customer("ann", None, True)
+    assert await delivery(db, 3) == Delivery(3, "salt", None)
 
 
 async def test_an_order_that_is_chosen(db: FakeD1Database) -> None:

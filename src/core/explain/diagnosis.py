@@ -230,6 +230,13 @@ _CALLS: Final = (
     (r"the JSON object must be str, bytes or bytearray, not (dict|list)", "It is parsed already: remove `json.loads`."),
     (r"^Invalid URL: (/.*)$", r"Give the whole URL: `https://example.test\1`."),
     (_COROUTINE, _NOT_AWAITED),
+    (
+        r"^results\[\d+\]\.",
+        (
+            "Make the fields of the class those that the statement gives: `core check` compares them. A class in a row "
+            "is `Author | None` where an outer join may find none."
+        ),
+    ),
 )
 """The fixes that depend on Python's words alone."""
 _ANY_CALL: Final = (

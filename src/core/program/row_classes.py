@@ -21,20 +21,21 @@ from core.program.modules import Module, Scope
 from core.program.nodes import parents_of, scopes_in
 from core.program.queries import TYPED
 from core.program.reader import Reader
-from core.program.rows import NONE, class_fields, row_kinds
+from core.program.rows import NONE, class_fields, inner_class, row_kinds
 from core.program.syntax import Node
-from core.sql.classes import check_row
+from core.sql.classes import check_row, groups_of, inside, is_absent
 from core.sql.rows import RowField, field_type, misfit
 from core.sql.statement import Column, Statement
 
 
 class Use(NamedTuple):
-    """One statement whose rows become a class."""
+    """One statement whose rows become a class. `inner`: a part of each row does, which columns with a dot fill."""
 
     module: Module
     node: ast.expr
     label: str
     statement: Statement
+    inner: bool = False
 
     def finding(self, message: str) -> Finding:
         """A finding where the class is asked for."""
@@ -77,6 +78,16 @@ class _Missing(NamedTuple):
     name: str
 
 
+class _Inner(NamedTuple):
+    """The class of a group of columns. `name`: of one that a new field has. `absent`: None has to be added to the
+    field's type.
+    """
+
+    name: str
+    optional: bool
+    absent: bool
+
+
 class RowClasses:
     """The edits that a program's statements need in its classes, by file, and the `problems` that no class can
     solve.
@@ -88,18 +99,22 @@ class RowClasses:
         self.edits: dict[Path, list[Edit]] = {}
         self.problems: list[Finding] = []
         self.classes: int = 0
-        known: dict[ClassRef, list[Use]] = {}
-        missing: dict[_Missing, list[Use]] = {}
+        self._known: dict[ClassRef, list[Use]] = {}
+        self._unknown: dict[_Missing, list[Use]] = {}
+        self._inner: dict[tuple[ClassRef | _Missing, str], _Inner] = {}
+        self._above: dict[_Missing, ast.stmt] = {}
         for use, scope in self._uses(modules):
             class_ = self.reader.class_of(use.node, scope)
             if class_ is not None:
-                known.setdefault(class_, []).append(use)
+                self._known.setdefault(class_, []).append(use)
             elif (target := self._missing(use.node, scope)) is not None:
-                missing.setdefault(target, []).append(use)
-        for class_, uses in known.items():
+                self._unknown.setdefault(target, []).append(use)
+        for owner, uses in [*self._known.items(), *self._unknown.items()]:
+            self._find_inner(owner, list(uses))
+        for class_, uses in self._known.items():
             if _within(uses, files):
                 self._update(class_, uses)
-        for target, uses in missing.items():
+        for target, uses in self._unknown.items():
             if _within(uses, files):
                 self._write(target, uses)
 
@@ -132,6 +147,67 @@ class RowClasses:
             current = current.parent
         return _Missing(module, name) if not module.scope.stars else None
 
+    # -- classes in classes
+
+    def _find_inner(self, owner: ClassRef | _Missing, uses: Sequence[Use]) -> None:
+        """Find the classes that groups of columns fill: those of fields that are there, and new ones."""
+        for name in dict.fromkeys(name for use in uses for name in groups_of(use.statement)):
+            some = [use for use in uses if name in groups_of(use.statement)]
+            field = self._field(owner, name)
+            target: ClassRef | _Missing | None
+            if field is not None:
+                target = inner_class(self.reader, field.annotation, field.owner.body)
+                optional = "none" in row_kinds(self.reader, field.annotation, field.owner.body)
+                written = ""
+            else:
+                target = self._inner_target(owner, name) if len(some) == len(uses) else None
+                optional = False
+                written = (
+                    target.name if isinstance(target, _Missing) else target.node.name if target is not None else ""
+                )
+            if target is None:
+                continue
+            absent = not optional and any(is_absent(use.statement, name) for use in some)
+            self._inner[owner, name] = _Inner(written, optional or absent, absent)
+            inner = [
+                use._replace(statement=inside(use.statement, name, optional=optional or absent), inner=True)
+                for use in some
+            ]
+            if isinstance(target, _Missing):
+                self._unknown.setdefault(target, []).extend(inner)
+                statement = self._statement_of(owner, uses)
+                if statement is not None:
+                    self._above.setdefault(target, statement)
+            else:
+                self._known.setdefault(target, []).extend(inner)
+            self._find_inner(target, inner)
+
+    def _field(self, owner: ClassRef | _Missing, name: str) -> Field | None:
+        fields = self.reader.fields(owner) if isinstance(owner, ClassRef) else ()
+        return next((field for field in fields if field.name == name), None)
+
+    def _inner_target(self, owner: ClassRef | _Missing, name: str) -> ClassRef | _Missing | None:
+        """The class for a field that is not there: one of its name, or a new one."""
+        if not _can_be_field(name):
+            return None
+        module, title = (owner.module, owner.name if isinstance(owner, _Missing) else owner.node.name)
+        own = "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+        for candidate in (own, f"{title}{own}"):
+            if candidate not in module.scope.names:
+                return _Missing(module, candidate)
+            class_ = self.reader.class_of(ast.Name(candidate), module.scope)
+            if class_ is not None and class_ != owner and self.reader.is_structured(class_):
+                return class_
+        return None
+
+    def _statement_of(self, owner: ClassRef | _Missing, uses: Sequence[Use]) -> ast.stmt | None:
+        """The statement of a module that a class is in, or is going to be above."""
+        if isinstance(owner, _Missing):
+            return self._place_of(owner, uses)
+        line = owner.node.lineno
+        body = owner.module.tree.body
+        return next((one for one in body if one.lineno <= line <= (one.end_lineno or one.lineno)), None)
+
     # -- a class that is there
 
     def _update(self, class_: ClassRef, uses: Sequence[Use]) -> None:
@@ -139,18 +215,26 @@ class RowClasses:
         columns = self._columns(uses)
         if read is None or columns is None:
             return
-        title, fields, _ = read
+        title, fields, whole = read
         self.classes += 1
+        inner = {name: self._inner[owner, name] for owner, name in self._inner if owner == class_}
+        fields = [
+            field._replace(kinds=field.kinds | NONE) if field.name in inner and inner[field.name].absent else field
+            for field in fields
+        ]
         named = {field.name: field for field in fields}
         written = {field.name: field for field in self.reader.fields(class_)}
         for use in uses:
-            for field, message in check_row(use.statement, title, fields):
-                if use.statement.column(field) is None:
+            for field, message in check_row(use.statement, title, fields, whole) if not use.inner else ():
+                if use.statement.column(field) is None and not self._is_added(class_, field):
                     self.problems.append(use.finding(message))
+        for name, one in inner.items():
+            if name in written and one.absent:
+                self._edit(written[name].owner.module, Retyped(written[name].annotation, "", True))
         for name, given in columns.items():
             if name in named:
                 self._retype(named[name], written[name], given)
-        new = self._lines({name: given for name, given in columns.items() if name not in named}, title, uses)
+        new = self._lines(class_, {name: given for name, given in columns.items() if name not in named}, title, uses)
         if new and self._takes_more(class_, written.values()):
             self._edit(class_.module, AddedFields(class_.node, new))
         elif new:
@@ -159,6 +243,15 @@ class RowClasses:
                 "Make the class kw_only, or write the field with a default"
             )
             self.problems.append(uses[0].finding(message))
+
+    def _is_added(self, owner: ClassRef, path: str) -> bool:
+        """True if a field is going to be added to a class, or to one in it, or if that is refused by itself."""
+        first, _, rest = path.partition(".")
+        field = self._field(owner, first)
+        target = inner_class(self.reader, field.annotation, field.owner.body) if field is not None else None
+        if rest:
+            return target is not None and self._is_added(target, rest)
+        return field is None and ((owner, first) in self._inner or not _can_be_field(first))
 
     def _takes_more(self, class_: ClassRef, fields: Collection[Field]) -> bool:
         """True unless a base has a field with a default, which no field without one may follow."""
@@ -184,20 +277,40 @@ class RowClasses:
         if columns is None:
             return
         self.classes += 1
-        lines = self._lines(columns, target.name, uses)
+        lines = self._lines(target, columns, target.name, uses)
         if not lines:
             return
-        own = [use for use in uses if use.module is target.module]
-        before = _first_with(target.module.tree, target.name) if own else None
-        self._edit(target.module, NewClass(target.name, lines, before))
+        before = self._place_of(target, uses)
+        edits = self.edits.setdefault(target.module.path, [])
+        # At the end of a module a class comes after those in it; above a statement the last one comes first.
+        edits.insert(len(edits) if before is not None else 0, NewClass(target.name, lines, before))
 
-    def _lines(self, columns: Mapping[str, Sequence[Column]], title: str, uses: Sequence[Use]) -> list[str]:
-        """The fields for columns, as they are written."""
-        for name in columns:
-            if not _can_be_field(name):
+    def _place_of(self, target: _Missing, uses: Sequence[Use]) -> ast.stmt | None:
+        """The statement that a new class is put above; None for the end of the module."""
+        own = [use for use in uses if use.module is target.module]
+        places = [_first_with(target.module.tree, target.name) if own else None, self._above.get(target)]
+        return min((place for place in places if place is not None), key=lambda place: place.lineno, default=None)
+
+    def _lines(
+        self, owner: ClassRef | _Missing, columns: Mapping[str, Sequence[Column]], title: str, uses: Sequence[Use]
+    ) -> list[str]:
+        """The fields for columns, as they are written; a class of a group has its place once."""
+        groups = {name for use in uses for name in groups_of(use.statement)}
+        lines: dict[str, str] = {}
+        for name, given in columns.items():
+            first = name.partition(".")[0]
+            if name != first and first in groups:
+                inner = self._inner.get((owner, first))
+                if inner is not None and inner.name:
+                    lines[first] = f"{first}: {inner.name}{' | None' if inner.optional else ''}"
+                if inner is not None or self._field(owner, first) is not None:
+                    continue
+            if _can_be_field(name):
+                lines[name] = f"{name}: {field_type(given)}"
+            else:
                 message = f'"{name}" cannot be the name of a field of {title}. Give the column another, with AS'
                 self.problems.append(uses[0].finding(message))
-        return [f"{name}: {field_type(given)}" for name, given in columns.items() if _can_be_field(name)]
+        return list(lines.values())
 
     def _columns(self, uses: Sequence[Use]) -> Mapping[str, Sequence[Column]] | None:
         """The columns that all the statements give, each as each gives it; None where one of them is not known."""

@@ -16,20 +16,24 @@ def with_rows(text: str, edits: Sequence[Edit], local: Collection[str] = ()) -> 
     ends: list[str] = []
     # From the last one to the first, so that the lines of the others stay. Annotations go before lines put in above
     # them.
-    for edit in sorted(edits, key=lambda edit: _place(edit, lines), reverse=True):
+    starts: dict[int, int] = {}
+    placed = [(_place(edit, lines), edit) for edit in edits]
+    for (at, _), edit in sorted(placed, key=lambda one: one[0], reverse=True):
         match edit:
             case Retyped():
                 _retype(edit, lines)
             case AddedFields(class_, fields):
                 start, end, new_lines = _added(class_, fields, lines)
                 lines[start:end] = new_lines
-            case NewClass(name, fields, ast.stmt() as before):
-                at = _above(before, lines)
-                above = 0
-                while above < at and not lines[at - above - 1].strip():
-                    above += 1
-                blank = [""] * (2 - above) if above < at else []
-                lines[at:at] = [*blank, *_class(name, fields), "", ""]
+            case NewClass(name, fields, ast.stmt()):
+                if at not in starts:
+                    above = 0
+                    while above < at and not lines[at - above - 1].strip():
+                        above += 1
+                    blank = [""] * (2 - above) if above < at else []
+                    lines[at:at] = blank
+                    starts[at] = at + len(blank)
+                lines[starts[at] : starts[at]] = [*_class(name, fields), "", ""]
             case NewClass(name, fields):
                 ends += ["", "", *_class(name, fields)]
     if ends:

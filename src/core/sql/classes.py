@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import attrs
+
 from core.sql.messages import did_you_mean, listed
 from core.sql.rows import RowClass, RowField, unfit
 
@@ -30,6 +32,32 @@ def check_row(
         return [("", f"{title} is read from rows, but the statement gives none. Add RETURNING, or call run()")]
     columns = {column.name: column for column in statement.columns}
     return list(_mistakes(RowClass(title, fields, whole), columns, "", None))
+
+
+def groups_of(statement: Statement) -> list[str]:
+    """The fields that several columns fill: `author` of `author.username`."""
+    return list(_parts({column.name: column for column in statement.columns or ()}, {}))
+
+
+def is_absent(statement: Statement, name: str) -> bool:
+    """True if all columns of a group may be NULL together, where an outer join finds no row."""
+    own = [column for column in statement.columns or () if column.name.startswith(f"{name}.")]
+    return all(column.join for column in own)
+
+
+def inside(statement: Statement, name: str, *, optional: bool) -> Statement:
+    """The columns of a group alone, by their names in it. `optional`: as they are where there is an object."""
+    own = [column for column in statement.columns or () if column.name.startswith(f"{name}.")]
+    joins = {column.join for column in own if column.name.count(".") == name.count(".") + 1}
+    found: list[Column] = []
+    for column in own:
+        here = column
+        if optional:
+            null, full = _null(column, own), column.full if column.join else column.never
+            join = "" if column.join in joins else column.join
+            here = attrs.evolve(column, null=null, never=full, join=join, arms=())
+        found.append(attrs.evolve(here, name=column.name.removeprefix(f"{name}.")))
+    return attrs.evolve(statement, columns=tuple(found))
 
 
 def _mistakes(
