@@ -109,8 +109,9 @@ class RowClasses:
                 self._known.setdefault(class_, []).append(use)
             elif (target := self._missing(use.node, scope)) is not None:
                 self._unknown.setdefault(target, []).append(use)
-        for owner, uses in [*self._known.items(), *self._unknown.items()]:
-            self._find_inner(owner, list(uses))
+        owners: list[tuple[ClassRef | _Missing, list[Use]]] = [*self._known.items(), *self._unknown.items()]
+        for owner, uses in [(owner, list(uses)) for owner, uses in owners]:
+            self._find_inner(owner, uses)
         for class_, uses in self._known.items():
             if _within(uses, files):
                 self._update(class_, uses)
@@ -167,7 +168,9 @@ class RowClasses:
                 )
             if target is None:
                 continue
+            before = self._inner.get((owner, name))
             absent = not optional and any(is_absent(use.statement, name) for use in some)
+            absent = absent or (before is not None and before.absent)
             self._inner[owner, name] = _Inner(written, optional or absent, absent)
             inner = [
                 use._replace(statement=inside(use.statement, name, optional=optional or absent), inner=True)
