@@ -334,7 +334,7 @@ async def test_a_client_that_goes_away_ends_the_stream_and_what_feeds_it() -> No
 
         res.stream(forever())
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await ask(app, scope_of(), {"type": "http.disconnect"})
     assert closed == [True]
 
