@@ -110,7 +110,7 @@ async def test_other_requests_go_on_while_one_is_hashed(monkeypatch: pytest.Monk
 
     def slow(secret: bytes, **options: int) -> bytes:
         # It ends only when the loop has done something else meanwhile.
-        asyncio.run_coroutine_threadsafe(went_on.wait(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(went_on.wait(), loop).result(120)
         return bytes(options["dklen"])
 
     monkeypatch.setattr(hashlib, "scrypt", slow)

@@ -95,7 +95,7 @@ def test_threads_that_meet_a_class_at_once_all_find_it_finished() -> None:
         barrier = Barrier(4)
 
         def make(value: Any = value, barrier: Barrier = barrier) -> Any:
-            barrier.wait(10)
+            barrier.wait(120)
             return value("a").name
 
         with ThreadPoolExecutor(4) as pool:

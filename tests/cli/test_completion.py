@@ -25,7 +25,7 @@ def completions(script: Path, *words: str) -> list[str]:
     # Bash calls the function that was registered for the command, with the command and the word.
     registered = '_complete() { local words=($(complete -p core)); ${words[-2]} "$@"; }'
     command = f"{registered}; source '{script}'; COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _complete core '{words[-1]}'; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=30)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
     assert done.stderr == ""
     return done.stdout.split()
 
@@ -63,5 +63,5 @@ def test_other_shells_find_no_fault_with_their_script(shell: str, tmp_path: Path
         return  # what the script says was checked; only its syntax could not be
     path = tmp_path / "script"
     path.write_text(text)
-    done = subprocess.run([shell, "-n", str(path)], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([shell, "-n", str(path)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

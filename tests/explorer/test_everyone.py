@@ -98,7 +98,7 @@ def test_a_save_takes_nothing_that_was_typed_or_recorded(page: Page, tmp_path: P
             main.write_text(change)
             dev.until(said)
             page.wait_for_timeout(1500)
-            page.wait_for_function("() => document.getElementById('live').textContent === 'live'", timeout=20_000)
+            page.wait_for_function("() => document.getElementById('live').textContent === 'live'", timeout=60_000)
         assert page.get_by_label(SQL).inner_text() == typed
         assert page.evaluate("document.activeElement.shadowRoot !== null")
         dev.fetch("/notes/after-the-save")

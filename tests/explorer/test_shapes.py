@@ -88,7 +88,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         assert token is not None
         headers = {"X-Core-Token": token[1], "Content-Type": "application/json"}
         bindings = {"kv": "NOTES", "d1": "DB", "r2": "FILES", "objects": "COUNTER"}
-        connection = http.client.HTTPConnection(dev.address.removeprefix("http://"), timeout=30)
+        connection = http.client.HTTPConnection(dev.address.removeprefix("http://"), timeout=120)
 
         def ask(method: str, path: str, body: bytes | None = None, query: str = "") -> tuple[int, str]:
             named = {

@@ -138,7 +138,7 @@ class Newcomer:
     def stop(self) -> None:
         if self.server is not None:
             self.server.send_signal(signal.SIGINT)
-            assert self.server.wait(30) == 0
+            assert self.server.wait(120) == 0
             self.server = None
 
 

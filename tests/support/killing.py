@@ -23,7 +23,7 @@ def written_until_killed(program: str, state: Path, log: Path, *, seed: int) -> 
     for _ in range(4):
         process = subprocess.Popen([sys.executable, "-c", program, str(state), str(log), str(first)])
         try:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 120
             while (not log.exists() or log.stat().st_size < 100) and time.monotonic() < deadline:
                 time.sleep(0.01)
             time.sleep(pauses.uniform(0.1, 0.4))

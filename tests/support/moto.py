@@ -55,5 +55,5 @@ def s3_service(folder: Path) -> Generator[S3Service]:
         yield S3Service(f"http://127.0.0.1:{port}", server)
     finally:
         server.kill()
-        server.wait(10)
+        server.wait(120)
         log.close()

@@ -18,7 +18,7 @@ from tests.support.commands import Recorded
 
 __all__ = ["Answer", "RunningDev"]
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 class Answer:

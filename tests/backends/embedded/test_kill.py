@@ -29,7 +29,7 @@ def write_and_kill(state: Path, kind: str, seconds: float) -> list[int]:
             time.sleep(0.005)
         time.sleep(seconds)
         process.send_signal(signal.SIGKILL)
-        assert process.wait(timeout=20) == -signal.SIGKILL
+        assert process.wait(timeout=120) == -signal.SIGKILL
     return [int(line) for line in said.read_bytes().splitlines()]
 
 

@@ -93,7 +93,7 @@ class Holder:
 
     def let_go(self) -> None:
         """Commit, and end."""
-        self.process.communicate("go\n", timeout=20)
+        self.process.communicate("go\n", timeout=120)
 
 
 async def test_a_write_waits_for_another_process_and_the_loop_runs_on(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_no_message_is_lost_when_the_process_is_killed_again_and_again(tmp_path:
                 assert process.wait(timeout=120) == 0
                 break
             # In the middle of its work: after it has begun, before it can be done.
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 120
             while len(read(log)[0]) == len(sent) and time.monotonic() < deadline and process.poll() is None:
                 time.sleep(0.005)
             time.sleep(pauses.uniform(0.02, 0.25))
