@@ -1,4 +1,4 @@
-"""A real workerd for tests: the bundle is made once, and a node runs on a thread of its own.
+"""A real workerd for tests: each bundle is made once for all processes, and a node runs on a thread of its own.
 
 Where npm is missing the tests are skipped with that reason; with CI=true they are not, and fail instead.
 """
@@ -6,6 +6,7 @@ Where npm is missing the tests are skipped with that reason; with CI=true they a
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import http.client
 import json
 import os
@@ -13,17 +14,20 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pytest
 from tests.support.commands import Answer
 from tests.support.moto import s3_service
 from tests.support.once import made_once
 
+from core.runtime import make as making
+from core.runtime.build_worker import base_of, glue_of
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Cluster, Consumer, Plan, Socket
 from core.runtime.make import make_bundle
 from core.runtime.node import Node, start_node
+from core.runtime.project import Project
 from core.runtime.toolchain import Toolchain, missing_reason, toolchain
 
 T = TypeVar("T")
@@ -87,7 +91,7 @@ class Running:
         return self.node.port
 
     def request(
-        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, seconds: float = 60
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, seconds: float = 120
     ) -> Answer:
         """One request on a connection of its own."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
@@ -104,7 +108,7 @@ class Running:
     def get(self, path: str, **given: Any) -> Answer:
         return self.request("GET", path, **given)
 
-    def until(self, path: str, accept: Callable[[Any], bool], seconds: float = 15) -> Any:
+    def until(self, path: str, accept: Callable[[Any], bool], seconds: float = 60) -> Any:
         """Ask until the JSON answer is accepted, and give it."""
         end = time.monotonic() + seconds
         while True:
@@ -116,7 +120,7 @@ class Running:
             )
             time.sleep(0.05)
 
-    def said(self, text: str, seconds: float = 10) -> None:
+    def said(self, text: str, seconds: float = 60) -> None:
         """Wait until workerd has written a line with `text` in it."""
         end = time.monotonic() + seconds
         while not any(text in line for line in self.lines):
@@ -146,10 +150,62 @@ def bundle(tools: Toolchain, background: Background, tmp_path_factory: pytest.Te
     """The bundle of the application, with its snapshot."""
 
     def make(place: Path) -> None:
-        making = make_bundle(APPLICATION, project=APPLICATION.parent, plan=PLAN, out=place / "dist", toolchain=tools)
-        background.run(making)
+        out = place / "dist"
+        background.run(make_bundle(APPLICATION, project=APPLICATION.parent, plan=PLAN, out=out, toolchain=tools))
 
     return Bundle.read(made_once(tmp_path_factory, "bundle", make) / "dist")
+
+
+class Make(Protocol):
+    """Makes the bundle of an application."""
+
+    def __call__(self, main: Path | str, plan: Plan, /, **options: Any) -> Bundle:
+        """Give the bundle of a main file, or of one with this text; `options` are those of `make_bundle`."""
+        ...
+
+
+@pytest.fixture(scope="session")
+def make(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """Makes the bundle of an application, in half of what `core build` takes: for tests that are not of builds.
+
+    The snapshot is taken from the kept one of CPython, whose hash seed it has, and the bundle is not tried by a start.
+    All processes of a run share the bundle of the same application with the same plan.
+    """
+
+    async def quick(main: Path, plan: Plan, out: Path, **options: Any) -> None:
+        glue = await glue_of(tools)
+        base = await base_of(tools, glue)
+        begun: Any = making._build_worker
+
+        def from_base(*given: Any) -> Any:
+            return begun(*given[:6], base=base)
+
+        async def untried(*given: Any) -> None: ...
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(making, "_build_worker", from_base)
+            patch.setattr(making, "_start_once", untried)
+            options.setdefault("project", main.parent)
+            await make_bundle(main, plan=plan, out=out, toolchain=tools, **options)
+
+    def make(main: Path | str, plan: Plan, /, **options: Any) -> Bundle:
+        def fill(place: Path) -> None:
+            file = main
+            if isinstance(file, str):
+                file = place / "main.py"
+                file.write_text(str(main))
+            background.run(quick(file, plan, place / "dist", **options))
+
+        digest = hashlib.sha256(repr((main, plan, options)).encode()).hexdigest()[:16]
+        return Bundle.read(made_once(tmp_path_factory, f"bundle-{digest}", fill) / "dist")
+
+    return make
+
+
+def make_of(make: Make, project: Project) -> Bundle:
+    """The bundle of a project, as its configuration has it."""
+    given = {"attribute": project.attribute, "migrations": project.migrations}
+    return make(project.main, project.plan, project=project.folder, **given)
 
 
 @pytest.fixture
@@ -226,7 +282,7 @@ def start_running(tools: Toolchain, bundle: Bundle, background: Background, stat
 
 def advance(worker: Running, milliseconds: float) -> dict[str, Any]:
     """Move the clock of a worker with a test clock; its queues and alarms that come due have run."""
-    connection = http.client.HTTPConnection("127.0.0.1", worker.node.workerd.ports["cron"], timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", worker.node.workerd.ports["cron"], timeout=120)
     try:
         connection.request("POST", f"/clock?advance={int(milliseconds)}")
         answer: dict[str, Any] = json.loads(connection.getresponse().read())

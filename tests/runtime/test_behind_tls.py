@@ -17,7 +17,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from tests.runtime.conftest import Background
+from tests.runtime.conftest import Make
 from tests.support.commands import PATIENCE, Command
 from tests.support.tls_proxy import TlsProxy
 from websockets.asyncio.client import connect
@@ -25,8 +25,6 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
-from core.runtime.toolchain import Toolchain
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="processes as Linux has them")]
 
@@ -64,11 +62,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def built(project: Path, tools: Toolchain, background: Background) -> Path:
-    making = make_bundle(
-        project / "main.py", project=project, plan=Plan(name="form"), out=project / "dist", toolchain=tools
-    )
-    return background.run(making).folder
+def built(make: Make) -> Path:
+    return make(MAIN, Plan(name="form")).folder
 
 
 @pytest.fixture

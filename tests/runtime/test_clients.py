@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtime.conftest import Background, Running, start_running
+from tests.runtime.conftest import Background, Make, Running, start_running
 from tests.support.command_line import run
 from tests.support.libraries import with_libraries
 
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
 from core.runtime.toolchain import Toolchain
 
 HERE = Path(__file__).parent / "clients"
@@ -30,7 +29,9 @@ service = "clients"
 
 
 @pytest.fixture(scope="module")
-def node(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def node(
+    tools: Toolchain, make: Make, background: Background, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("clients") / "project"
     shutil.copytree(HERE, folder)
     (folder / "main.py.in").rename(folder / "main.py")  # without its client no type checker understands it
@@ -39,10 +40,9 @@ def node(tools: Toolchain, background: Background, tmp_path_factory: pytest.Temp
     assert (described.returncode, described.stderr) == (0, "")
     written = run("client", "openapi.json", "-o", "client.py", folder=folder)
     assert written.returncode == 0, written.stderr
-    bundle = background.run(
-        make_bundle(folder / "main.py", project=folder, plan=PLAN, out=folder.parent / "dist", toolchain=tools)
+    running = start_running(
+        tools, make(folder / "main.py", PLAN), background, folder.parent / "state", plan=PLAN, env={}
     )
-    running = start_running(tools, bundle, background, folder.parent / "state", plan=PLAN, env={})
     yield running
     running.stop()
 

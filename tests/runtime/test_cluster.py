@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.conftest import PLAN, Background, Running, member_of, start_running
+from tests.runtime.conftest import PLAN, Background, Make, Running, member_of, start_running
+from tests.runtime.test_rooms import MAIN as CHATTING
 from tests.runtime.test_rooms import PLAN as ROOMS
-from tests.runtime.test_rooms import rooms_bundle
 from tests.support.rooms import everyone_hears_everything
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -42,12 +42,9 @@ def nodes(
 
 
 @pytest.fixture
-def rooms(
-    tools: Toolchain, background: Background, bucket: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[list[Running]]:
+def rooms(tools: Toolchain, make: Make, background: Background, bucket: str, tmp_path: Path) -> Iterator[list[Running]]:
     """Three nodes of one cluster with rooms."""
-    bundle = rooms_bundle(tools, background, tmp_path_factory)
-    yield from _nodes(tools, bundle, background, bucket, tmp_path, ROOMS)
+    yield from _nodes(tools, make(CHATTING, ROOMS), background, bucket, tmp_path, ROOMS)
 
 
 def _nodes(

@@ -12,11 +12,10 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.runtime.conftest import Background, Running, start_running
+from tests.runtime.conftest import Background, Make, Running, make_of, start_running
 
 from core import passwords
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
 from core.runtime.project import Project, open_project
 from core.runtime.ready import apply_migrations
 from core.runtime.toolchain import Toolchain
@@ -33,20 +32,10 @@ def project() -> Project:
 
 @pytest.fixture(scope="module")
 def begin(
-    project: Project, tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory
+    project: Project, tools: Toolchain, make: Make, background: Background, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[Plan], Running]]:
     """Start a node with an empty database, by a plan; it is stopped when the module is done."""
-    bundle = background.run(
-        make_bundle(
-            project.main,
-            project=project.folder,
-            plan=project.plan,
-            out=tmp_path_factory.mktemp("conduit") / "dist",
-            toolchain=tools,
-            attribute=project.attribute,
-            migrations=project.migrations,
-        )
-    )
+    bundle = make_of(make, project)
     started: list[Running] = []
 
     def begin(plan: Plan) -> Running:

@@ -19,14 +19,13 @@ from typing import Any
 
 import pytest
 from tests.contracts.contract import Case
-from tests.runtime.conftest import Background, Running, member_of, start_running
+from tests.runtime.conftest import Background, Make, Running, member_of, start_running
 from tests.runtime.contracts.queues import QUEUES
 from tests.support.commands import Answer, Command, ask
 from tests.support.npm import npm_folder
 
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Consumer, Plan
-from core.runtime.make import make_bundle
 from core.runtime.toolchain import Toolchain
 
 MAIN = Path(__file__).parent / "contracts" / "main.py"
@@ -111,18 +110,9 @@ def difference(place: str, kind: str, name: str) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def contracts(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+def contracts(make: Make) -> Bundle:
     """The bundle of a worker with the contracts in it."""
-    return background.run(
-        make_bundle(
-            MAIN,
-            project=MAIN.parent,
-            plan=PLAN,
-            out=tmp_path_factory.mktemp("contracts") / "dist",
-            toolchain=tools,
-            files=contract_files(),
-        )
-    )
+    return make(MAIN, PLAN, files=contract_files())
 
 
 def contract_files() -> dict[str, bytes]:
@@ -198,27 +188,13 @@ def keeps(place: str, post: Callable[[str], Answer], kind: str, case: Case[Any])
 
 
 @pytest.fixture(scope="module")
-def under_miniflare(
-    tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Running]:
+def under_miniflare(contracts: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """The same worker under miniflare, which has R2."""
     place = tmp_path_factory.mktemp("miniflare")
-    plan = Plan(name="contracts")
-    bundle = background.run(
-        make_bundle(
-            MAIN,
-            project=MAIN.parent,
-            plan=plan,
-            out=place / "dist",
-            toolchain=tools,
-            files=contract_files(),
-            snapshot=False,
-        )
-    )
     script = Path(__file__).parent / "miniflare" / "run.mjs"
     log = (place / "log").open("wb")
     process = subprocess.Popen(
-        ["node", str(script), str(bundle.folder), str(npm_folder(script.parent))],
+        ["node", str(script), str(contracts.folder), str(npm_folder(script.parent))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,

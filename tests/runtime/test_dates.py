@@ -9,9 +9,9 @@ from pathlib import Path
 
 import attrs
 import pytest
-from tests.runtime.conftest import PLAN, Background, Running, start_running
+from tests.runtime.conftest import PLAN, Background, Make, Running, start_running
+from tests.runtime.test_rooms import MAIN as CHATTING
 from tests.runtime.test_rooms import PLAN as ROOMS
-from tests.runtime.test_rooms import rooms_bundle
 from tests.support.rooms import everyone_hears_everything
 
 from core.config.load import load
@@ -44,11 +44,10 @@ def test_the_bindings_work_under_a_date(start: Callable[..., Running], tmp_path:
 
 
 def test_rooms_and_lobbies_work_under_the_oldest_date(
-    tools: Toolchain, background: Background, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    tools: Toolchain, make: Make, background: Background, tmp_path: Path
 ) -> None:
     plan = dated(ROOMS, "2024-09-23", tmp_path)
-    bundle = rooms_bundle(tools, background, tmp_path_factory)
-    running = start_running(tools, bundle, background, tmp_path / "state", plan=plan)
+    running = start_running(tools, make(CHATTING, ROOMS), background, tmp_path / "state", plan=plan)
     try:
         for place in ("rooms/tea?name=m", "lobby/m"):
             address = f"ws://127.0.0.1:{running.port}/{place}"

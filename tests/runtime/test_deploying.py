@@ -12,13 +12,11 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from tests.runtime.conftest import Background
+from tests.runtime.conftest import Make
 from tests.support.commands import Command, ask, until
 from tests.support.load import SteadyLoad
 
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
-from core.runtime.toolchain import Toolchain
 
 MAIN = dedent("""
     import attrs
@@ -55,16 +53,10 @@ MAIN = dedent("""
 
 
 @pytest.fixture(scope="module")
-def made(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def made(make: Make) -> list[Path]:
     """Two builds of an application that keeps state."""
-    made: list[Path] = []
-    for version in ("first", "second"):
-        project = tmp_path_factory.mktemp(version)
-        (project / "main.py").write_text(MAIN.replace('"first"', f'"{version}"'))
-        plan = Plan(name="versions", kv={"KV": "kv"})
-        making = make_bundle(project / "main.py", project=project, plan=plan, out=project / "dist", toolchain=tools)
-        made.append(background.run(making).folder)
-    return made
+    plan = Plan(name="versions", kv={"KV": "kv"})
+    return [make(MAIN.replace('"first"', f'"{version}"'), plan).folder for version in ("first", "second")]
 
 
 @pytest.fixture(scope="module", params=["with state", "without state"])

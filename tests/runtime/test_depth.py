@@ -10,12 +10,10 @@ from collections.abc import Iterator
 from textwrap import dedent
 
 import pytest
-from tests.runtime.conftest import Background, Running, start_running
+from tests.runtime.conftest import Background, Make, Running, start_running
 
 from core.http.json import MAX_DEPTH
-from core.runtime.bundle import Bundle
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
 from core.runtime.toolchain import Toolchain
 
 KEY = "correct horse battery staple, thirty-two bytes"
@@ -117,14 +115,11 @@ MAIN = dedent("""
 
 
 @pytest.fixture(scope="module")
-def deep(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def deep(
+    tools: Toolchain, make: Make, background: Background, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
     """An application with a door of each kind."""
-    project = tmp_path_factory.mktemp("deep")
-    (project / "main.py").write_text(MAIN)
-    bundle: Bundle = background.run(
-        make_bundle(project / "main.py", project=project, plan=PLAN, out=project / "dist", toolchain=tools)
-    )
-    running = start_running(tools, bundle, background, project / "state", plan=PLAN)
+    running = start_running(tools, make(MAIN, PLAN), background, tmp_path_factory.mktemp("deep"), plan=PLAN)
     yield running
     running.stop()
 

@@ -23,12 +23,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import NameOID
 from jwt.algorithms import get_default_algorithms
-from tests.runtime.conftest import Background, Running, start_running
+from tests.runtime.conftest import Background, Make, Running, start_running
 from tests.support.commands import Answer
 
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
 from core.runtime.toolchain import Toolchain
 
 MAIN = Path(__file__).parent / "jwks" / "main.py"
@@ -150,23 +149,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeyServer]:
 
 
 @pytest.fixture(scope="module")
-def signed_in(
-    tools: Toolchain, background: Background, server: KeyServer, tmp_path_factory: pytest.TempPathFactory
-) -> Bundle:
+def signed_in(make: Make, server: KeyServer) -> Bundle:
     """The bundle of the application, which knows where its issuer's keys are."""
     shared = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     own, short = (key.public_key().public_bytes(*shared) for key in (KEYS["ES256"], SHORT))
     settings = f"URL = {server.url!r}\nPEM = {own!r}\nSHORT_PEM = {short!r}\n"
-    return background.run(
-        make_bundle(
-            MAIN,
-            project=MAIN.parent,
-            plan=PLAN,
-            out=tmp_path_factory.mktemp("jwks") / "dist",
-            toolchain=tools,
-            files={"issuer.py": settings.encode()},
-        )
-    )
+    return make(MAIN, PLAN, files={"issuer.py": settings.encode()})
 
 
 Start = Callable[[], Running]

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtime.conftest import Background, Running, start_running
+from tests.runtime.conftest import Background, Make, Running, make_of, start_running
 from tests.runtime.test_deploy import command, dry_run, missing_in
 from tests.support.shortener import ALL_OF_IT, sign_up_and_see_a_click
 
-from core.runtime.make import make_bundle
 from core.runtime.project import open_project
 from core.runtime.ready import apply_migrations
 from core.runtime.toolchain import Toolchain
@@ -22,22 +21,14 @@ LINKS = Path(__file__).parents[2] / "examples" / "links"
 
 
 @pytest.fixture(scope="module")
-def links(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def links(
+    tools: Toolchain, make: Make, background: Background, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
     """A node with an empty database."""
     project = open_project(LINKS / "wrangler.toml")
-    folder = tmp_path_factory.mktemp("links")
-    made = make_bundle(
-        project.main,
-        project=project.folder,
-        plan=project.plan,
-        out=folder / "dist",
-        toolchain=tools,
-        attribute=project.attribute,
-        migrations=project.migrations,
-    )
-    bundle = background.run(made)
+    bundle = make_of(make, project)
     env = {**os.environ, "JWT_SECRET": "an-example-secret-that-everyone-may-know"}
-    node = start_running(tools, bundle, background, folder / "state", plan=project.plan, env=env)
+    node = start_running(tools, bundle, background, tmp_path_factory.mktemp("links"), plan=project.plan, env=env)
     assert background.run(apply_migrations(node.node, bundle)) == ["DB: applied 0001_links.sql"]
     yield node
     node.stop()

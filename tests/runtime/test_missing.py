@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import http.client
+from pathlib import Path
 from textwrap import dedent
 from urllib.parse import quote
 
-import pytest
-from tests.runtime.conftest import Background, start_running
+from tests.runtime.conftest import Background, Make, start_running
 
 from core.program.worker import MISSING_MODULES, MISSING_NAMES
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
 from core.runtime.toolchain import Toolchain
 
 MAIN = dedent("""
@@ -86,17 +85,10 @@ USES = {
 
 
 def test_the_tables_say_what_a_worker_has_not(
-    tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory
+    tools: Toolchain, make: Make, background: Background, tmp_path: Path
 ) -> None:
     assert USES.keys() == MISSING_NAMES.keys()
-    project = tmp_path_factory.mktemp("missing")
-    (project / "main.py").write_text(MAIN)
-    bundle = background.run(
-        make_bundle(
-            project / "main.py", project=project, plan=Plan(), out=project / "dist", toolchain=tools, snapshot=False
-        )
-    )
-    running = start_running(tools, bundle, background, project / "state", plan=Plan())
+    running = start_running(tools, make(MAIN, Plan()), background, tmp_path, plan=Plan())
     try:
         assert running.get("/modules").json() == sorted(MISSING_MODULES)
         assert running.get(f"/try?code={quote('hashlib.sha256()')}").text == "works"

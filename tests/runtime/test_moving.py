@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.conftest import Background, Running, member_of, start_running
+from tests.runtime.conftest import Background, Make, Running, member_of, start_running
 from tests.support.commands import PATIENCE
 
 from core.backends.embedded.d1 import EmbeddedD1Database
@@ -25,7 +25,6 @@ from core.backends.embedded.store import Store
 from core.runtime.backup import back_up
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Consumer, Plan
-from core.runtime.make import make_bundle
 from core.runtime.toolchain import Toolchain
 
 MAIN = Path(__file__).parent / "moved" / "main.py"
@@ -42,10 +41,9 @@ ROWS = 3000
 
 
 @pytest.fixture(scope="module")
-def moved(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+def moved(make: Make) -> Bundle:
     """The bundle of the application."""
-    out = tmp_path_factory.mktemp("moved") / "dist"
-    return background.run(make_bundle(MAIN, project=MAIN.parent, plan=PLAN, out=out, toolchain=tools))
+    return make(MAIN, PLAN)
 
 
 @pytest.fixture

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import attrs
 import pytest
-from tests.runtime.conftest import Background, Running, start_running
+from tests.runtime.conftest import Background, Make, Running, make_of, start_running
 from tests.support.passing import check_lifespan, check_mount, check_passing, check_sockets, check_waiting
 
-from core.runtime.make import make_bundle
 from core.runtime.project import open_project
 from core.runtime.toolchain import Toolchain
 
@@ -19,14 +18,12 @@ PASSING = Path(__file__).parent / "tools" / "passing"
 
 @pytest.fixture(scope="module")
 def begin(
-    tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory
+    tools: Toolchain, make: Make, background: Background, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Running]]:
     """Start a node, with compatibility flags of its own where they are given."""
     project = open_project(PASSING / "wrangler.toml")
     place = tmp_path_factory.mktemp("passing")
-    bundle = background.run(
-        make_bundle(project.main, project=project.folder, plan=project.plan, out=place / "dist", toolchain=tools)
-    )
+    bundle = make_of(make, project)
     started: list[Running] = []
 
     def begin(*flags: str) -> Running:

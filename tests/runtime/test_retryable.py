@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.conftest import Background, Running, member_of, start_running
+from tests.runtime.conftest import Background, Make, Running, member_of, start_running
 from tests.support.moto import s3_service
 
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
 from core.runtime.toolchain import Toolchain
 
 MAIN = Path(__file__).parent / "refusing" / "main.py"
@@ -32,10 +31,9 @@ KINDS = ("kv", "d1", "r2", "queue", "durable_object")
 
 
 @pytest.fixture(scope="module")
-def refusing(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+def refusing(make: Make) -> Bundle:
     """The bundle of the application."""
-    out = tmp_path_factory.mktemp("refusing") / "dist"
-    return background.run(make_bundle(MAIN, project=MAIN.parent, plan=PLAN, out=out, toolchain=tools))
+    return make(MAIN, PLAN)
 
 
 @pytest.fixture

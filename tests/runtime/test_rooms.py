@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtime.conftest import Background, Running, start_running
-from tests.support.once import made_once
+from tests.runtime.conftest import Background, Make, Running, start_running
 from tests.support.rooms import everyone_hears_everything
 from websockets.asyncio.client import connect
 
-from core.runtime.bundle import Bundle
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
 from core.runtime.toolchain import Toolchain
 
 PLAN = Plan(name="rooms", durable_objects={"ROOMS": "Room"})
@@ -90,21 +87,12 @@ async def queued(req, socket):
 )
 
 
-def rooms_bundle(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    """The bundle of the page's example and a lobby, made once in a run."""
-
-    def make(place: Path) -> None:
-        (place / "main.py").write_text(MAIN)
-        background.run(make_bundle(place / "main.py", project=place, plan=PLAN, out=place / "dist", toolchain=tools))
-
-    return Bundle.read(made_once(tmp_path_factory, "rooms", make) / "dist")
-
-
 @pytest.fixture(scope="module")
-def rooms(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def rooms(
+    tools: Toolchain, make: Make, background: Background, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
     """A worker with the page's example and a lobby."""
-    bundle = rooms_bundle(tools, background, tmp_path_factory)
-    running = start_running(tools, bundle, background, tmp_path_factory.mktemp("state"), plan=PLAN)
+    running = start_running(tools, make(MAIN, PLAN), background, tmp_path_factory.mktemp("state"), plan=PLAN)
     yield running
     running.stop()
 

@@ -9,16 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtime.conftest import Background
+from tests.runtime.conftest import Make, make_of
 from tests.runtime.tools.test_traces import order_is_traced, write_orders
 from tests.support.collector import Collector
 from tests.support.commands import Command, ask, until
 from tests.support.openmetrics import samples
 
 from core.runtime.bundle import Bundle
-from core.runtime.make import make_bundle
 from core.runtime.project import open_project
-from core.runtime.toolchain import Toolchain
 
 
 @pytest.fixture
@@ -81,17 +79,13 @@ def test_a_failed_request_is_one_line_of_json_with_its_traceback(serve: Callable
 
 @pytest.mark.parametrize("command", ["dev", "serve"])
 def test_an_order_in_workerd_is_one_trace_with_the_names_of_every_other_place(
-    tmp_path: Path, tools: Toolchain, background: Background, command: str
+    tmp_path: Path, make: Make, command: str
 ) -> None:
     orders, collector = write_orders(tmp_path), Collector()
     try:
         if command == "serve":
-            project = open_project(orders / "wrangler.toml")
-            making = make_bundle(
-                project.main, project=orders, plan=project.plan, out=orders / "dist", toolchain=tools, snapshot=False
-            )
-            background.run(making)
-            order_is_traced(orders, collector, "serve", "--port", "0", "--health", "127.0.0.1:0")
+            bundle = make_of(make, open_project(orders / "wrangler.toml")).folder
+            order_is_traced(orders, collector, "serve", str(bundle), "--port", "0", "--health", "127.0.0.1:0")
         else:
             order_is_traced(orders, collector, "dev", "--runtime", "workerd", "--port", "0")
     finally:

@@ -19,7 +19,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from tests.runtime.conftest import Background, Running, member_of, start_running
+from tests.runtime.conftest import Background, Make, Running, member_of, start_running
 from tests.support.commands import PATIENCE, Answer, Command, ask, until
 from tests.support.disk import full
 from tests.support.load import SteadyLoad
@@ -29,7 +29,6 @@ from core.backends.s3.objects import SharedObjects
 from core.backends.s3.r2 import PIECE
 from core.runtime.bundle import Bundle, Migrations
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
 from core.runtime.node import open_node, post_json
 from core.runtime.ready import apply_migrations
 from core.runtime.state_folder import empty_databases
@@ -120,15 +119,9 @@ MORTAL = dedent("""
 
 
 @pytest.fixture(scope="module")
-def mortal(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+def mortal(make: Make) -> Bundle:
     """An application whose isolate can be killed from outside."""
-    project = tmp_path_factory.mktemp("mortal")
-    (project / "main.py").write_text(MORTAL)
-    return background.run(
-        make_bundle(
-            project / "main.py", project=project, plan=Plan(kv={"KV": "kv"}), out=project / "dist", toolchain=tools
-        )
-    )
+    return make(MORTAL, Plan(kv={"KV": "kv"}))
 
 
 def ask_in_vain(port: int, path: str, method: str = "GET", body: str | None = None) -> None:
@@ -183,13 +176,9 @@ def test_stopping_finishes_what_is_in_flight_says_so_and_leaves_nothing(serve: C
 
 
 @pytest.fixture(scope="module")
-def stateless(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+def stateless(make: Make) -> Bundle:
     """An application that keeps nothing."""
-    project = tmp_path_factory.mktemp("stateless")
-    (project / "main.py").write_text(STATELESS)
-    return background.run(
-        make_bundle(project / "main.py", project=project, plan=Plan(), out=project / "dist", toolchain=tools)
-    )
+    return make(STATELESS, Plan())
 
 
 STATELESS = dedent("""
@@ -203,6 +192,10 @@ STATELESS = dedent("""
         print("was asked")
         await asyncio.sleep(0.2)
         res.text("hello")
+
+    @app.get("/a")
+    async def where(req: Request, res: Response) -> None:
+        res.text(req.url)
 """)
 
 
@@ -253,26 +246,7 @@ def test_a_process_that_takes_too_much_memory_is_replaced_and_no_request_is_lost
     assert load.failed == []
 
 
-ADDRESSED = dedent("""
-    from core import Request, Response, create_app
-
-    app = create_app()
-
-    @app.get("/*")
-    async def where(req: Request, res: Response) -> None:
-        res.text(req.url)
-""")
-
-
-def test_a_proxy_is_believed_as_far_as_it_was_named(
-    serve: Callable[..., Command], tools: Toolchain, background: Background, tmp_path: Path
-) -> None:
-    (tmp_path / "main.py").write_text(ADDRESSED)
-    made = make_bundle(
-        tmp_path / "main.py", project=tmp_path, plan=Plan(), out=tmp_path / "dist", toolchain=tools, snapshot=False
-    )
-    bundle = background.run(made)
-
+def test_a_proxy_is_believed_as_far_as_it_was_named(serve: Callable[..., Command], stateless: Bundle) -> None:
     def asked(port: int, proto: str) -> Answer:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         connection.request("GET", "/a?b", headers={"Host": "shop.example", "X-Forwarded-Proto": proto})
@@ -281,17 +255,17 @@ def test_a_proxy_is_believed_as_far_as_it_was_named(
         connection.close()
         return answer
 
-    unnamed = serve(of=bundle)
+    unnamed = serve(of=stateless)
     assert asked(unnamed.ports()[0], "https").text == "http://shop.example/a?b"
     unnamed.finish()
-    named = serve("--forwarded-proto-header", "X-Forwarded-Proto", of=bundle)
+    named = serve("--forwarded-proto-header", "X-Forwarded-Proto", of=stateless)
     port, _ = named.ports()
     assert asked(port, "https").text == "https://shop.example/a?b"
     for wrong in ("ftp", "https, http", "x", "HTTPS", "javascript"):
         answer = asked(port, wrong)
         assert (answer.status, answer.text) in [(200, "http://shop.example/a?b"), (400, answer.text)], wrong
     named.finish()
-    public = serve("--public-url", "https://example.com", of=bundle)
+    public = serve("--public-url", "https://example.com", of=stateless)
     assert asked(public.ports()[0], "ftp").text == "https://example.com/a?b"
 
 
@@ -490,21 +464,11 @@ FIRST = "CREATE TABLE notes (text TEXT)"
 
 
 @pytest.fixture(scope="module")
-def migrated(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+def migrated(make: Make) -> Bundle:
     """An application that cannot answer before its migration is applied."""
-    project = tmp_path_factory.mktemp("migrated")
-    (project / "main.py").write_text(MIGRATED)
-    return background.run(
-        make_bundle(
-            project / "main.py",
-            project=project,
-            plan=Plan(d1={"DB": "db"}),
-            out=project / "dist",
-            toolchain=tools,
-            snapshot=False,  # it takes longer to load, and so more requests come too early
-            migrations={"DB": Migrations("d1_migrations", [("0001_notes.sql", [FIRST])], {"0001_notes.sql": "1"})},
-        )
-    )
+    migrations = {"DB": Migrations("d1_migrations", [("0001_notes.sql", [FIRST])], {"0001_notes.sql": "1"})}
+    # Without a snapshot it takes longer to load, and so more requests come too early.
+    return make(MIGRATED, Plan(d1={"DB": "db"}), snapshot=False, migrations=migrations)
 
 
 def test_requests_wait_at_a_node_that_is_closed_until_it_is_opened(

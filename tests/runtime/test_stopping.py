@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.runtime.conftest import Background
+from tests.runtime.conftest import Make
 from tests.support.collector import Collector
 from tests.support.commands import PATIENCE, Command, ask, until
 from websockets.asyncio.client import connect
@@ -23,8 +23,6 @@ from websockets.exceptions import ConnectionClosed
 
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Plan
-from core.runtime.make import make_bundle
-from core.runtime.toolchain import Toolchain
 
 MAIN = (
     (Path(__file__).parents[2] / "docs" / "examples" / "chatting.py").read_text()
@@ -121,11 +119,9 @@ PLAN = Plan(name="stopping", durable_objects={"ROOMS": "Room"})
 
 
 @pytest.fixture(scope="module")
-def stopped(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+def stopped(make: Make) -> Bundle:
     """An application with connections of every kind."""
-    place = tmp_path_factory.mktemp("stopped")
-    (place / "main.py").write_text(MAIN)
-    return background.run(make_bundle(place / "main.py", project=place, plan=PLAN, out=place / "dist", toolchain=tools))
+    return make(MAIN, PLAN)
 
 
 @pytest.fixture
@@ -315,13 +311,8 @@ async def events(req, res):
 """
 
 
-def test_requests_are_held_while_another_process_hangs(
-    tools: Toolchain, background: Background, tmp_path: Path
-) -> None:
-    (tmp_path / "main.py").write_text(HANGING)
-    dist = tmp_path / "dist"
-    plan = Plan(name="hanging")
-    background.run(make_bundle(tmp_path / "main.py", project=tmp_path, plan=plan, out=dist, toolchain=tools))
+def test_requests_are_held_while_another_process_hangs(make: Make, tmp_path: Path) -> None:
+    dist = make(HANGING, Plan(name="hanging")).folder
     where = ["--port", "0", "--health", "127.0.0.1:0", "--processes", "2", "--stop-timeout", "6"]
     served = Command("serve", str(dist), *where, folder=tmp_path)
     port, _ = served.ports()

@@ -23,13 +23,12 @@ from typing import Any
 
 import jwt
 import pytest
-from tests.runtime.conftest import Background, Running, start_running
+from tests.runtime.conftest import Background, Make, Running, make_of, start_running
 from tests.support.commands import Answer
 from tests.support.readme import blocks
 
 from core import http
 from core.runtime.bundle import Bundle
-from core.runtime.make import make_bundle
 from core.runtime.options import Front
 from core.runtime.project import Project, open_project
 from core.runtime.ready import apply_migrations
@@ -130,21 +129,9 @@ def project() -> Project:
 
 
 @pytest.fixture(scope="module")
-def built(
-    project: Project, tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory
-) -> Bundle:
+def built(project: Project, make: Make) -> Bundle:
     """The example's bundle."""
-    return background.run(
-        make_bundle(
-            project.main,
-            project=project.folder,
-            plan=project.plan,
-            out=tmp_path_factory.mktemp("users") / "dist",
-            toolchain=tools,
-            attribute=project.attribute,
-            migrations=project.migrations,
-        )
-    )
+    return make_of(make, project)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory, name: str, make: Callabl
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             partial = base / f"{name}.partial"
+            shutil.rmtree(partial, ignore_errors=True)  # of a process that failed
             partial.mkdir()
             make(partial)
             partial.rename(folder)
