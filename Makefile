@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: lock help dev test tools check lint types types-mypy types-pyright types-public typing unit coverage quick quick-half quick-rest runtime docs docs-serve links bench traces fuzz schema keys format clean
+.PHONY: lock help dev test tools check lint types types-mypy types-pyright types-public compiled typing unit coverage quick quick-half quick-rest runtime docs docs-serve links bench traces fuzz schema keys format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -122,7 +122,7 @@ dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings, or another: m
 # for them for about half of their time: four processes share two processors. The documentation is built by the tests,
 # which read it, with the options of `make docs`.
 test: $(STAMP)/dev-tools  ## Run everything that CI runs
-	@$(MAKE) --no-print-directory --output-sync=target --jobs=3 tools types-pyright types-mypy types-public lint
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=3 tools types-pyright types-mypy compiled types-public lint
 	@$(MAKE) --no-print-directory typing
 	$(SUITE) -n 4
 
@@ -164,6 +164,10 @@ types-pyright: $(STAMP)/dev-tools
 
 types-public: $(STAMP)/dev-tools
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pyright --ignoreexternal --verifytypes core
+
+# pytest compiles each file of tests anew, and keeps it: once here, for four processes that would all do it at the same time.
+compiled: $(STAMP)/dev-tools
+	@said=$$($(BIN)/pytest -qq --collect-only --ignore tests/typing) || { echo "$$said"; exit 1; }
 
 typing: $(STAMP)/dev-tools  ## What type checkers must accept and refuse
 	$(BIN)/pytest -q -n 2 tests/typing
