@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.support.libraries import checked_libraries
+from tests.support.once import made_once
 
 # How long an example takes says how busy the machine is, and nothing of the code. CI tries the same examples every
 # time, so that a red run is the change's doing; everyone else's runs look for new ones, and `make fuzz` for thousands.
@@ -82,6 +85,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
         items.sort(key=turn)
+
+
+@pytest.fixture(scope="session")
+def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """mypy's cache for the strict projects of this process. It has `core` and its libraries, which one process of the
+    run has checked.
+    """
+    made = made_once(tmp_path_factory, "mypy", checked_libraries)
+    return Path(shutil.copytree(made / "cache", tmp_path_factory.mktemp("mypy-of-one") / "cache"))
 
 
 def pytest_collection_finish() -> None:

@@ -139,7 +139,7 @@ def lines_of_code(path: Path) -> int:
     return sum(bool(line.strip()) for number, line in enumerate(text.splitlines(), 1) if number in lines)
 
 
-def test_one_wrong_letter_is_told_as_printed_by_mypy_and_by_core_check(tmp_path: Path) -> None:
+def test_one_wrong_letter_is_told_as_printed_by_mypy_and_by_core_check(tmp_path: Path, mypy_cache: Path) -> None:
     project = tmp_path / "users"
     shutil.copytree(ROOT / "examples" / "users", project, ignore=shutil.ignore_patterns(".core", "__pycache__"))
     for file, right, wrong in (
@@ -157,7 +157,7 @@ def test_one_wrong_letter_is_told_as_printed_by_mypy_and_by_core_check(tmp_path:
     (printed,) = [block for block in blocks("text") if "[core-env]" in block]
 
     for module in ("mypy", "core.cli"):
-        arguments = ["check"] if module == "core.cli" else ["--cache-dir", str(tmp_path / "cache")]
+        arguments = ["check"] if module == "core.cli" else ["--cache-dir", str(mypy_cache)]
         done = subprocess.run([sys.executable, "-m", module, *arguments], cwd=project, capture_output=True, text=True)
         assert done.returncode == 1
         assert done.stdout.startswith(printed), done.stdout + done.stderr

@@ -274,7 +274,7 @@ def test_large_lists_are_scrolled_sorted_and_searched_without_standing_still(
     ):
         open_panel(page, much, name)
         shown = page.locator(".total")
-        shown.filter(has_text=total).wait_for(timeout=20_000)
+        shown.filter(has_text=total).wait_for(timeout=60_000)
         grids = page.get_by_role("grid", name=grid)
         rows(page, grid=grid).first.wait_for()
         grids.focus()

@@ -189,12 +189,6 @@ def _relative(path: Path) -> Path:
         return path
 
 
-@pytest.fixture(scope="session")
-def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all projects of a run: the framework and the standard library are read once."""
-    return tmp_path_factory.mktemp("mypy-cache")
-
-
 @pytest.fixture
 def project(request: pytest.FixtureRequest, tmp_path: Path, mypy_cache: Path) -> Project:
     """An empty project, which `core check` looks at where a module is about the rules and not about mypy."""

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.mypy_plugin.conftest import MYPY_INI, Project, programs
+from tests.mypy_plugin.conftest import Project, programs
 from tests.mypy_plugin.forms import FORMS, MONOREPO
 
 from core import App
@@ -115,6 +115,7 @@ class Env(Bindings):
 """
 
 HEAD = """\
+# mypy: allow-untyped-decorators
 import attrs
 from collections.abc import Sequence
 from datetime import datetime
@@ -726,7 +727,6 @@ def write(root: Path, name: str, text: str) -> Path:
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory, mypy_cache: Path) -> Project:
     project = Project(tmp_path_factory.mktemp("corpus"), mypy_cache)
-    project.write("mypy.ini", MYPY_INI + "allow_untyped_decorators = True\n")
     project.write("wrangler.toml", WRANGLER)
     for name, text in MIGRATIONS.items():
         project.root.joinpath(name).parent.mkdir(exist_ok=True)

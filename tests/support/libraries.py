@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import fcntl
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.support.command_line import run
@@ -27,6 +29,17 @@ from core.testing import FakeKVNamespace
 app = create_app()
 """
 CACHE = Path(".mypy_cache", "core-openapi")
+STRICT = "[mypy]\nstrict = True\nplugins = core.mypy_plugin\n"
+
+
+def checked_libraries(place: Path) -> None:
+    """Write mypy's cache of them into the folder `cache` of a place: with the plugin, and strictly."""
+    (place / "mypy.ini").write_text(STRICT)
+    (place / "wrangler.toml").write_text('name = "libraries"\nmain = "main.py"\n')
+    (place / "main.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "mypy", "--cache-dir", "cache", "main.py"]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def with_libraries(folder: Path) -> Path:
