@@ -207,7 +207,7 @@ def under_miniflare(contracts: Bundle, tmp_path_factory: pytest.TempPathFactory)
         yield Remote(json.loads(line)["port"])
     finally:
         process.stdin.close()
-        process.wait(30)
+        process.wait(120)
         process.stdout.close()
         log.close()
 

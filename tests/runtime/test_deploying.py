@@ -140,8 +140,8 @@ def test_a_build_is_replaced_when_it_is_asked_for_and_under_load(
         f"{load.longest:.2f} s; the change took {changed - asked:.1f} s"
     )
     assert load.failed == []
-    assert {body for at, _, body in load.answers if at < asked} == {b"first"}
-    assert {body for at, _, body in load.answers if at > changed} == {b"second"}
+    assert {body for _, came, body in load.answers if came < asked} == {b"first"}
+    assert {body for sent, _, body in load.answers if sent > changed} == {b"second"}
     assert 'core_reloads_total{outcome="replaced"} 1' in ask(health, "/metrics").text
     if has_state:
         assert ask(port, "/kept").text == "first"

@@ -177,7 +177,7 @@ def users(begin: Callable[..., Running]) -> Running:
 @pytest.fixture
 def client(users: Running) -> Iterator[HttpClient]:
     # A counter is for one minute: none of the tests may begin in one and end in another.
-    if (left := 60 - time.time() % 60) < 3:
+    if (left := 60 - time.time() % 60) < 20:
         time.sleep(left)
     yield HttpClient(users)
     # The next test begins with an empty table again, and SQLite with the id 1.

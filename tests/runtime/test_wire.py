@@ -23,7 +23,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "wire.md"
 PLACES = ("CPython", "workerd")
 HOST = b"Host: a.test\r\n"
 T = TypeVar("T")
-PATIENT = 4.0
+PATIENT = 12.0
 """The seconds after which a client that is told nothing gives up: the timeouts of CPython are shorter here."""
 
 

@@ -82,7 +82,7 @@ def test_an_upload_of_megabytes_comes_in_pieces(worker: Running) -> None:
 
 
 def test_a_body_streams_in_and_out_at_once(worker: Running) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=120) as connection:
         connection.sendall(b"POST /upper HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
         received = b""
         while b"FIRST" not in received:
@@ -109,24 +109,22 @@ def test_half_a_character_is_answered_as_the_replacement_character(worker: Runni
     assert worker.request("POST", "/repeat/2", b'{"text": "a\\ud800"}').text == "a\ufffda\ufffd"
 
 
-def test_a_streamed_answer_comes_as_it_is_made(worker: Running) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", worker.node.port, timeout=30)
-    started = time.monotonic()
-    connection.request("GET", "/ticks/10")
-    response = connection.getresponse()
-    first = response.read(2)
-    early = time.monotonic() - started
-    rest = response.read()
-    connection.close()
-    assert first + rest == b"0;1;2;3;4;5;6;7;8;9;"
-    assert early < time.monotonic() - started - 0.2
+def test_a_streamed_answer_arrives_whole(worker: Running) -> None:
+    assert worker.get("/ticks/10").text == "0;1;2;3;4;5;6;7;8;9;"
 
 
-def test_a_client_that_goes_away_closes_the_source_of_its_stream(worker: Running) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
-        connection.sendall(b"GET /ticks/1000 HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert connection.recv(4096)
-    worker.until("/closed", lambda closed: "1000" in closed)
+def test_a_streamed_answer_comes_as_it_is_made_and_a_client_that_goes_away_closes_its_source(worker: Running) -> None:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=300) as connection:
+        connection.sendall(
+            b"GET /ticks/1000000 HTTP/1.1\r\nHost: x\r\n\r\n"
+        )  # 14 hours, so it arrives while it is made
+        received = b""
+        while b"2;" not in received:
+            piece = connection.recv(4096)
+            assert piece, received
+            received += piece
+        assert "1000000" not in worker.get("/closed").json()
+    worker.until("/closed", lambda closed: "1000000" in closed)
 
 
 def test_a_stream_that_fails_is_cut_short_and_logged(worker: Running) -> None:
@@ -147,7 +145,7 @@ def test_one_task_drives_a_stream_with_the_context_of_its_handler(worker: Runnin
 
 
 def test_a_websocket_echoes_texts_and_bytes_and_closes_with_a_code(worker: Running) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=120) as connection:
         key = base64.b64encode(os.urandom(16)).decode()
         connection.sendall(
             f"GET /socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -177,14 +175,14 @@ def test_a_request_that_asks_for_no_websocket_is_told_so(worker: Running) -> Non
 
 
 def test_work_goes_on_after_the_answer_even_when_the_client_hangs_up(worker: Running) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=120) as connection:
         connection.sendall(b"POST /later/hung-up HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
         assert b"202" in connection.recv(4096)
     worker.until("/kv/hung-up", lambda value: value == "done")
 
 
 def test_a_handler_runs_to_its_end_when_its_client_hangs_up(worker: Running) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=120) as connection:
         connection.sendall(b"GET /slow/abandoned HTTP/1.1\r\nHost: x\r\n\r\n")
         worker.said("slow abandoned began")
     worker.until("/kv/abandoned", lambda value: value == "to the end")
@@ -213,7 +211,7 @@ def test_ten_clients_of_a_cold_worker_are_all_answered(start: Any) -> None:
 
 def test_a_first_client_that_hangs_up_does_not_take_the_boot_with_it(start: Any) -> None:
     running = start()
-    with socket.create_connection(("127.0.0.1", running.node.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", running.node.port), timeout=120) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         time.sleep(0.02)
     assert running.get("/").text == "hello"
@@ -305,7 +303,7 @@ def _read_frame(stream: Any) -> tuple[int, bytes]:
 
 @pytest.mark.parametrize("host", ["a:80:90", "[::1", "<svg>", "a%2fb", "user@a", "a?b", "a#b", "a b", "1.2.3.999"])
 def test_the_url_of_a_request_whose_host_is_none_is_a_url_all_the_same(worker: Running, host: str) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=120) as connection:
         connection.sendall(f"GET /inspect/x?q=1 HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         received = b""
         while piece := connection.recv(65536):
@@ -316,7 +314,7 @@ def test_the_url_of_a_request_whose_host_is_none_is_a_url_all_the_same(worker: R
 
 @pytest.mark.parametrize("host", ["a/inspect", "a\\inspect"])
 def test_a_host_with_a_slash_moves_no_path(worker: Running, host: str) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=120) as connection:
         connection.sendall(f"GET /x HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         received = b""
         while piece := connection.recv(65536):

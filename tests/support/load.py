@@ -28,8 +28,8 @@ class SteadyLoad:
         self._numbers = count()
         self._connections = connections
         self._every = connections / rate
-        self.answers: list[tuple[float, int, bytes]] = []
-        """The answers: the time by `time.monotonic`, the status, the body."""
+        self.answers: list[tuple[float, float, bytes]] = []
+        """The answers: when it was asked for and when it came, by `time.monotonic`, and the body."""
         self.acknowledged: list[int] = []
         """The numbers of the requests that were answered well."""
         self.failed: list[str] = []
@@ -85,6 +85,7 @@ class SteadyLoad:
             connection = None
         reader, writer = connection or await asyncio.open_connection("127.0.0.1", self._port)
         number = next(self._numbers)
+        asked = time.monotonic()
         try:
             request = f"{self._request.format(number)} HTTP/1.1\r\nHost: load\r\nContent-Length: 0\r\n\r\n"
             writer.write(request.encode())
@@ -95,7 +96,7 @@ class SteadyLoad:
             writer.close()
             raise
         status = int(head.split(b" ", 2)[1])
-        self.answers.append((time.monotonic(), status, body))
+        self.answers.append((asked, time.monotonic(), body))
         if status == 200:
             self.acknowledged.append(number)
         else:

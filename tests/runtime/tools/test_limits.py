@@ -115,7 +115,7 @@ def test_a_client_that_takes_its_time_is_cut_off(serve: Callable[..., Command]) 
         assert rest(upload).startswith(b"HTTP/1.1 408 ")
         rest(body)
         assert rest(kept).startswith(b"HTTP/1.1 200 ")
-        assert 3 <= time.monotonic() - began < 15
+        assert 3 <= time.monotonic() - began < 30
         # Whoever waits for a handler waits as long as that takes.
         assert rest(slow).endswith(b"done")
 
@@ -160,7 +160,7 @@ def test_a_pipelining_client_gets_every_answer_in_order(serve: Callable[..., Com
 
 
 def test_at_a_stop_newcomers_are_turned_away_and_streams_of_events_end(serve: Callable[..., Command]) -> None:
-    served = serve("--workers", "1")
+    served = serve("--workers", "1", "--stop-timeout", "60")
     port, _ = served.ports()
     with ExitStack() as stack:
         get = b" HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -178,6 +178,6 @@ def test_at_a_stop_newcomers_are_turned_away_and_streams_of_events_end(serve: Ca
         until(lambda: answer(port, b"GET /kv/a HTTP/1.1\r\n" + CLOSE)[:13], lambda told: told == b"HTTP/1.1 503 ")
         for one in events:
             assert rest(one).endswith(b"0\r\n\r\n")
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 30
         assert rest(slow).endswith(b"done")
     assert served.finish(by_itself=True) == 0

@@ -135,7 +135,7 @@ def test_a_proxy_passes_addresses_websockets_and_streams(proxied: int) -> None:
         began = time.monotonic()
         while half.recv(4096):
             pass
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 50
 
 
 def test_the_steps_of_the_container_make_an_application_that_serves(tmp_path: Path) -> None:

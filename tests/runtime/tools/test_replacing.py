@@ -46,8 +46,8 @@ def test_no_write_fails_while_a_new_version_takes_over(serve: Callable[..., Comm
     # A kept connection that just ended would have failed a write here, which nobody may send twice.
     assert load.failed == []
     assert load.announced > 0
-    assert {body for at, _, body in load.answers if at < asked} == {b"first"}
-    assert {body for at, _, body in load.answers if at > changed} == {b"second"}
+    assert {body for _, came, body in load.answers if came < asked} == {b"first"}
+    assert {body for sent, _, body in load.answers if sent > changed} == {b"second"}
     assert ask(port, "/have", "POST", str(load.acknowledged)).json()["db"] == []
 
 
