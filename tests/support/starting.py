@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import core.program.start
+from core.explain.frames import is_own
 from core.program import ask
-from core.program.behind import is_own
 from core.program.entry import Entry
 from core.program.notes import file_of
 from core.program.table import Table, from_json, to_json
