@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import urllib.error
-import urllib.parse
-import urllib.request
 from email.message import Message
-from typing import Any
+from http.client import HTTPConnection
+from urllib.parse import urlencode, urlsplit
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
@@ -19,32 +17,29 @@ ALL_OF_IT = ["303", "0", "302", "1", "409", "403", "404", "303", "4404", "404"]
 PATIENCE = 60
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *args: Any, **given: Any) -> None:
-        return None
-
-
 class Browser:
     """Requests of one person: forms, cookies, no redirects."""
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.cookies: dict[str, str] = {}
-        self._opener = urllib.request.build_opener(_Stay())
 
     def ask(self, path: str, form: dict[str, str] | None = None, **headers: str) -> tuple[int, str, Message]:
         """The status, the body and the headers of the answer: to a GET, or to a POST of `form`."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()} | {"Cookie": self.cookie}
-        body = None if form is None else urllib.parse.urlencode(form).encode()
+        if form is not None:
+            sent["Content-Type"] = "application/x-www-form-urlencoded"
+        connection = HTTPConnection(urlsplit(self.address).netloc, timeout=PATIENCE)
         try:
-            answer = self._opener.open(urllib.request.Request(self.address + path, body, sent), timeout=PATIENCE)
-        except urllib.error.HTTPError as error:
-            answer = error
-        with answer:
-            for cookie in answer.headers.get_all("Set-Cookie") or ():
-                name, _, value = cookie.partition(";")[0].partition("=")
-                self.cookies[name] = value
-            return answer.status, answer.read().decode(), answer.headers
+            connection.request("GET" if form is None else "POST", path, None if form is None else urlencode(form), sent)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        finally:
+            connection.close()
+        for cookie in answer.headers.get_all("Set-Cookie") or ():
+            name, _, value = cookie.partition(";")[0].partition("=")
+            self.cookies[name] = value
+        return answer.status, text, answer.headers
 
     @property
     def cookie(self) -> str:
