@@ -123,7 +123,7 @@ def weighted(index: dict[str, Any]) -> dict[str, Any]:
             entry["tags"] = ALIASES[page].split()
         if part and page == "reference/mistakes/":
             # What the tools say is looked for, and not the program around it.
-            said = re.findall(r"(core dev|core check|pytest)<pre>(.*?)</pre>", entry["text"], re.DOTALL)
+            said = re.findall(r"(core [^<>]*|pytest)<pre>(.*?)</pre>", entry["text"], re.DOTALL)
             entry["text"] = " ".join(f"{tool}<pre>{text}</pre>" for tool, text in said)
             entry["tags"] = sorted(set(re.findall(r"\w[\w.]*", html.unescape(" ".join(text for _, text in said)))))
         class_, _, member = part.rpartition(".")

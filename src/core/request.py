@@ -582,7 +582,9 @@ class Request(Generic[E_co, U_co, K_contra]):
         if self._streamed:
             kept = self._kept
             if kept is None:
-                raise TypeError("the body was already handed out by stream(). It can be read only once")
+                raise TypeError(
+                    "the body was already handed out by stream(). Read it once, and keep what is needed again"
+                )
             if isinstance(kept, Exception):
                 raise kept
             async for chunk in kept:

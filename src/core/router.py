@@ -469,7 +469,9 @@ class Router(Generic[E, U, M_contra]):
 
     def _is_middleware(self, callable_: object, where: str) -> bool:
         if isinstance(callable_, Router):
-            raise HandlerError(f'{where}: a router is mounted with use("{where.partition(" ")[2] or "/"}", router)')
+            raise HandlerError(
+                f'{where}: this is a router. Mount it: app.use("{where.partition(" ")[2] or "/"}", router)'
+            )
         if info_of(callable_) is not None:
             return True
         demanded = arguments_of(callable_)

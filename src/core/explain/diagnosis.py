@@ -87,6 +87,11 @@ def _explain(error: BaseException, text: str) -> str | None:
             return _explain_name(text.split("'")[1], text.split("'")[3])
         case AttributeError():
             return _explain_attribute(error)
+        case UnboundLocalError():
+            return (
+                "An assignment makes it a variable of the function alone. Keep what requests share in a Durable Object "
+                "or in KV: every isolate has a memory of its own."
+            )
         case NameError():
             return f"Import `{error.name}`, define it, or correct its spelling."
         case TypeError() | ValueError():
@@ -99,6 +104,8 @@ def _explain(error: BaseException, text: str) -> str | None:
             )
         case KeyError() if error.args and "the path has no parameter" in str(error.args[0]):
             return "Use one of the names that the route's path has, or add the parameter to the path."
+        case KeyError() if (frame := frame_of(error)) is not None and frame.f_code.co_qualname == "State.__missing__":
+            return f"State lives as long as its request: set `req.state[{text}]` in a middleware before it is read."
         case KeyError() if (frame := frame_of(error)) is not None and frame.f_globals.get("__name__") == "os":
             return "Variables and secrets are attributes of the Env class: `req.env.NAME`."
         case RuntimeError():
@@ -132,7 +139,9 @@ def _here(name: str | None) -> str | None:
 
 def _explain_name(name: str, module: str) -> str | None:
     near = get_close_matches(name, [each for each in dir(sys.modules.get(module)) if each[:1] != "_"], n=1)
-    return _here(name) or (f"Did you mean `{near[0]}`?" if near else None)
+    public = getattr(sys.modules.get(module), "__all__", ())
+    listed = f"It has {', '.join(f'`{each}`' for each in public[:6])}." if public else None
+    return _here(name) or (f"Did you mean `{near[0]}`?" if near else listed)
 
 
 def _explain_module(name: str) -> str:
@@ -167,8 +176,18 @@ _RUNTIME: Final = (
 )
 _BINDING: Final = (
     (
-        r"no such (table|column)",
+        r"no such (table|column)|has no column named",
         "Correct the name, or make it in a migration (`core migrate new`, `core migrate apply`). `core check` compares the two.",
+    ),
+    (
+        r"NOT NULL constraint failed",
+        "Bind a value for the column, or let it be NULL by a migration (`core migrate new`).",
+    ),
+    (r"FOREIGN KEY constraint failed", "Write the row that it refers to first, or correct the id."),
+    (r"CHECK constraint failed", "Test the value before it is written: `req.json(T)` with a validator answers 422."),
+    (
+        r"table \S+ already exists",
+        "Make tables in a migration (`core migrate new`), and not while requests are answered.",
     ),
     (r"Wrong number of parameter bindings", "Give `bind(…)` one value for each `?` of the statement."),
     (
@@ -216,7 +235,7 @@ def _explain_binding(text: str) -> str | None:
     return _first(_BINDING, text) or (_last_sentence(text) if ". " in text else None)
 
 
-_COROUTINE: Final = r"'coroutine' object|argument of type 'coroutine'"
+_COROUTINE: Final = r"'coroutine' object|of type 'coroutine'|'coroutine' and|and 'coroutine'|not \"coroutine\""
 _NOT_AWAITED: Final = "A call was not awaited. Write `await` before it."
 _CALLS: Final = (
     (
@@ -285,10 +304,12 @@ def _explain_attribute(error: AttributeError) -> str | None:
         return _NOT_AWAITED
     if _is_turned(error, owner, name):
         return "The request comes first: `async def handler(req, res)`."
-    if any(base.__name__ == "Bindings" and base.__module__ == "core.env" for base in owner.__mro__):
+    if _is_env(owner):
         return _explain_binding_name(given, name)
     if (found := fix_for_attribute(given, name)) is not None:
         return found
+    if owner.__name__ == "member_descriptor" and _is_env(given.__objclass__):
+        return f"An Env has its values while a request is answered: `req.env.{given.__name__}`, in a handler."
     if given is None:
         if "req.user" in line_of(error):
             return "`req.user` is None until an authenticator has run: register on `app.authenticated(authenticator)`."
@@ -302,6 +323,10 @@ def _explain_attribute(error: AttributeError) -> str | None:
     if near and owner.__module__.startswith("core."):
         return f"Did you mean `{near[0]}`?"
     return None
+
+
+def _is_env(owner: type[Any]) -> bool:
+    return any(base.__name__ == "Bindings" and base.__module__ == "core.env" for base in owner.__mro__)
 
 
 def _is_turned(error: AttributeError, owner: type[Any], name: str) -> bool:

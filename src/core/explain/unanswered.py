@@ -124,6 +124,10 @@ def _sending(value: object) -> str:
         return "Send its parts: `return res.status(response.status).send(await response.bytes())`"
     if inspect.isawaitable(value):
         return "Await it, and send its result: `return res.json(await …)`"
+    if type(value).__name__ == "Router":
+        return 'Mount it where it is made: `app.use("/path", router)`'
+    if inspect.isasyncgen(value) or inspect.isgenerator(value):
+        return "Send it: `return res.stream(value)`, of a function that is async"
     if isinstance(value, tuple):
         return "Send it, with the status first: `return res.status(201).json(value)`"
     return "Send it: `return res.text(value)`" if isinstance(value, str) else "Send it: `return res.json(value)`"

@@ -42,16 +42,22 @@ def entry_of(configuration: Configuration) -> Entry:
     if main is None:
         if not named:
             raise ConfigurationError(
-                [f'{configuration.path.name}: main is missing. Write the entry file, as in main = "src/main.py"']
+                [f'{configuration.path.name}:1: main is missing. Write the entry file, as in main = "src/main.py"']
             )
         folder = directory / "src" if (directory / "src").is_dir() else directory
         return Entry(str(folder), named, attribute, config)
     file = (directory / main).resolve()
     if not file.is_file():
         at = f"{configuration.path.name}:{configuration.line_of('main')}"
-        raise ConfigurationError([f"{at}: main: there is no file {main}. Write it, or correct main"])
+        fix = f'Write its file, as in main = "{_file_of(main)}"' if ":" in main else "Write it, or correct main"
+        raise ConfigurationError([f"{at}: main: there is no file {main}. {fix}"])
     folder, module = module_of(file)
     return Entry(str(folder), named or module, attribute, config, str(file))
+
+
+def _file_of(main: str) -> str:
+    """The file of a main that was written as a server's `module:name`."""
+    return f"{main.partition(':')[0].replace('.', '/')}.py"
 
 
 def import_main(entry: Entry) -> ModuleType:

@@ -20,7 +20,6 @@ import signal
 import socket
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -63,6 +62,12 @@ def _fastest_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:  # there is none for Windows
         return None
     return uvloop.new_event_loop
+
+
+def _told(error: BaseException) -> str:
+    from core.explain.failure import failure_of  # loaded after a failure only
+
+    return failure_of(error).as_text()
 
 
 class _Child:
@@ -130,8 +135,7 @@ class _Child:
         except DeveloperError as error:
             await self._fail(str(error))
         except (Exception, SystemExit) as error:  # the application's own modules may raise anything
-            lines = "".join(traceback.format_exception(error)).rstrip()
-            await self._fail(f"the application cannot be loaded:\n{lines}")
+            await self._fail(f"the application cannot be loaded:\n{_told(error)}")
         return None
 
     def _secrets(self, configuration: Configuration, env_class: type | None) -> Mapping[str, str]:
@@ -151,8 +155,7 @@ class _Child:
         try:
             await loaded.app.startup(loaded.env)
         except Exception as error:  # a lifespan may raise anything
-            lines = "".join(traceback.format_exception(error)).rstrip()
-            await self._fail(f"the application cannot be started:\n{lines}")
+            await self._fail(f"the application cannot be started:\n{_told(error)}")
             return
         try:
             server = self._server = open_server(
