@@ -210,7 +210,8 @@ class _Beside:
         rowids = _ROWIDS & names
         visited = False
         for name in names:
-            self.spent = self.spent or name.startswith(_FUNCTIONS)
+            if name.startswith(_FUNCTIONS):
+                self.spent = True
             if name not in self._tables or self._tables[name] not in (None, rowids):
                 kind, text = _described(self.connection, name)
                 self._tables[name] = rowids if kind else None
@@ -221,7 +222,8 @@ class _Beside:
                     own = tokens_of(text)
                     self.connection.execute(f"CREATE TEMP VIEW IF NOT EXISTS {text[own[2].start :]}")
                     self.views(_names(own[3:]))
-            visited = visited or self._tables[name] is not None
+            if self._tables[name] is not None:
+                visited = True
         return visited
 
 
