@@ -39,7 +39,7 @@ async def hello(req, res):
 @app.get("/slow")
 async def slow(req, res):
     print("slow began")
-    await asyncio.sleep(0.8)
+    await asyncio.sleep(4)
     res.text("slow")
 
 
@@ -236,7 +236,7 @@ def announced(kept: http.client.HTTPConnection) -> str | None:
 
 
 def test_a_request_that_is_held_is_answered_beside_one_that_takes_long(serve: Callable[..., Command]) -> None:
-    served = serve("--stop-timeout", "1")
+    served = serve("--stop-timeout", "8")
     port, _ = served.ports()
     kept = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     with ThreadPoolExecutor(1) as pool:
