@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
+from mkdocs.structure.files import File
 
 HERE = Path(__file__).parent
 TABS = {"Tutorial": "tutorial", "How to": "how-to", "Reference": "reference", "Explanation": "explanation"}
@@ -55,6 +56,13 @@ def on_config(config: Any) -> Any:
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))["project"]
     config["copyright"] = f"{project['name']} {project['version']}, {project['license']} licence"
     return config
+
+
+def on_files(files: Any, *, config: Any, **_: Any) -> Any:
+    """Called by MkDocs with the files of the site. The fonts are those of the explorer."""
+    for font in (HERE.parent / "src" / "core" / "dev" / "explorer" / "page").glob("geist*"):
+        files.append(File.generated(config, f"assets/fonts/{font.name}", abs_src_path=str(font)))
+    return files
 
 
 def menu_of(folder: str) -> list[Any]:

@@ -99,7 +99,7 @@ class Address:
 class Person:
     name: str
     address: Address | None
-    tags: list[str] = attrs.field(factory=list)
+    tags: list[str] = attrs.field(factory=list[str])
 
 
 @attrs.frozen
@@ -159,7 +159,7 @@ def test_a_typed_dict_may_have_the_name_itself_and_may_nest() -> None:
 @attrs.frozen
 class Of(Generic[T]):
     value: T
-    more: list[T] = attrs.field(factory=list)
+    more: list[T] = attrs.field(factory=list[T])
 
 
 @attrs.frozen

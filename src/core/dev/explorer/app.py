@@ -38,7 +38,7 @@ from core.response import Response
 from core.router import Router
 from core.types import Next
 
-_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".woff2": "font/woff2"}
 _PAGE: Final = resources.files("core.dev.explorer") / "page"
 
 
@@ -144,7 +144,7 @@ class Explorer:
         html = (_PAGE / "index.html").read_text("utf-8")
         res.header(
             "content-security-policy",
-            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; font-src 'self'; img-src 'self' data:; "
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         )
         # Only a page of this origin can read it.

@@ -121,8 +121,8 @@ def _note(value: Any, seen: set[object], depth: int = 0) -> None:
         case list() | tuple() | set() | frozenset():
             for each in cast("Collection[object]", value):
                 _note(each, seen, depth + 1)
-        case _ if attrs.has(type(value)):
-            _note([getattr(value, field.name, None) for field in attrs.fields(type(value))], seen, depth + 1)
+        case _ if attrs.has(value.__class__):
+            _note([getattr(value, field.name, None) for field in attrs.fields(value.__class__)], seen, depth + 1)
         case _:
             pass
 

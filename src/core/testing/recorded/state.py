@@ -7,7 +7,7 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator, Iterator
 from typing import Any
 
 from core.backends.embedded.clone import dump, load
@@ -138,7 +138,7 @@ def held(env: object) -> State:
 
 
 @contextlib.contextmanager
-def _copied(database: Database) -> Iterator[sqlite3.Connection]:
+def _copied(database: Database) -> Generator[sqlite3.Connection]:
     """A copy, which is without the rules by which the platform lets statements through."""
     with contextlib.closing(sqlite3.connect(":memory:")) as copy:
         database.connection.backup(copy)

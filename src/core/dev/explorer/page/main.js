@@ -54,7 +54,7 @@ function Explorer() {
   const failed = overview?.failed;
   return html`
     <a class="skip" href="#panel" onClick=${(event) => { event.preventDefault(); panel.current.focus(); }}>Skip to the panel</a>
-    <header class="top"><h1><svg viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="5" /></svg><span id="title">${overview?.name || "core"}</span></h1>
+    <header class="top"><h1><svg viewBox="0 0 32 32" aria-hidden="true"><path d="M23.6 8.2a9.4 9.4 0 1 0 0 10.6" /><path class="wave" d="m4.5 28.6 3.3-2.7 3.9 2.7 3.9-2.7 3.9 2.7 3.9-2.7 3.9 2.7" /></svg><span id="title">${overview?.name || "core"}</span></h1>
       <p id="where">${failed ? html`<span class="bad">not loaded</span>` : overview?.environment ? `environment ${overview.environment}` : "core dev"}</p>
       <p id="live" class=${live === "live" ? "on" : ""} role="status">${live}</p></header>
     <nav class="panels" aria-label="Panels"><ul>${NAMES.map((one, index) => html`
