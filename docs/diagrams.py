@@ -81,14 +81,16 @@ class Diagram:
         return "\n".join([*self.parts, "</svg>\n"])
 
 
+LIFE = (
+    "A message comes to a host, which makes a Request. The table finds the route. The chain of middleware runs inward to "
+    "the handler and outward again. Then the response leaves with the headers that were staged, and the on_send callbacks "
+    "run. An error goes to the error handler, whose answer leaves in place of what was sent."
+)
+
+
 def life_of_a_request() -> Diagram:
     """A request through its middleware."""
-    about = (
-        "A message comes to a host, which makes a Request. The table finds the route. The chain of middleware runs inward to "
-        "the handler and outward again. Then the response leaves with the headers that were staged, and the on_send callbacks "
-        "run. An error goes to the error handler, whose answer leaves in place of what was sent."
-    )
-    made = Diagram("life-of-a-request", 720, 440, "The life of a request", about)
+    made = Diagram("life-of-a-request", 720, 440, "The life of a request", LIFE)
     made.box(10, 40, 120, 60, "host", "makes a Request")
     made.box(160, 40, 130, 60, "Request", "read when asked")
     made.box(320, 40, 110, 60, "routes", "the first match")
@@ -109,6 +111,31 @@ def life_of_a_request() -> Diagram:
     made.line("M610 189 V317", bad=True)
     made.line("M515 357 H448", bad=True)
     made.text(620, 300, "raised", anchor="start")
+    return made
+
+
+def life_of_a_request_upright() -> Diagram:
+    """The same for a narrow page, which shows it in place of the other."""
+    made = Diagram("life-of-a-request-upright", 340, 700, "The life of a request", LIFE)
+    made.box(10, 10, 130, 60, "host", "makes a Request")
+    made.box(200, 10, 130, 60, "Request", "read when asked")
+    made.box(200, 105, 130, 60, "routes", "the first match")
+    made.ring(10, 200, 320, 230, "the application's middleware")
+    made.ring(25, 235, 290, 180, "the router's middleware")
+    made.ring(40, 270, 260, 130, "the route's middleware")
+    made.box(100, 308, 140, 64, "handler", "status and body", kind="own")
+    made.line("M140 40 H198")
+    made.line("M265 70 V103")
+    made.line("M265 165 C265 240 235 250 222 306")
+    made.line("M130 372 C120 420 95 440 92 497", back=True)
+    made.text(112, 466, "the chain unwinds")
+    made.box(10, 500, 165, 64, "response", "leaves with headers", kind="own")
+    made.box(10, 612, 165, 64, "on_send", "in order, once")
+    made.line("M92 564 V610")
+    made.box(205, 500, 125, 84, "error handler", "drops the body,", "keeps headers", kind="bad")
+    made.line("M225 372 C250 410 266 440 267 497", bad=True)
+    made.text(320, 486, "raised", anchor="end")
+    made.line("M205 532 H178", bad=True)
     return made
 
 
@@ -233,7 +260,15 @@ def types_to_handlers() -> Diagram:
     return made
 
 
-DIAGRAMS = (life_of_a_request, rooms, one_application, life_of_a_message, durable_object_room, types_to_handlers)
+DIAGRAMS = (
+    life_of_a_request,
+    life_of_a_request_upright,
+    rooms,
+    one_application,
+    life_of_a_message,
+    durable_object_room,
+    types_to_handlers,
+)
 
 
 if __name__ == "__main__":

@@ -114,10 +114,18 @@ def on_page_content(html: str, **_: Any) -> str:
 
 def diagram(name: str) -> str:
     """A drawing of `diagrams.py` as a part of the page, whose colours it has;
-    a picture of another kind stays a picture.
+    a picture of another kind stays a picture. One that is drawn upright too is shown so on a narrow page.
     """
+    upright = HERE / "assets" / f"{name}-upright.svg"
+    if not upright.exists():
+        return figure_of(name, "drawn")
+    return f"{figure_of(name, 'drawn wide')}\n\n{figure_of(upright.stem, 'drawn upright')}"
+
+
+def figure_of(name: str, kind: str) -> str:
+    """One drawing."""
     svg = (HERE / "assets" / f"{name}.svg").read_text("utf-8")
-    return f'<figure class="drawn" data-search-exclude tabindex="0" markdown="0">{svg.strip()}</figure>'
+    return f'<figure class="{kind}" data-search-exclude tabindex="0" markdown="0">{svg.strip()}</figure>'
 
 
 def figures() -> str:

@@ -19,6 +19,7 @@ NAMES = [
     "durable-object-room",
     "life-of-a-message",
     "life-of-a-request",
+    "life-of-a-request-upright",
     "one-application",
     "rooms",
     "types-to-handlers",
@@ -65,7 +66,8 @@ def test_every_diagram_is_part_of_a_page_and_its_words_stay_in_their_boxes(site:
     shown = {name for page in pages for name in NAMES if f'id="{name}-title"' in page.read_text("utf-8")}
     assert sorted(shown) == NAMES
     with served(site) as address, browser() as chromium:
-        found = chromium.new_page()
-        for page in pages:
-            found.goto(f"{address}{page.parent.relative_to(site)}/")
-            assert found.evaluate(OVERFLOWS) == [], page
+        for width in (1280, 390):  # a narrow page shows the upright drawing of two
+            found = chromium.new_page(viewport={"width": width, "height": 900})
+            for page in pages:
+                found.goto(f"{address}{page.parent.relative_to(site)}/")
+                assert found.evaluate(OVERFLOWS) == [], page
