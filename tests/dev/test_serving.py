@@ -535,7 +535,7 @@ def test_it_starts_with_a_broken_file_and_goes_on_when_it_is_mended(project: Pat
         token = re.search(r'core-token" content="([^"]+)', dev.fetch("/_core/").text)
         assert token is not None
         overview = json.loads(dev.fetch("/_core/api/overview", headers={"X-Core-Token": token[1]}).body)
-        assert overview["failed"]["kind"] == "ConfigurationError"
+        assert overview["failed"]["type"] == "ConfigurationError"
 
         toml.write_text(TOML)
         dev.until("reloaded")

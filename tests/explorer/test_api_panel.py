@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 pytestmark = [needs_chromium, pytest.mark.slow]
 
 USERS = Path(__file__).parents[2] / "examples" / "users"
-PATIENCE = 60_000
+PATIENCE = 240_000
 """Milliseconds for mypy to read a program for the first time on a busy machine."""
 _MANY = """
 from core import Bindings, CoreError, Request, Response, create_app

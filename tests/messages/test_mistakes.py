@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import pytest
@@ -93,14 +93,19 @@ def write(files: dict[str, str], folder: Path) -> None:
 def project(mistake: Mistake, folder: Path) -> Generator[Path]:
     """The program in a folder, which is the current one meanwhile; its modules are forgotten afterwards."""
     write(mistake.files, folder)
-    path, modules, before = [*sys.path], {*sys.modules}, Path.cwd()
+    path, modules, before = [*sys.path], dict(sys.modules), Path.cwd()
     os.chdir(folder)
     try:
         yield folder
     finally:
         os.chdir(before)
         sys.path[:] = path
-        for name in {*sys.modules} - modules:
+        for name in [name for name, module in cast("dict[str, Any]", sys.modules).items() if module is None]:
+            if name in modules:  # what a program hid
+                sys.modules[name] = modules[name]
+            else:
+                del sys.modules[name]
+        for name in {*sys.modules} - {*modules}:
             if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)):
                 del sys.modules[name]
 

@@ -47,7 +47,7 @@ export function useRemote(load, key, turn) {
   const stop = () => { begin({ stopped: true }); redraw(); };
   return {
     total: here.total, most: here.most, error: here.error, found: here.found, list: here.lists, want, again, stop,
-    searching: here.old && here.waiting > 0, stopped: here.stopped, row: (index) => here.chunks.get(Math.floor(index / CHUNK))?.[index % CHUNK],
+    searching: here.old && !here.stopped && !here.error, stopped: here.stopped, row: (index) => here.chunks.get(Math.floor(index / CHUNK))?.[index % CHUNK],
   };
 }
 
