@@ -387,21 +387,21 @@ def test_imports_that_the_program_expects_to_fail_are_its_own_business(tmp_path:
 
 def test_packages_that_are_not_installed_are_assumed_for_a_type_checker_alone(tmp_path: Path) -> None:
     text = """
-    import httpx2
+    import httpx_of_tomorrow
     from pydantick import BaseModel, Field
     class Item(BaseModel):
         name: str = Field(min_length=2)
     app = create_app()
-    client = httpx2.AsyncClient(timeout=3)
+    client = httpx_of_tomorrow.AsyncClient(timeout=3)
     @app.get("/x/:id")
-    @httpx2.decorated
+    @httpx_of_tomorrow.decorated
     async def index(req: Request[Any], res: Response) -> None: ...
     app.use(client.middleware())
     """
     strict, assumed = table_of(tmp_path, text), table_of(tmp_path, text, assume=True)
     assert [one.kind for one in strict.refusals] == ["NoModule", "NoModule"]
     assert not assumed.refusals
-    assert assumed.assumed == ("httpx2", "pydantick")
+    assert assumed.assumed == ("httpx_of_tomorrow", "pydantick")
     assert routes(strict) == routes(assumed) == ["GET /x/:id: index"]
     assert [one.line for one in assumed.unread] == [line(tmp_path, "app.use(client")]
 
