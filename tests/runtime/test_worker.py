@@ -115,9 +115,8 @@ def test_a_streamed_answer_arrives_whole(worker: Running) -> None:
 
 def test_a_streamed_answer_comes_as_it_is_made_and_a_client_that_goes_away_closes_its_source(worker: Running) -> None:
     with socket.create_connection(("127.0.0.1", worker.node.port), timeout=300) as connection:
-        connection.sendall(
-            b"GET /ticks/1000000 HTTP/1.1\r\nHost: x\r\n\r\n"
-        )  # 14 hours, so it arrives while it is made
+        # It takes 14 hours, so what arrives does while it is made.
+        connection.sendall(b"GET /ticks/1000000 HTTP/1.1\r\nHost: x\r\n\r\n")
         received = b""
         while b"2;" not in received:
             piece = connection.recv(4096)
