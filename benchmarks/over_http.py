@@ -1,8 +1,10 @@
 """Over HTTP, with wrk: one process per peer under one and the same server.
 
-uvicorn runs every ASGI peer with the same settings (uvloop, httptools, one worker). Requests per second are at 64
-connections, the 99th percentile at 64 and 512. wrk and the server share the machine, so what counts is the order. Peers
-take turns in several rounds, and the best of each counts: what else a machine does can only make a server slower.
+uvicorn runs every ASGI peer with the same settings (uvloop, httptools, one worker); Robyn and Hono have servers of
+their own, with one process. `row` reads a row of SQLite: core by its embedded D1 into an attrs class, every other peer
+by a statement of its own on the same file. What counts is the processor time of a request, as a ratio to core's
+in one run: wrk and the server share the machine, so rates say less. Peers take turns in several rounds, and the best of
+each counts: what else a machine does can only make a server slower.
 
     python -m benchmarks.over_http [--rounds 4] [--seconds 2] [--peers …]
 """
@@ -16,12 +18,30 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from http.client import HTTPConnection
 from pathlib import Path
 
-PEERS = ("raw", "core", "hayate", "blacksheep", "falcon", "starlette", "litestar", "fastapi")
-PATHS = {"plaintext": "/", "param": "/users/7", "full": "/full/users/7?page=2&limit=10"}
+from benchmarks.peers import rows
+from benchmarks.workloads import ROWS
+
+PEERS = ("raw", "core", "hayate", "blacksheep", "falcon", "starlette", "litestar", "fastapi", "robyn", "hono")
+PATHS = {
+    "plaintext": "/",
+    "json": "/json",
+    "param": "/users/7",
+    "full": "/full/users/7?page=2&limit=10",
+    "row": "/rows/7",
+}
+EXPECTED: dict[str, object] = {
+    "json": {"message": "hello"},
+    "param": {"id": "7"},
+    "full": {"id": "7", "page": 2, "limit": 10, "rows": ROWS},
+    "row": {"id": 7, "name": "user 7", "email": "user7@example.test"},
+}
+COMPARED = ("json", "full", "row")
+HONO = Path(__file__).resolve().parent.parent / ".make" / "hono"
 
 
 def free_port() -> int:
@@ -35,6 +55,12 @@ def free_port() -> int:
 def command(peer: str, port: int, workers: int = 1) -> list[str]:
     """The command that starts a peer's server."""
     python = [sys.executable, "-m"]
+    if peer == "robyn":
+        return [*python, "benchmarks.peers.robyn_app", str(port)]
+    if peer == "hono":
+        node = HONO / "node_modules" / ".bin" / "node"
+        program = Path(__file__).with_name("peers") / "hono_app.mjs"
+        return [str(node), "--no-warnings", str(program), str(HONO), "serve", str(port)]
     return [
         *python, "uvicorn", "benchmarks.serve:application", "--host", "127.0.0.1", "--port", str(port), "--loop",
         "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "error", "--no-proxy-headers",
@@ -56,10 +82,21 @@ def wait_for(port: int) -> None:
     raise RuntimeError("the server did not start")
 
 
-def wrk(port: int, path: str, connections: int, seconds: float) -> tuple[float, float]:
+def verify(port: int) -> None:
+    """Raises where a peer answers something else than it is measured for."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=5)
+    for name, expected in EXPECTED.items():
+        connection.request("GET", PATHS[name])
+        answer = json.loads(connection.getresponse().read())
+        if answer != expected:
+            raise RuntimeError(f"{name}: {answer}")
+    connection.close()
+
+
+def wrk(port: int, path: str, connections: int, seconds: int) -> tuple[float, float]:
     """Requests per second, and the 99th percentile in milliseconds. Raises where answers were not 200."""
     done = subprocess.run(
-        ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s", "--latency", f"http://127.0.0.1:{port}{path}"],
+        ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", f"http://127.0.0.1:{port}{path}"],
         capture_output=True,
         text=True,
         check=True,
@@ -82,14 +119,25 @@ def seconds_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(peer: str, seconds: float) -> dict[str, float]:
+def end(server: subprocess.Popen[bytes]) -> None:
+    """End a server, at once where it does not end by itself: Robyn 0.88 waits for ever on a SIGTERM."""
+    server.terminate()
+    try:
+        server.wait(3)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+def measure(peer: str, seconds: int, database: Path) -> dict[str, float]:
     """Requests per second by path, percentiles, and the server's processor time per request."""
     port = free_port()
-    environment = {**os.environ, "CORE_BENCH_PEER": peer}
+    environment = {**os.environ, "CORE_BENCH_PEER": peer, "CORE_BENCH_DATABASE": str(database)}
     found: dict[str, float] = {}
     server = subprocess.Popen(command(peer, port), env=environment)
     try:
         wait_for(port)
+        verify(port)
         wrk(port, "/", 64, 1)
         for name, path in PATHS.items():
             spent = seconds_of(server.pid)
@@ -100,12 +148,11 @@ def measure(peer: str, seconds: float) -> dict[str, float]:
                 found["p99 at 64"] = p99
         found["p99 at 512"] = wrk(port, PATHS["param"], 512, seconds)[1]
     finally:
-        server.terminate()
-        server.wait(20)
+        end(server)
     return found
 
 
-def several_workers(seconds: float) -> dict[int, float]:
+def several_workers(seconds: int) -> dict[int, float]:
     """Requests per second of core with one and with two workers, which only tells more where there are more cores."""
     found: dict[int, float] = {}
     for workers in (1, 2):
@@ -115,32 +162,47 @@ def several_workers(seconds: float) -> dict[int, float]:
             wait_for(port)
             found[workers] = wrk(port, PATHS["param"], 64, seconds)[0]
         finally:
-            server.terminate()
-            server.wait(20)
+            end(server)
     return found
+
+
+def nearest(results: dict[str, dict[str, float]], name: str) -> str:
+    """The framework that is nearest to core on one workload, and how far away it is."""
+    times = {peer: row[f"{name} µs"] for peer, row in results.items() if peer not in ("raw", "core")}
+    peer = min(times, key=lambda peer: times[peer])
+    return f"{name}: {peer}, {times[peer] / results['core'][f'{name} µs']:.2f}"
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     results: dict[str, dict[str, float]] = {name: {} for name in options.peers.split(",")}
-    for _ in range(options.rounds):
-        for name, best in results.items():
-            for column, value in measure(name, options.seconds).items():
-                choose = max if column in PATHS else min  # rates; all others are times
-                best[column] = choose(value, best.get(column, value))
-    print("| uvicorn, one worker | plaintext/s | param/s | full/s | CPU µs, param | p99 64, ms | p99 512, ms |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    if not (HONO / "node_modules" / "@hono" / "node-server").exists():
+        print("Hono's server is missing (make bench installs it where npm is), so it was left out.\n")
+        results.pop("hono", None)
+    with tempfile.TemporaryDirectory(prefix="core-bench-") as folder:
+        database = Path(folder) / "d1" / "bench.sqlite"
+        rows.make(database)
+        for _ in range(options.rounds):
+            for name, best in results.items():
+                for column, value in measure(name, options.seconds, database).items():
+                    choose = max if column in PATHS else min  # rates; all others are times
+                    best[column] = choose(value, best.get(column, value))
+    ours = results["core"]
+    print("| one process | json | full | row | CPU µs: json | full | row | full/s | p99 64, ms | p99 512, ms |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, row in results.items():
+        ratios = " | ".join(f"{row[f'{each} µs'] / ours[f'{each} µs']:.2f}" for each in COMPARED)
+        times = " | ".join(f"{row[f'{each} µs']:.0f}" for each in COMPARED)
         print(
-            f"| {name} | {row['plaintext']:,.0f} | {row['param']:,.0f} | {row['full']:,.0f} "
-            f"| {row['param µs']:.0f} | {row['p99 at 64']:.1f} | {row['p99 at 512']:.1f} |"
+            f"| {name} | {ratios} | {times} | {row['full']:,.0f} | {row['p99 at 64']:.1f} | {row['p99 at 512']:.1f} |"
         )
+    print("\nThe framework nearest to core: " + "; ".join(nearest(results, name) for name in COMPARED) + ".")
     workers = several_workers(options.seconds)
     print(
         f"\ncore with one worker: {workers[1]:,.0f}/s, with two: {workers[2]:,.0f}/s, on {os.cpu_count()} processors."

@@ -51,7 +51,7 @@ def serve(name: str) -> None:
         runner.run(server.serve(sockets=[listener]))
 
 
-def measure(name: str, seconds: float) -> float:
+def measure(name: str, seconds: int) -> float:
     """Microseconds of processor time for one request."""
     command = [sys.executable, "-m", "benchmarks.server", "--serve", name]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -73,7 +73,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--serve", choices=SERVERS)
     options = parser.parse_args()
     if options.serve is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from blacksheep import Application, FromJSON, Request, Response, Router, json, text
 
+from benchmarks.peers.rows import row_of
 from benchmarks.workloads import ORIGIN, ROWS, SECURE_HEADERS
 
 SECURE = [(name.encode(), value.encode()) for name, value in SECURE_HEADERS.items()]
@@ -73,6 +74,10 @@ def build(routes: list[str], four: bool = False) -> Any:
     @app.router.get("/full/users/:id")
     async def full(id: str, page: int, limit: int) -> Response:
         return json({"id": id, "page": page, "limit": limit, "rows": ROWS})
+
+    @app.router.get("/rows/:id")
+    async def row(id: int) -> Response:
+        return json(row_of(id))
 
     @app.router.post("/users")
     async def post(data: FromJSON[User]) -> Response:

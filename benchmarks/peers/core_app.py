@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import attrs
 
+from benchmarks.peers.rows import SQL
 from benchmarks.workloads import ORIGIN, ROWS
-from core import App, Next, Request, Response, create_app
+from core import App, Bindings, D1Database, Next, Request, Response, create_app
 from core.hosts.asgi import asgi
 from core.middleware.cors import cors
 from core.middleware.logger import logger
@@ -20,6 +23,18 @@ class User:
     name: str
     email: str
     age: int
+
+
+@attrs.frozen
+class Row:
+    id: int
+    name: str
+    email: str
+
+
+@attrs.frozen
+class Env(Bindings):
+    DB: D1Database
 
 
 def null(line: str) -> None:
@@ -48,6 +63,10 @@ def application(routes: list[str], four: bool = False) -> App[Any]:
         page, limit = int(req.query["page"]), int(req.query["limit"])
         res.json({"id": req.params["id"], "page": page, "limit": limit, "rows": ROWS})
 
+    @app.get("/rows/:id")
+    async def row(req: Request[Env], res: Response) -> None:
+        res.json(await req.env.DB.prepare(SQL).bind(int(req.params["id"])).one(Row))
+
     @app.post("/users")
     async def post(req: Request, res: Response) -> None:
         res.status(201).json(await req.json(User))
@@ -66,4 +85,16 @@ def application(routes: list[str], four: bool = False) -> App[Any]:
 
 
 def build(routes: list[str], four: bool = False) -> Any:
-    return asgi(application(routes, four))
+    return asgi(application(routes, four), environment())
+
+
+def environment() -> Env | None:
+    """The embedded D1 over the file that every peer reads, where one is named."""
+    file = os.environ.get("CORE_BENCH_DATABASE")
+    if file is None:
+        return None
+    from core.backends.embedded.d1 import EmbeddedD1Database
+    from core.backends.embedded.store import Store
+
+    path = Path(file)
+    return Env(DB=EmbeddedD1Database(Store(path.parent.parent), path.stem))

@@ -9,6 +9,7 @@ from typing import Any
 import falcon
 import falcon.asgi
 
+from benchmarks.peers.rows import row_of
 from benchmarks.workloads import ORIGIN, ROWS, SECURE_HEADERS
 
 SECURE = list(SECURE_HEADERS.items())
@@ -62,6 +63,11 @@ class Full:
         resp.media = {"id": id, "page": page, "limit": limit, "rows": ROWS}
 
 
+class Row:
+    async def on_get(self, req: Any, resp: Any, id: int) -> None:
+        resp.media = row_of(id)
+
+
 class Post:
     async def on_post(self, req: Any, resp: Any) -> None:
         value = await req.get_media()
@@ -98,6 +104,7 @@ def build(routes: list[str], four: bool = False) -> Any:
     app.add_route("/json", Message())
     app.add_route("/users/{id}", Users())
     app.add_route("/full/users/{id}", Full())
+    app.add_route("/rows/{id:int}", Row())
     app.add_route("/users", Post())
     app.add_route("/error", Error())
     app.add_error_handler(ValueError, on_error)

@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel
 from starlette.middleware.cors import CORSMiddleware
 
+from benchmarks.peers.rows import row_of
 from benchmarks.peers.starlette_app import Logger, RequestId, Secure, not_found, on_error
 from benchmarks.workloads import ORIGIN, ROWS
 
@@ -45,6 +46,10 @@ def build(routes: list[str], four: bool = False) -> Any:
     @app.get("/full/users/{id}")
     async def full(id: str, page: int, limit: int) -> dict[str, Any]:
         return {"id": id, "page": page, "limit": limit, "rows": ROWS}
+
+    @app.get("/rows/{id}")
+    async def row(id: int) -> dict[str, int | str]:
+        return row_of(id)
 
     @app.post("/users", status_code=201)
     async def post(user: User) -> User:

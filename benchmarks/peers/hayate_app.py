@@ -11,6 +11,7 @@ from hayate.middleware.logger import logger
 from hayate.middleware.request_id import request_id
 from hayate.middleware.secure_headers import secure_headers
 
+from benchmarks.peers.rows import row_of
 from benchmarks.workloads import ORIGIN, ROWS, SECURE_HEADERS
 
 # Its logger takes a logging.Logger. One that takes lines and drops them is the sink of the others.
@@ -50,6 +51,10 @@ def build(routes: list[str], four: bool = False) -> Any:
     async def full(c: Context) -> Response:
         page, limit = c.req.query("page"), c.req.query("limit")
         return c.json({"id": c.req.param("id"), "page": int(page or 0), "limit": int(limit or 0), "rows": ROWS})
+
+    @app.get("/rows/:id")
+    async def row(c: Context) -> Response:
+        return c.json(row_of(int(c.req.param("id") or 0)))
 
     @app.post("/users")
     async def post(c: Context) -> Response:

@@ -9,6 +9,7 @@ from litestar import Litestar, MediaType, Request, Response, get, post
 from litestar.config.cors import CORSConfig
 from litestar.exceptions import NotFoundException
 
+from benchmarks.peers.rows import row_of
 from benchmarks.peers.starlette_app import Logger, RequestId, Secure
 from benchmarks.workloads import ORIGIN, ROWS
 
@@ -40,6 +41,11 @@ async def full(id: str, page: int, limit: int) -> dict[str, Any]:
     return {"id": id, "page": page, "limit": limit, "rows": ROWS}
 
 
+@get("/rows/{id:int}")
+async def row(id: int) -> dict[str, int | str]:
+    return row_of(id)
+
+
 @post("/users")
 async def create(data: User) -> User:
     return data
@@ -64,7 +70,7 @@ def build(routes: list[str], four: bool = False) -> Any:
         path = "/".join(f"{{{part[1:]}:str}}" if part.startswith(":") else part for part in route.split("/"))
         extra.append(get(path)(make()))
     return Litestar(
-        [plaintext, message, param, full, create, error, *extra],
+        [plaintext, message, param, full, row, create, error, *extra],
         exception_handlers={ValueError: on_error, NotFoundException: not_found},
         middleware=[RequestId, Logger, Secure] if four else [],
         cors_config=CORSConfig(allow_origins=[ORIGIN]) if four else None,

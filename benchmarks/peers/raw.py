@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import parse_qsl
 
+from benchmarks.peers.rows import row_of
 from benchmarks.workloads import ORIGIN, ROWS, SECURE_HEADERS
 
 TEXT = (b"content-type", b"text/plain; charset=utf-8")
@@ -41,6 +42,8 @@ def build(routes: list[str], four: bool = False) -> Any:
                 body = json.dumps(answer).encode()
         elif path.startswith("/users/") and method == "GET":
             body = json.dumps({"id": path[7:]}).encode()
+        elif path.startswith("/rows/") and method == "GET":
+            body = json.dumps(row_of(int(path[6:]))).encode()
         elif path.startswith("/full/users/") and method == "GET":
             begin = perf_counter()
             query = dict(parse_qsl(scope["query_string"].decode()))

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from benchmarks.peers.rows import row_of
 from benchmarks.workloads import ORIGIN, ROWS, SECURE_HEADERS
 
 SECURE = [(name.encode(), value.encode()) for name, value in SECURE_HEADERS.items()]
@@ -100,6 +101,10 @@ async def full(request: Request) -> Response:
     )
 
 
+async def row(request: Request) -> Response:
+    return JSONResponse(row_of(int(request.path_params["id"])))
+
+
 async def post(request: Request) -> Response:
     value = await request.json()
     if not (
@@ -137,6 +142,7 @@ def build(routes: list[str], four: bool = False) -> Any:
         Route("/json", message),
         Route("/users/{id}", param),
         Route("/full/users/{id}", full),
+        Route("/rows/{id}", row),
         Route("/users", post, methods=["POST"]),
         Route("/error", error),
     ]

@@ -94,18 +94,17 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         return EmbeddedD1PreparedStatement(self._database, self.sql, self.values, self._session, type_, self._written)
 
     async def _first(self, column_or_type: Any = None, /) -> Any:
-        return await self._row(column_or_type, None)
+        columns, rows, _ = await self._database._answer(self)
+        return self._row(columns, rows[0], column_or_type) if rows else None
 
     async def _one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
-        return await self._row(column_or_type, CoreError(404, "Not Found") if error is None else error)
-
-    async def _row(self, column_or_type: Any, missing: Exception | None) -> Any:
         columns, rows, _ = await self._database._answer(self)
         if not rows:
-            if missing is not None:
-                raise missing
-            return None
-        row = dict(zip(columns, rows[0], strict=True))
+            raise CoreError(404, "Not Found") if error is None else error
+        return self._row(columns, rows[0], column_or_type)
+
+    def _row(self, columns: list[str], values: tuple[Any, ...], column_or_type: Any) -> Any:
+        row = dict(zip(columns, values, strict=True))
         if column_or_type is None:
             column_or_type = self.type
             if column_or_type is None:
