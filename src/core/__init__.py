@@ -6,6 +6,8 @@ uses, and a type checker sees it all.
 
 from __future__ import annotations
 
+from core.values import lazily
+
 # Type checkers know the name. `typing` takes most of the time of `import core`, in which Ctrl-C prints a traceback.
 TYPE_CHECKING = False
 
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
     from core.response import Response
     from core.router import Router
     from core.types import Authenticator, ErrorHandler, Handler, Middleware, Next
-    from core.unset import UNSET, Unset, given
+    from core.validation.unset import UNSET, Unset, given
 
 __all__ = [
     "Ai",
@@ -135,51 +137,39 @@ __all__ = [
     "web_socket_pair",
 ]
 
-_MODULES = {
-    "core.app": "App RouteInfo create_app",
-    "core.bindings.ai": "Ai",
-    "core.bindings.d1": "D1Database D1DatabaseSession D1ExecResult D1Meta D1PreparedStatement D1Result",
-    "core.bindings.durable_object": "DurableObject DurableObjectNamespace DurableObjectState DurableObjectStorage",
-    "core.bindings.kv": "KVKey KVListResult KVNamespace KVValue",
-    "core.bindings.object_socket": "DurableObjectWebSocket web_socket_pair",
-    "core.bindings.queue": "Message MessageBatch MessageSendRequest Queue",
-    "core.bindings.r2": (
-        "R2Bucket R2Conditional R2HTTPMetadata R2MultipartUpload R2Object R2ObjectBody R2Objects R2Range"
-    ),
-    "core.bindings.secret": "Secret",
-    "core.context": "Clock EdgeMetadata ExecutionContext ScheduledEvent StateKey",
-    "core.description": "describe",
-    "core.env": "Bindings",
-    "core.errors": (
-        "AuthenticationError BindingError CoreError D1Error DeveloperError KVError QueueError R2Error ValidationError"
-    ),
-    "core.errors.conflict": "conflict",
-    "core.handlers": "public",
-    "core.middleware.allow": "allow",
-    "core.middleware.optional": "optional",
-    "core.request": "Params Query Request",
-    "core.response": "Response",
-    "core.router": "Router",
-    "core.types": "Authenticator ErrorHandler Handler Middleware Next",
-    "core.unset": "UNSET Unset given",
-}
-_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
-
-
 if not TYPE_CHECKING:
-    # Type checkers take a module with a `__getattr__` to have every name: a misspelt import would pass.
-
-    def __getattr__(name: str) -> object:
-        from importlib import import_module
-
-        home = _HOMES.get(name)
-        if home is None:
-            if name == "http":
-                return import_module("core.http")
-            raise AttributeError(f"module 'core' has no attribute {name!r}")
-        value: object = getattr(import_module(home), name)
-        globals()[name] = value
-        return value
+    __getattr__ = lazily(
+        __name__,
+        {
+            "core.app": "App RouteInfo create_app",
+            "core.bindings.ai": "Ai",
+            "core.bindings.d1": "D1Database D1DatabaseSession D1ExecResult D1Meta D1PreparedStatement D1Result",
+            "core.bindings.durable_object": "DurableObject DurableObjectNamespace DurableObjectState DurableObjectStorage",
+            "core.bindings.kv": "KVKey KVListResult KVNamespace KVValue",
+            "core.bindings.object_socket": "DurableObjectWebSocket web_socket_pair",
+            "core.bindings.queue": "Message MessageBatch MessageSendRequest Queue",
+            "core.bindings.r2": (
+                "R2Bucket R2Conditional R2HTTPMetadata R2MultipartUpload R2Object R2ObjectBody R2Objects R2Range"
+            ),
+            "core.bindings.secret": "Secret",
+            "core.context": "Clock EdgeMetadata ExecutionContext ScheduledEvent StateKey",
+            "core.description": "describe",
+            "core.env": "Bindings",
+            "core.errors": (
+                "AuthenticationError BindingError CoreError D1Error DeveloperError KVError QueueError R2Error ValidationError"
+            ),
+            "core.errors.conflict": "conflict",
+            "core.handlers": "public",
+            "core.middleware.allow": "allow",
+            "core.middleware.optional": "optional",
+            "core.request": "Params Query Request",
+            "core.response": "Response",
+            "core.router": "Router",
+            "core.types": "Authenticator ErrorHandler Handler Middleware Next",
+            "core.validation.unset": "UNSET Unset given",
+            "core.http": "http",
+        },
+    )
 
 
 def __dir__() -> list[str]:

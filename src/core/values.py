@@ -1,21 +1,52 @@
-"""Classes that cost a start no more than a plain one: `@frozen` is `attrs.frozen`, later.
+"""What a start does not pay for: names of a module that are loaded when they are asked for (`lazily`), and classes that
+cost no more than a plain one: `@frozen` is `attrs.frozen`, later.
 
 attrs writes and compiles the methods of a class, which takes a quarter of a millisecond: for every worker that starts,
 and for values that most workers never meet. Here the class stays as it is written, and attrs finishes that very class
 when it is first used: called, compared, shown, or asked for its attributes by attrs, cattrs or `match`. attrs itself is
 imported then: a check of a program that changes little needs none of it. `field` is `attrs.field`, later.
+
+`import core` loads this file, which therefore imports nothing but what Python has loaded itself.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # type checkers know the name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
     from attrs import field as field
     from attrs import frozen as frozen
-else:
+
+
+def lazily(module: str, names: Mapping[str, str]) -> Callable[[str], object]:
+    """Return the `__getattr__` of `module`, for names that are loaded when they are first asked for.
+
+    `names` has them by the module that they are in, as in `{"core.app": "App create_app"}`. A submodule is in itself:
+    `{"core.http": "http"}`. Hide it from type checkers, which take a module with a `__getattr__` to have every name.
+    """
+    homes = {name: home for home, listed in names.items() for name in listed.split()}
+
+    def get(name: str) -> object:
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        import sys
+        from importlib import import_module
+
+        value: object = import_module(home)
+        if home != f"{module}.{name}":
+            value = getattr(value, name)
+            setattr(sys.modules[module], name, value)
+        return value
+
+    return get
+
+
+if not TYPE_CHECKING:
     import _thread
-    from collections.abc import Callable
 
     # One for all classes, and for a class whose base has to be finished first.
     _finishing = _thread.RLock()

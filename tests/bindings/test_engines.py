@@ -12,7 +12,7 @@ import pytest
 
 import core.backends
 from core.bindings import binding_call
-from core.calls import Hookable
+from core.bindings.calls import Hookable
 
 for found in pkgutil.walk_packages(core.backends.__path__, "core.backends."):
     import_module(found.name)

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from core import Bindings, D1Database, D1Error, KVNamespace, Queue, R2Bucket
-from core.calls import add_hook
+from core.bindings.calls import add_hook
 from core.dev.journal import Journal
 from core.dev.record import LONGEST_DETAIL, MOST_BYTES, MOST_CALLS, Recorder, current
 from core.env import inject

@@ -13,7 +13,7 @@ import pytest
 from tests.support.asgi import scope_of
 
 from core import Bindings, KVNamespace, Middleware, Request, Response, create_app
-from core.calls import add_hook
+from core.bindings.calls import add_hook
 from core.dev.application import DevApplication
 from core.dev.record import Recorder
 from core.dev.terminal import Style

@@ -17,8 +17,8 @@ from typing_extensions import Unpack
 
 from core.backends.embedded.store import Database, Store
 from core.bindings.absent import AbsentBinding
+from core.bindings.calls import CallHook, add_hook
 from core.bindings.kinds import KINDS
-from core.calls import CallHook, add_hook
 from core.config.model import Binding, Configuration, D1Table
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from core.bindings.calls import Hookable
 from core.bindings.kv import KVNamespace
-from core.calls import Hookable
 from core.errors import KVTypeError
 
 

@@ -2,7 +2,7 @@
 
 A Protocol carries the calls: a method marked `@binding_call` passes the hook of its binding, and runs the method of the
 engine that has its name after an underscore. So signatures, overloads and promises are written once. A worker loads
-this file while it starts; hooks are of `core.calls`.
+this file while it starts; hooks are of `core.bindings.calls`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def binding_call(method: F, /) -> F:
     """Let the calls of an `async` method pass the hook of its instance, and run the engine's method.
 
-    An engine is a `core.calls.Hookable`; its method has the name of this one after an underscore.
+    An engine is a `core.bindings.calls.Hookable`; its method has the name of this one after an underscore.
     """
     name = method.__name__
     own = f"_{name}"

@@ -16,7 +16,7 @@ from core.bindings import binding_call
 from core.values import frozen
 
 if TYPE_CHECKING:
-    from core.unset import Unset
+    from core.validation.unset import Unset
 
     T = TypeVar("T")
     R1 = TypeVar("R1")

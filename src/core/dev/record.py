@@ -21,7 +21,7 @@ import attrs
 
 from core.backends.embedded.d1.reads import Counted, counted
 from core.backends.embedded.store import Database
-from core.calls import BindingCall, Hookable, Proceed
+from core.bindings.calls import BindingCall, Hookable, Proceed
 from core.context import Clock, system_clock
 from core.dev.journal import Journal
 from core.explain.failure import Failure, failure_of
@@ -259,7 +259,7 @@ class Recorder:
         return running + past, after
 
     async def hook(self, call: BindingCall, proceed: Proceed, /) -> Any:
-        """Record a call of a binding in the exchange that it belongs to: a `core.calls.CallHook`."""
+        """Record a call of a binding in the exchange that it belongs to: a `core.bindings.calls.CallHook`."""
         exchange = current.get()
         if call.kind == "durable_object" and call.target and self.journal is not None:
             self.journal.note_name(call.binding, str(call.target[0]))

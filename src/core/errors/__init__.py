@@ -10,8 +10,9 @@ platform's own words, so that a handler can tell a full key from a missing table
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+from core.values import lazily
 
 if TYPE_CHECKING:
     from core.errors.bindings import (
@@ -77,15 +78,8 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a type checker would take the module to have every name
-
-    def __getattr__(name: str) -> object:
-        # A binding's errors are loaded by who names one. A name that is none, such as `__path__`, loads nothing.
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value: object = getattr(import_module("core.errors.bindings"), name)
-        globals()[name] = value
-        return value
+if not TYPE_CHECKING:  # all that is not below
+    __getattr__ = lazily(__name__, {"core.errors.bindings": " ".join(__all__)})
 
 
 class Issue(TypedDict):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from core.http import headers, json, paths, streams
 from core.http.headers import Headers, HeadersView
+from core.values import lazily
 
 if TYPE_CHECKING:
     from core.http import body, cookies, url
@@ -34,17 +35,15 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a type checker would take the module to have every name
-    # Loaded when first asked for: hosts answer most requests without them.
-    _HOMES = {"Request": "request", "Response": "response", "URL": "url", "URLSearchParams": "query"}
-
-    def __getattr__(name: str) -> object:
-        from importlib import import_module
-
-        if name in ("body", "cookies", "url"):
-            return import_module(f"core.http.{name}")
-        if name not in _HOMES:
-            raise AttributeError(f"module 'core.http' has no attribute {name!r}")
-        value: object = getattr(import_module(f"core.http.{_HOMES[name]}"), name)
-        globals()[name] = value
-        return value
+if not TYPE_CHECKING:  # hosts answer most requests without them
+    __getattr__ = lazily(
+        __name__,
+        {
+            "core.http.body": "body",
+            "core.http.cookies": "cookies",
+            "core.http.query": "URLSearchParams",
+            "core.http.request": "Request",
+            "core.http.response": "Response",
+            "core.http.url": "URL url",
+        },
+    )

@@ -21,6 +21,8 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from core.values import lazily
+
 if TYPE_CHECKING:
     from json import JSONDecodeError
 
@@ -38,14 +40,8 @@ _LONG: Final = slice(MAX_DEPTH, MAX_DEPTH + 1)
 # as half of this room, and writing and reading want only the accelerator.
 
 
-if not TYPE_CHECKING:  # a type checker would take the module to have every name
-
-    def __getattr__(name: str) -> object:
-        if name == "JSONDecodeError":
-            from json import JSONDecodeError
-
-            return JSONDecodeError
-        raise AttributeError(f"module 'core.http.json' has no attribute {name!r}")
+if not TYPE_CHECKING:
+    __getattr__ = lazily(__name__, {"json": "JSONDecodeError"})
 
 
 # --------------------------------------------------------------------- writing
@@ -106,7 +102,7 @@ def _find_converter(kind: type[Any]) -> Callable[[Any], object] | None:
         names = {name: name for name, field in fields.items() if field._field_type.name == "_FIELD"}
         return _object_of(names, fields.values())
     if issubclass(kind, Enum):
-        return None if _is_subclass(kind, "core.unset", "Unset") else attrgetter("value")
+        return None if _is_subclass(kind, "core.validation.unset", "Unset") else attrgetter("value")
     # A value of these types can only be met where their module was loaded already.
     if _is_subclass(kind, "datetime", "datetime") or _is_subclass(kind, "datetime", "time"):
         return _iso_moment
@@ -139,7 +135,7 @@ def _object_of(names: dict[str, str], fields: Iterable[Any]) -> Callable[[Any], 
         with suppress(SyntaxError):  # an attribute named as a word of Python's own
             write = eval(source)
     # A value is UNSET only where something has loaded its module.
-    unset = sys.modules.get("core.unset")
+    unset = sys.modules.get("core.validation.unset")
     return write if unset is None else unset.leaving_out(write, fields)
 
 

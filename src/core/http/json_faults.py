@@ -98,7 +98,7 @@ class Faults:
     def _convert_at(self, place: _Place | None, value: object) -> object:
         if isinstance(value, (bytes, bytearray, memoryview)):
             _refuse(TypeError, place, "is bytes, which JSON cannot have: decode it, or send base64 text")
-        if self._is(type(value), "core.unset", "Unset"):
+        if self._is(type(value), "core.validation.unset", "Unset"):
             _refuse(TypeError, place, "is UNSET, which is left out where it is the field of a class: leave it out here")
         if hasattr(type(value), "__await__"):
             if isinstance(value, CoroutineType):

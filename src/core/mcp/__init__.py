@@ -12,20 +12,13 @@ from core.mcp.content import Audio, Content, Embedded, Image, Link, Message, Tex
 from core.mcp.messages import Input
 from core.mcp.registered import Hints, ParamHeader, ToolError
 from core.mcp.server import MCP
+from core.values import lazily
 
 if TYPE_CHECKING:
     from core.mcp.asking import elicit
     from core.mcp.subscriptions import Subscriptions
-else:
-    # Most servers ask nothing, and tell of no changes.
-    _LATER = {"elicit": "core.mcp.asking", "Subscriptions": "core.mcp.subscriptions"}
-
-    def __getattr__(name: str) -> object:
-        if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        return getattr(import_module(_LATER[name]), name)
+else:  # most servers ask nothing, and tell of no changes
+    __getattr__ = lazily(__name__, {"core.mcp.asking": "elicit", "core.mcp.subscriptions": "Subscriptions"})
 
 
 __all__ = [

@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 
 from core.bindings.kv import KVNamespace
 from core.middleware import options
+from core.values import lazily
 
 if TYPE_CHECKING:
     from core.middleware.rate_limit_object import RateLimiterObject
@@ -294,12 +295,5 @@ class PlatformStore(Generic[E]):
         return Taken(bool(outcome["success"] if success is None else success), None)
 
 
-if not TYPE_CHECKING:  # a type checker would take the module to have every name
-
-    def __getattr__(name: str) -> object:
-        # The object is for those who export it: the modules below it would be a tenth of a worker's start.
-        if name == "RateLimiterObject":
-            from core.middleware.rate_limit_object import RateLimiterObject
-
-            return RateLimiterObject
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # for those who export it: the modules below it would be a tenth of a worker's start
+    __getattr__ = lazily(__name__, {"core.middleware.rate_limit_object": "RateLimiterObject"})

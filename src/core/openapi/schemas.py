@@ -60,7 +60,7 @@ _ARRAYS: Final = frozenset(["builtins.list", "builtins.tuple", "typing.Sequence"
 _SETS: Final = frozenset(["typing.AbstractSet"])
 _MAPPINGS: Final = frozenset(["typing.Mapping"])
 _DEEPEST: Final = 40
-_UNSET: Final = "core.unset.Unset"
+_UNSET: Final = "core.validation.unset.Unset"
 
 
 class Schemas:

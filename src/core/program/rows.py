@@ -135,7 +135,7 @@ def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | N
             return Given(_JSON, refused=_REFUSED.get(type(value), ""))
         case ast.Name() | ast.Attribute():
             resolved = reader.modules.resolve(value, where)
-            if isinstance(resolved, External) and resolved.name in ("core.UNSET", "core.unset.UNSET"):
+            if isinstance(resolved, External) and resolved.name in ("core.UNSET", "core.validation.unset.UNSET"):
                 return Given(_UNSET)
             if not isinstance(value, ast.Name):
                 return None

@@ -33,7 +33,7 @@ ROW_KINDS: Final[Mapping[str, Kind]] = {
     "typing.List": "json",
     "typing.Dict": "json",
     "core.Unset": "unset",
-    "core.unset.Unset": "unset",
+    "core.validation.unset.Unset": "unset",
 }
 """The kind of the fields that are annotated with a type, by its full name."""
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from core.errors import D1TypeError
 from core.statements.tokens import Token, outside, statements_of, verb_of, words
-from core.unset import UNSET
+from core.validation.unset import UNSET
 
 _ENDS: Final = words("FROM WHERE RETURNING ORDER LIMIT")
 _BEHIND_A_NAME: Final = words("AS INDEXED NOT SET")

@@ -17,8 +17,8 @@ from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
+from core.bindings.calls import BindingCall, CallHook, Proceed, add_hook
 from core.bindings.kinds import bindings_of
-from core.calls import BindingCall, CallHook, Proceed, add_hook
 from core.errors import CLIENT_GONE, QueueError
 from core.telemetry.instruments import Run, Wrapping, wrap
 

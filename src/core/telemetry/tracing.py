@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from core.bindings.calls import BindingCall, Hookable, Proceed, add_hook, has_hook
 from core.bindings.kinds import bindings_of
-from core.calls import BindingCall, Hookable, Proceed, add_hook, has_hook
 from core.handlers import info_of, name_of
 from core.spans import AttributeValue, Running, RunningSpan, Span, SpanKind, Tracer, is_traceparent, running
 from core.telemetry.instruments import in_place_of

@@ -7,8 +7,9 @@ first asked for.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from core.values import lazily
 
 if TYPE_CHECKING:
     from core.testing.ai import FakeAi
@@ -68,45 +69,27 @@ __all__ = [
     "simulate",
 ]
 
-_HOMES = {
-    "ANY_ID": "recorded.values",
-    "ANY_TIME": "recorded.values",
-    "Answer": "recorded.values",
-    "Client": "client",
-    "CoreStateMachine": "simulation.drawn",
-    "FakeAi": "ai",
-    "FakeClock": "clock",
-    "FakeD1Database": "d1",
-    "FakeDurableObjectNamespace": "durable_object",
-    "FakeExecutionContext": "context",
-    "FakeHyperdrive": "hyperdrive",
-    "FakeKVNamespace": "kv",
-    "FakeQueue": "queue",
-    "FakeR2Bucket": "r2",
-    "Jwt": "recorded.values",
-    "Recorded": "recorded.fixture",
-    "Revealed": "recorded.values",
-    "Signed": "recorded.values",
-    "SimulatedCall": "simulation.log",
-    "SpanRecorder": "spans",
-    "call_log": "simulation.decorators",
-    "env": "environment",
-    "exactly_once_effect": "simulation.checkers",
-    "linearizable": "simulation.checkers",
-    "never_more_than": "simulation.checkers",
-    "no_lost_update": "simulation.checkers",
-    "no_read_of_older_than": "simulation.checkers",
-    "replay": "simulation.decorators",
-    "simulate": "simulation.decorators",
-}
-
-
-if not TYPE_CHECKING:  # a type checker would take the module to have every name
-
-    def __getattr__(name: str) -> object:
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module 'core.testing' has no attribute {name!r}")
-        value: object = getattr(import_module(f"core.testing.{home}"), name)
-        globals()[name] = value
-        return value
+if not TYPE_CHECKING:
+    __getattr__ = lazily(
+        __name__,
+        {
+            "core.testing.ai": "FakeAi",
+            "core.testing.client": "Client",
+            "core.testing.clock": "FakeClock",
+            "core.testing.context": "FakeExecutionContext",
+            "core.testing.d1": "FakeD1Database",
+            "core.testing.durable_object": "FakeDurableObjectNamespace",
+            "core.testing.environment": "env",
+            "core.testing.hyperdrive": "FakeHyperdrive",
+            "core.testing.kv": "FakeKVNamespace",
+            "core.testing.queue": "FakeQueue",
+            "core.testing.r2": "FakeR2Bucket",
+            "core.testing.recorded.fixture": "Recorded",
+            "core.testing.recorded.values": "ANY_ID ANY_TIME Answer Jwt Revealed Signed",
+            "core.testing.simulation.checkers": "exactly_once_effect linearizable never_more_than no_lost_update no_read_of_older_than",
+            "core.testing.simulation.decorators": "call_log replay simulate",
+            "core.testing.simulation.drawn": "CoreStateMachine",
+            "core.testing.simulation.log": "SimulatedCall",
+            "core.testing.spans": "SpanRecorder",
+        },
+    )

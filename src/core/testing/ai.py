@@ -9,7 +9,7 @@ import attrs
 
 from core.backends.embedded.ai import EmbeddedAi
 from core.bindings.ai import AiModel, MarkdownDocument, MarkdownResult
-from core.calls import BindingCall, add_hook
+from core.bindings.calls import BindingCall, add_hook
 from core.context import Clock, system_clock
 from core.errors import AiError
 from core.testing.calls import Call

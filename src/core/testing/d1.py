@@ -13,7 +13,7 @@ from core.backends.embedded.d1.engine import Answer
 from core.backends.embedded.d1.reads import RowsRead
 from core.backends.embedded.migrations import apply_at_once
 from core.backends.embedded.store import Store
-from core.calls import BindingCall, Proceed, add_hook
+from core.bindings.calls import BindingCall, Proceed, add_hook
 from core.context import Clock, system_clock
 from core.sql.migrations import read_migrations
 from core.testing import seam

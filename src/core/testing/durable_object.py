@@ -9,8 +9,8 @@ from typing_extensions import TypeVar
 
 from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
 from core.backends.embedded.store import Store
+from core.bindings.calls import BindingCall, Proceed, add_hook
 from core.bindings.durable_object import DurableObject, DurableObjectStorage
-from core.calls import BindingCall, Proceed, add_hook
 from core.context import Clock, system_clock
 from core.testing import seam
 from core.testing.faults import Faults, Faulty

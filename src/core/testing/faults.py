@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from core.calls import BindingCall, Proceed
+from core.bindings.calls import BindingCall, Proceed
 from core.context import Clock
 from core.testing import seam
 from core.testing.calls import Call

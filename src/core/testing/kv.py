@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.backends.embedded.kv import EmbeddedKVNamespace, KeyRows, Stored
 from core.backends.embedded.store import Store
-from core.calls import add_hook
+from core.bindings.calls import add_hook
 from core.context import Clock, system_clock
 from core.testing import seam
 from core.testing.faults import Faults, Faulty

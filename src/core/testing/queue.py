@@ -27,6 +27,7 @@ from core.backends.embedded.queue import (
 )
 from core.backends.embedded.queue.database import QueueDatabase
 from core.backends.embedded.store import Store
+from core.bindings.calls import BindingCall, add_hook
 from core.bindings.queue import (
     MessageBatch,
     MessageSendRequest,
@@ -34,7 +35,6 @@ from core.bindings.queue import (
     QueueContentType,
     QueueSendResponse,
 )
-from core.calls import BindingCall, add_hook
 from core.context import Clock, system_clock
 from core.errors import HandlerError
 from core.router import Router

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from core.backends.embedded.r2 import EmbeddedR2Bucket
 from core.backends.embedded.store import Store
-from core.calls import add_hook
+from core.bindings.calls import add_hook
 from core.context import Clock, system_clock
 from core.testing.faults import Faults, Faulty
 

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from core.calls import BindingCall
+    from core.bindings.calls import BindingCall
     from core.context import Clock
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from core.description import description_of
-from core.unset import UNSET, Given, Unset, may_be_left_out
+from core.validation.unset import UNSET, Given, Unset, may_be_left_out
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

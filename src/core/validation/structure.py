@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, Union
 from typing_extensions import TypeForm, is_typeddict
 
 from core.errors import DeveloperError, ValidationError
-from core.unset import Unset
+from core.validation.unset import Unset
 
 if TYPE_CHECKING:
     from cattrs import Converter

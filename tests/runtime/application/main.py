@@ -24,10 +24,10 @@ from core import (
     create_app,
     http,
 )
+from core.bindings.calls import BindingCall, Proceed, add_hook
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
 from core.bindings.queue import MessageBatch
 from core.bindings.r2 import FixedLengthStream
-from core.calls import BindingCall, Proceed, add_hook
 from core.context import ScheduledEvent
 from core.errors import D1Error, KVError
 from core.hosts.workers import durable_object, entrypoint

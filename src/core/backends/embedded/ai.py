@@ -19,7 +19,7 @@ from core.bindings.ai import (
     MarkdownResult,
     answer_as,
 )
-from core.calls import Hookable
+from core.bindings.calls import Hookable
 from core.errors import UnsupportedBindingError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Any, Final, NoReturn, cast
 
 from core.http.json import MAX_DEPTH
-from core.unset import UNSET
+from core.validation.unset import UNSET
 
 
 class CloneError(ValueError):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from core.bindings.calls import Hookable
 from core.bindings.rate_limit import RateLimit, RateLimitOutcome
-from core.calls import Hookable
 from core.context import Clock, system_clock
 
 # Keys come from clients: without a bound they would fill the memory.

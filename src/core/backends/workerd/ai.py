@@ -35,7 +35,7 @@ from core.bindings.ai import (
     MarkdownResult,
     answer_as,
 )
-from core.calls import BoundHook, Hookable
+from core.bindings.calls import BoundHook, Hookable
 from core.errors import AiError
 from core.http import Response
 

@@ -327,7 +327,7 @@ def _outgoing(value: Any) -> Any:
             cls = cast("type[object]", type(value))
             if attrs.has(cls):
                 # A plain object for whoever reads it in JavaScript, and the class's name for our own side.
-                from core.unset import UNSET
+                from core.validation.unset import UNSET
 
                 fields = {field.name: getattr(value, field.name) for field in attrs.fields(cls)}
                 given = {name: part for name, part in fields.items() if part is not UNSET}

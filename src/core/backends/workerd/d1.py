@@ -23,6 +23,7 @@ from core.backends.workerd.conversion import (
     rows_of,
     unwrap,
 )
+from core.bindings.calls import BoundHook, Hookable
 from core.bindings.d1 import (
     D1Database,
     D1DatabaseSession,
@@ -34,13 +35,12 @@ from core.bindings.d1 import (
     D1Value,
 )
 from core.bindings.numbers import MAX_SAFE_INTEGER
-from core.calls import BoundHook, Hookable
 from core.errors import BindingError, CoreError, D1Error, D1TypeError
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-    from core.unset import Unset
+    from core.validation.unset import Unset
 
 T = TypeVar("T")
 R = TypeVar("R", default=dict[str, Any])
@@ -75,7 +75,7 @@ class WorkerdD1PreparedStatement(Hookable, D1PreparedStatement[R]):
     def bind(self, *values: D1Value | Unset) -> WorkerdD1PreparedStatement[R]:
         sql, given, statement = self._written, cast("tuple[D1Value, ...]", values), self._statement
         # A value is UNSET only where something has loaded its module.
-        unset = sys.modules.get("core.unset")
+        unset = sys.modules.get("core.validation.unset")
         if unset is not None and unset.UNSET in values:
             from core.statements.given import only_given
 

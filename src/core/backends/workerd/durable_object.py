@@ -31,6 +31,7 @@ from core.backends.workerd.conversion import (
 )
 from core.backends.workerd.rpc import rpc_method
 from core.backends.workerd.spans import parent_to_send
+from core.bindings.calls import BoundHook, Hookable
 from core.bindings.durable_object import (
     DurableObject,
     DurableObjectId,
@@ -46,7 +47,6 @@ from core.bindings.durable_object import (
     sql_binding,
 )
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
-from core.calls import BoundHook, Hookable
 from core.context import require_awaitable
 from core.errors import (
     BindingTypeError,

@@ -17,8 +17,8 @@ from core.backends.workerd.conversion import (
     translator,
     unwrap,
 )
+from core.bindings.calls import Hookable
 from core.bindings.email import EmailAddress, EmailBuilder, EmailMessage, EmailSendResult, SendEmail
-from core.calls import Hookable
 from core.errors import BindingError, BindingTypeError
 
 _error = translator(BindingError, TypeError=BindingTypeError)

@@ -8,8 +8,8 @@ from typing import Any
 from core.backends.workerd.conversion import translator, unwrap
 from core.backends.workerd.fetch import fetch_through
 from core.backends.workerd.rpc import rpc_method
+from core.bindings.calls import Hookable
 from core.bindings.fetcher import Fetcher
-from core.calls import Hookable
 from core.errors import BindingError, BindingTypeError
 from core.http import Request, Response
 

@@ -18,8 +18,8 @@ from core.backends.workerd.conversion import (
     unwrap,
 )
 from core.backends.workerd.fetch import response_of
+from core.bindings.calls import BoundHook, Hookable
 from core.bindings.images import ImageInfo, Images, ImageSource, ImageTransformationResult, ImageTransformer
-from core.calls import BoundHook, Hookable
 from core.errors import BindingError, BindingTypeError
 from core.http import Response
 

@@ -23,6 +23,7 @@ from core.backends.workerd.conversion import (
     unwrap,
 )
 from core.backends.workerd.spans import PARENT, parent_to_send
+from core.bindings.calls import Hookable
 from core.bindings.queue import (
     Message,
     MessageBatch,
@@ -42,7 +43,6 @@ from core.bindings.queue_limits import (
     size_of_text,
     size_of_v8,
 )
-from core.calls import Hookable
 from core.errors import QueueError, QueueTypeError
 
 _error = translator(QueueError, TypeError=QueueTypeError)

@@ -31,6 +31,7 @@ from core.backends.workerd.conversion import (
     translator,
     unwrap,
 )
+from core.bindings.calls import BoundHook, Hookable
 from core.bindings.r2 import (
     R2Body,
     R2Bucket,
@@ -44,7 +45,6 @@ from core.bindings.r2 import (
     R2Range,
     R2UploadedPart,
 )
-from core.calls import BoundHook, Hookable
 from core.errors import BindingError, R2Error, R2TypeError, R2ValueError
 from core.http import Headers
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from core.backends.workerd.conversion import call_js, unwrap
+from core.bindings.calls import Hookable
 from core.bindings.rate_limit import RateLimit, RateLimitOutcome
-from core.calls import Hookable
 from core.errors import BindingError
 
 

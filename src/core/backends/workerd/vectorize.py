@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from core.backends.workerd.conversion import call_js, from_js, js_fields, js_value, options, translator, unwrap
+from core.bindings.calls import Hookable
 from core.bindings.vectorize import (
     Vectorize,
     VectorizeAsyncMutation,
@@ -16,7 +17,6 @@ from core.bindings.vectorize import (
     VectorizeMatches,
     VectorizeVector,
 )
-from core.calls import Hookable
 from core.errors import BindingError, BindingTypeError
 
 _error = translator(BindingError, TypeError=BindingTypeError)

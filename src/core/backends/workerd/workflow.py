@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from core.backends.workerd.conversion import call_js, from_js, js_fields, js_value, translator, unwrap
+from core.bindings.calls import BoundHook, Hookable
 from core.bindings.workflow import (
     Workflow,
     WorkflowError,
@@ -16,7 +17,6 @@ from core.bindings.workflow import (
     WorkflowRetention,
     WorkflowStatus,
 )
-from core.calls import BoundHook, Hookable
 from core.errors import BindingError, BindingTypeError
 
 _error = translator(BindingError, TypeError=BindingTypeError)

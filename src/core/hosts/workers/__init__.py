@@ -6,25 +6,14 @@ is asked for: importing this room must cost a worker nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from core.values import lazily
 
 if TYPE_CHECKING:
     from core.hosts.workers.hosted import durable_object, entrypoint
 
 __all__ = ["durable_object", "entrypoint"]
 
-_PLACES = {
-    "durable_object": "hosted",
-    "entrypoint": "hosted",
-}
-
-
-if not TYPE_CHECKING:  # a type checker would take the module to have every name
-
-    def __getattr__(name: str) -> Any:
-        place = _PLACES.get(name)
-        if place is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        return getattr(import_module(f"{__name__}.{place}"), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazily(__name__, {"core.hosts.workers.hosted": "durable_object entrypoint"})

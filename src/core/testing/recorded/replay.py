@@ -10,8 +10,8 @@ from typing import Any, cast
 import attrs
 
 from core.app import App
+from core.bindings.calls import BindingCall, Proceed, add_hook
 from core.bindings.secret import Secret
-from core.calls import BindingCall, Proceed, add_hook
 from core.config.model import Configuration
 from core.env import fields_of
 from core.testing.client import Client

@@ -17,7 +17,7 @@ from unittest import mock
 
 import attrs
 
-from core.calls import BindingCall
+from core.bindings.calls import BindingCall
 from core.context import SystemClock
 from core.errors import BindingError, D1Error, DurableObjectError, KVError, QueueError, R2Error
 from core.testing import seam

@@ -14,6 +14,7 @@ from core.backends.embedded.d1.plans import WHITE_SPACE
 from core.backends.embedded.d1.values import to_sqlite
 from core.backends.embedded.disk import StoreError, store_error
 from core.backends.embedded.store import Database, Store, is_busy
+from core.bindings.calls import Hookable
 from core.bindings.d1 import (
     D1Database,
     D1DatabaseSession,
@@ -25,15 +26,14 @@ from core.bindings.d1 import (
     D1Value,
 )
 from core.bindings.numbers import MAX_SAFE_INTEGER
-from core.calls import Hookable
 from core.errors import CoreError, D1TypeError
 from core.statements.given import only_given
-from core.unset import UNSET
+from core.validation.unset import UNSET
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-    from core.unset import Unset
+    from core.validation.unset import Unset
 
 T = TypeVar("T")
 R = TypeVar("R", default=D1Row)

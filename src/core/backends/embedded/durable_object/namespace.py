@@ -12,6 +12,7 @@ from core.backends.embedded.durable_object.arguments import clone_error
 from core.backends.embedded.durable_object.ids import ObjectId, check_jurisdiction, id_from_digits, id_from_name, new_id
 from core.backends.embedded.durable_object.objects import Objects, objects_of
 from core.backends.embedded.store import Store
+from core.bindings.calls import BoundHook, Hookable
 from core.bindings.durable_object import (
     DurableObject,
     DurableObjectId,
@@ -19,7 +20,6 @@ from core.bindings.durable_object import (
     DurableObjectLocationHint,
     DurableObjectNamespace,
 )
-from core.calls import BoundHook, Hookable
 
 if TYPE_CHECKING:
     from core.http import Request, Response

@@ -16,6 +16,7 @@ from core.backends.embedded.queue.messages import (
     serialise,
 )
 from core.backends.embedded.store import Store
+from core.bindings.calls import Hookable
 from core.bindings.queue import (
     MessageSendRequest,
     MessageSendRequestDict,
@@ -25,7 +26,6 @@ from core.bindings.queue import (
     QueueSendResponse,
 )
 from core.bindings.queue_limits import MAX_BATCH_BYTES, check_batch, check_message, size_of_v8
-from core.calls import Hookable
 from core.errors import QueueTypeError
 
 T = TypeVar("T", default=Any)

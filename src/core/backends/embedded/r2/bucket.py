@@ -32,6 +32,7 @@ from core.backends.embedded.r2.ranges import ByteRange, Ranges
 from core.backends.embedded.r2.rows import Described, Row, fields
 from core.backends.embedded.r2.storage import BucketStorage, R2Storage
 from core.backends.embedded.store import Store
+from core.bindings.calls import BoundHook, Hookable
 from core.bindings.r2 import (
     R2Body,
     R2Bucket,
@@ -46,7 +47,6 @@ from core.bindings.r2 import (
     R2UploadedPartDict,
     R2Value,
 )
-from core.calls import BoundHook, Hookable
 from core.errors import R2TypeError
 from core.http.streams import encode
 

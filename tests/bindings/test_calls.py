@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import pytest
 
 from core.bindings import binding_call
-from core.calls import BindingCall, CallHook, Hookable, Proceed, add_hook
+from core.bindings.calls import BindingCall, CallHook, Hookable, Proceed, add_hook
 from core.context import system_clock
 from core.testing import FakeD1Database, FakeDurableObjectNamespace, FakeKVNamespace, FakeR2Bucket
 from core.testing.calls import Call
