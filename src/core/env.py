@@ -261,9 +261,10 @@ def _members(env_class: type) -> list[tuple[EnvField, type]]:
             if a.init
         ]
     if typing_extensions.is_typeddict(env_class):
+        defaults: Any = getattr(env_class, "__optional_keys__", ())
         return [
             (
-                EnvField(name, name, annotation, has_default=name in env_class.__optional_keys__),  # type: ignore[attr-defined]  # a TypedDict has it
+                EnvField(name, name, annotation, has_default=name in defaults),
                 env_class,
             )
             for name, annotation in typing_extensions.get_annotations(

@@ -10,7 +10,7 @@ read from the code object, since `inspect.signature` costs more than all the res
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from core.errors import HandlerError
 from core.request import AnyRequest, Request
@@ -235,7 +235,7 @@ def require_async(callable_: object, where: str) -> None:
         if inner is None or inspect.isfunction(target):
             break
         target = inner
-    call = getattr(cast("object", target).__class__, "__call__", None)
+    call = getattr(target.__class__, "__call__", None)
     if inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(call):
         return
     if not callable(callable_):

@@ -183,8 +183,6 @@ class Query(Mapping[str, str]):
     def __eq__(self, other: object) -> bool:
         return self.pairs == other.pairs if isinstance(other, Query) else super().__eq__(other)
 
-    __hash__ = None  # type: ignore[assignment]  # a mapping
-
     def __repr__(self) -> str:
         return f"Query({self.text!r})"
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from core import http
 from core.errors import REDIRECT_STATUSES, AlreadySentError, HandlerError, plain_status
@@ -789,7 +789,7 @@ def _check_callback(callback: object) -> None:
     while hasattr(target, "func") and not inspect.isfunction(target):  # functools.partial
         target = target.func
     if not inspect.isroutine(target):
-        target = getattr(cast("object", target).__class__, "__call__", None)
+        target = getattr(target.__class__, "__call__", None)
     code = getattr(target, "__code__", None)
     if code is not None and code.co_flags & _RUNS_NOTHING:
         raise _is_async(callback)

@@ -7,7 +7,7 @@ and that of several secrets the first signs and each of them proves, so that a s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import Any
 
 from core.bindings.secret import Secret
 
@@ -23,7 +23,8 @@ def keys_of(secrets: object) -> list[bytes]:
 
     Raises ValueError for an empty one and for none at all, TypeError for a value that is not a secret.
     """
-    given = cast("Sequence[object]", secrets) if isinstance(secrets, list | tuple) else (secrets,)
+    whole: Any = secrets  # not narrowed by what follows
+    given: Sequence[object] = whole if isinstance(secrets, list | tuple) else (secrets,)
     # Of several, all but the first may be missing: an old secret is in Env only while there is one.
     return [_key_of(each) for each in (*given[:1], *(each for each in given[1:] if each is not None))] or [
         _key_of(None)

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "core"
 OWN = [kind for kind in KINDS.values() if kind.module]
 BINDINGS = [kind for kind in OWN if kind.name != "secret"]
-NO_KINDS = {"__init__", "absent", "kinds", "numbers", "object_socket", "queue_limits"}
+NO_KINDS = {"__init__", "absent", "calls", "kinds", "numbers", "object_socket", "queue_limits"}
 
 
 def named(kind: Kind) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, cast, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
 from typing_extensions import TypeVar
 
@@ -64,6 +64,7 @@ def sql_binding(value: object) -> str | float | bytes | None:
     NaN becomes NULL, as SQLite has it. Half a surrogate pair, which UTF-8 cannot say, becomes U+FFFD. Raises
     DurableObjectTypeError for whole numbers beyond 2**53 - 1 and for any other type.
     """
+    given: Any = value  # not narrowed by what follows
     match value:
         case None | float() | bytes():
             return value
@@ -76,7 +77,7 @@ def sql_binding(value: object) -> str | float | bytes | None:
                 raise DurableObjectTypeError(f"{value} {TOO_LARGE}")
             return float(value)
         case bytearray() | memoryview():
-            return bytes(cast("bytearray | memoryview", value))
+            return bytes(given)
         case _:
             raise DurableObjectTypeError(
                 f"{type(value).__name__} cannot be bound. Bind None, bool, int, float, str or bytes"

@@ -6,9 +6,9 @@ adapter counts before it sends, as the embedded queue does, and both name the li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from core.errors import QueueError
 
@@ -50,16 +50,16 @@ def size_of_text(text: str) -> int:
 
 def size_of_v8(value: Any) -> int:
     """The bytes that V8's format takes at least: the texts and bytes in a value, and one for each part of it."""
+    given = value  # not narrowed by what follows
     match value:
         case str():
             latin = value.isascii() or max(value) <= "\xff"
             return 1 + (len(value) if latin else len(value.encode("utf-16-le", "surrogatepass")))
         case bytes() | bytearray() | memoryview():
-            return 1 + memoryview(cast("bytes", value)).nbytes
+            return 1 + memoryview(given).nbytes
         case Mapping():
-            pairs = cast("Mapping[object, object]", value).items()
-            return 1 + sum(size_of_v8(key) + size_of_v8(one) for key, one in pairs)
+            return 1 + sum(size_of_v8(key) + size_of_v8(one) for key, one in given.items())
         case list() | tuple() | AbstractSet():
-            return 1 + sum(map(size_of_v8, cast("Iterable[object]", value)))
+            return 1 + sum(map(size_of_v8, given))
         case _:
             return 1

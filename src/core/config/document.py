@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeAlias, cast
+from typing import Any, Final, NoReturn, TypeAlias
 
 import attrs
 
@@ -83,7 +83,7 @@ def read_document(path: Path) -> Document:
         _fail(f"{name}: this is nested too deeply to be read. Make it flatter.")
     if not isinstance(data, dict):
         _fail(f"{name}:1: this must be a JSON object, not {type_name(data)}. Begin it with {{.")
-    return Document(path, cast("dict[str, Any]", data), lines, content)
+    return Document(path, as_table(data), lines, content)
 
 
 _TOML_PLACE: Final = re.compile(
@@ -132,9 +132,11 @@ class Problems:
 
 def as_table(value: Any) -> dict[str, Any]:
     """The value if it is a table, else an empty one: its type is someone else's complaint."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    given = value  # not narrowed by what follows
+    return given if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
     """The value if it is a list, else an empty one."""
-    return [*cast("Iterable[Any]", value)] if isinstance(value, list) else []
+    given = value  # not narrowed by what follows
+    return [*given] if isinstance(value, list) else []

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, cast, get_args, get_origin
+from typing import Any, Final, get_args, get_origin
 
 import attrs
 from cattrs.errors import ClassValidationError
@@ -112,13 +112,14 @@ def worker_of_level(document: Document, environment: str | None, problems: Probl
 def _known(value: Any, type_: Any, path: KeyPath, problems: Problems) -> Any:
     """`value` without the keys that its tables have not. One that is a key but for a letter is a mistake, and is taken
     for that key; any other is the platform's business, and unchecked."""
+    given = value  # not narrowed by what follows
     arms = get_args(type_) if get_origin(type_) in UNIONS else (type_,)
     for arm in arms:
         if isinstance(value, list) and get_origin(arm) is Sequence:
             return [_known(item, get_args(arm)[0], (*path, at), problems) for at, item in enumerate(as_list(value))]
         if isinstance(value, dict) and attrs.has(arm) and arm is not model.UnsafeBinding:
             return _known_keys(as_table(value), arm, path, problems)
-    return cast("object", value)
+    return given
 
 
 def _known_keys(table: Table, class_: Any, path: KeyPath, problems: Problems) -> Table:

@@ -8,7 +8,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Final, Literal, Union, cast, get_args, get_origin
+from typing import Any, Final, Literal, Union, get_args, get_origin
 
 import attrs
 from cattrs import BaseConverter, Converter
@@ -69,7 +69,8 @@ def _literal(value: Any, type_: Any) -> Any:
 
 
 def _is_literal(type_: Any) -> bool:
-    return get_origin(type_) is cast(Any, Literal)
+    literal: Any = Literal
+    return get_origin(type_) is literal
 
 
 def _is_choice(type_: Any) -> bool:
@@ -106,14 +107,16 @@ def _is_sequence(type_: Any) -> bool:
 
 def _sequence_of(type_: Any, converter: BaseConverter) -> Callable[[Any, Any], Any]:
     (element,) = get_args(type_)
-    listed = tuple[element, ...]  # type: ignore[valid-type]  # built when the program runs
+    made: Any = tuple  # of a type that is known when the program runs
+    listed = made[element, ...]
 
     def structure(value: Any, _: Any) -> Any:
+        given = value  # not narrowed by what follows
         if isinstance(value, list):
             return converter.structure(value, listed)
         if isinstance(value, dict) and attrs.has(element):
             raise _Mismatch(f"must be an array of tables, not one table. {_MANY}")
-        found = type_name(cast("object", value))
+        found = type_name(given)
         elements = "tables" if attrs.has(element) else "strings"
         raise _Mismatch(f"must be a list of {elements}, not {found}. {_list_fix(element, value)}")
 
@@ -152,8 +155,9 @@ def _table_of(class_: Any, converter: BaseConverter) -> Callable[[Any, Any], Any
     inner = make_dict_structure_fn(class_, converter, **renamed)
 
     def structure(value: Any, type_: Any) -> Any:
+        given = value  # not narrowed by what follows
         if isinstance(value, dict):
-            return inner(cast("dict[str, Any]", value), type_)
+            return inner(given, type_)
         if isinstance(value, list):
             raise _Mismatch(f"must be one table, not a list. {_ONE}")
         raise _Mismatch(f"must be a table, not {type_name(value)}. {_table_fix(class_, value)}")
@@ -169,9 +173,9 @@ def _table_fix(class_: Any, value: Any) -> str:
 
 
 def _unsafe_binding(value: Any, _: Any) -> model.UnsafeBinding:
+    table = value  # not narrowed by what follows
     if not isinstance(value, dict):
         raise _Mismatch(f"must be a table, not {type_name(value)}. Write name and type in it.")
-    table = cast("dict[str, Any]", value)
     for key in ("name", "type"):
         if not isinstance(table.get(key), str):
             raise _Mismatch(
@@ -210,7 +214,7 @@ def mistakes(
         case IterableValidationError():
             noted, _ = error.group_exceptions()
             for inner, note in noted:
-                index = cast("int", note.index)
+                index: Any = note.index
                 yield from mistakes(inner, (*path, index), value[index], is_json, note.type)
         case _Mismatch():
             yield path, f"{dotted(path)} {_with_headers(str(error), path, is_json)}"

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import indent
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import attrs
 
@@ -214,8 +214,9 @@ class _Answer:
             told: Any = json.loads(body)
         except ValueError:
             told = None
+        whole = told  # not narrowed by what follows
         if isinstance(told, dict):
-            body[:] = json.dumps({**_in_json(failure), **cast("dict[str, Any]", told)}, ensure_ascii=False).encode()
+            body[:] = json.dumps({**_in_json(failure), **whole}, ensure_ascii=False).encode()
         kept = [(name, value) for name, value in start["headers"] if name not in (b"content-length", b"etag")]
         await self._pass({**start, "headers": [*kept, (b"content-length", b"%d" % len(body))]})
         return {**message, "body": bytes(body)}

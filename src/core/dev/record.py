@@ -11,11 +11,11 @@ import base64
 import json
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -355,9 +355,10 @@ def _statements(call: BindingCall) -> list[str]:
         return []
     if call.target:
         return [str(call.target[0])]
-    given = call.args[0] if call.args else None
+    given: Any = call.args[0] if call.args else None
+    statements = given  # not narrowed by what follows
     if call.method == "batch" and isinstance(given, (list, tuple)):
-        return [str(getattr(one, "sql", "")) for one in cast("Sequence[object]", given)[:50]]
+        return [str(getattr(one, "sql", "")) for one in statements[:50]]
     return [given] if call.method == "exec" and isinstance(given, str) else []
 
 
@@ -407,13 +408,13 @@ def _statement(sql: str, *values: Any) -> str:
 
 
 def _value(value: Any) -> str:
+    given = value  # not narrowed by what follows
     if isinstance(value, Hookable) and (target := value._call_target()):
         return _statement(*target)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return f"{len(cast('bytes | bytearray | memoryview[int]', value))} bytes"
+        return f"{len(given)} bytes"
     if isinstance(value, (list, tuple)):
-        items = cast("Sequence[object]", value)
-        return f"[{', '.join(_value(item) for item in items[:10])}{', …' if len(items) > 10 else ''}]"
+        return f"[{', '.join(_value(item) for item in given[:10])}{', …' if len(given) > 10 else ''}]"
     return _shortened(repr(value), 120)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from core.dispatch.answers import (
     NOT_FOUND,
@@ -23,8 +23,8 @@ from core.dispatch.answers import (
 )
 from core.dispatch.finder import Finder
 from core.errors import NULL_BODY_STATUSES, CoreError, NothingSentError
-from core.request import AnyRequest, OpenRequest
-from core.response import Hook, NarrowingHooks, Response
+from core.request import AnyRequest
+from core.response import Hook, Response
 
 if TYPE_CHECKING:
     from core.routing.table import Route
@@ -66,7 +66,8 @@ class Dispatcher:
         neither `SystemExit` nor the cancellation of another task. `core.hosts.asgi` has these lines too, which saves a
         coroutine.
         """
-        finder, own = self.finder, cast("OpenRequest", req)
+        finder = self.finder
+        own: Any = req  # whose parameters handlers only read
         try:
             chain = finder.tables[req.method].chains.get(req.path)
             if chain is None:
@@ -115,7 +116,8 @@ class Dispatcher:
         if res.varies:
             res.keep_varies()
         if hooks.__class__ is not list:
-            cast("NarrowingHooks", hooks).narrow(req, res)
+            narrowing: Any = hooks  # `NarrowingHooks`
+            narrowing.narrow(req, res)
         res.finalized = True
         if hooks:
             status = res.status_code
@@ -136,7 +138,8 @@ class Dispatcher:
 
     async def run_within(self, req: AnyRequest, res: Response, next: Next) -> None:
         """Run a request as one step of another chain: a path that matches nothing here goes on to `next`."""
-        await self.finder.run_within(cast("OpenRequest", req), res, next)
+        own: Any = req
+        await self.finder.run_within(own, res, next)
 
     def nothing_sent(self, req: AnyRequest, returned: object) -> NothingSentError:
         """The error of a chain that ended without an answer; `returned` is its value."""

@@ -8,7 +8,7 @@ dict. How a chain is built of its steps is in `core.dispatch.chain`; this file d
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from core.dispatch.answers import ErrorHandlers, refuse_malformed
 from core.dispatch.chain import Run, build_chain, set_own_parameters
@@ -206,7 +206,7 @@ class Finder:
 
     def _build_route(self, route: Route, end: Run | None) -> Run:
         """The chain of a route: its own middleware, then its handler or the next route that matches."""
-        handler = cast("Run | None", route.handler)
+        handler: Any = route.handler
         order = route.order
         opens = getattr(handler, "__core_websocket__", False)
         # After the last route of its path a WebSocket's own handler refuses: 426.

@@ -42,9 +42,7 @@ def location_of(callable_: object) -> tuple[str, int] | None:
     target: Any = callable_
     while hasattr(target, "func"):  # functools.partial
         target = target.func
-    code = getattr(target, "__code__", None) or getattr(
-        getattr(cast("object", target).__class__, "__call__", None), "__code__", None
-    )
+    code = getattr(target, "__code__", None) or getattr(getattr(target.__class__, "__call__", None), "__code__", None)
     return (code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else None
 
 

@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable
 from contextvars import copy_context
-from typing import Any, Generic, cast
+from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
@@ -155,12 +155,13 @@ class Encoded(Driven[Any]):
     async def _next(self) -> bytes:
         await self.ready()
         chunk: Any = self.take()
+        given = chunk  # not narrowed by what follows
         if isinstance(chunk, str):
             return encode(chunk)
         if type(chunk) is bytes:
             return chunk
         if isinstance(chunk, (bytes, bytearray, memoryview)):
-            return bytes(cast("bytes", chunk))
+            return bytes(given)
         raise TypeError(f"a stream gave {type(chunk).__name__}. Give bytes or str in every piece")
 
 

@@ -274,8 +274,6 @@ class HeadersView(Mapping[str, str]):
             }
         return NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]  # it can be changed
-
     def __repr__(self) -> str:
         # Without credentials: representations end in logs.
         entries = [(name, "…" if is_secret(name) else value) for name, value in self._entries()]
@@ -311,21 +309,22 @@ class Headers(MutableMapping[str, str], HeadersView):
         self._parts = None
         if init is None:
             return
+        given: Any = init  # not narrowed by what follows
         # The plain types first: an isinstance() of an abstract class costs more than a whole header.
         values = plain_values(init)
         if values is not None:
             self._values = values
         elif type(init) is dict:
-            self._add(cast("dict[str, str]", init).items())
+            self._add(given.items())
         elif type(init) is list:
-            self._add(cast("list[tuple[str, str]]", init))
+            self._add(given)
         elif isinstance(init, HeadersView):
             self._values = init._values.copy()
             self._cookies = init._cookies.copy()
             if init._parts:
                 self._parts = {name: parts.copy() for name, parts in init._parts.items()}
         elif isinstance(init, Mapping):
-            self._add(cast("Mapping[str, str]", init).items())
+            self._add(given.items())
         else:
             self._add(init)
 
@@ -346,7 +345,6 @@ class Headers(MutableMapping[str, str], HeadersView):
         items = HeadersView.items
         __contains__ = HeadersView.__contains__
         __eq__ = HeadersView.__eq__
-    __hash__ = None
 
     # ---- changing
 

@@ -143,13 +143,13 @@ class Faults:
         return None if isinstance(converted, (dict, list)) else self._text_key(converted)
 
     def _with_text_keys(self, value: object) -> object:
+        given: Any = value  # not narrowed by what follows
         if value is None or isinstance(value, (str, int, float)):
             return value
         if isinstance(value, dict):
-            entries = cast("dict[object, object]", value)
-            return {self._text_key(key): self._with_text_keys(inner) for key, inner in entries.items()}
+            return {self._text_key(key): self._with_text_keys(inner) for key, inner in given.items()}
         if isinstance(value, (list, tuple)):
-            return [self._with_text_keys(inner) for inner in cast("list[object]", value)]
+            return [self._with_text_keys(inner) for inner in given]
         convert = self._converter(type(value))
         if convert is None:
             raise TypeError(type(value).__name__)

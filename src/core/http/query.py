@@ -134,8 +134,6 @@ class URLSearchParams(MutableMapping[str, str]):
     def __eq__(self, other: object) -> bool:
         return self._pairs == other._pairs if isinstance(other, URLSearchParams) else super().__eq__(other)
 
-    __hash__ = None  # type: ignore[assignment]  # it can be changed
-
     def __str__(self) -> str:
         return self.to_string()
 

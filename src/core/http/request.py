@@ -7,7 +7,7 @@ kind of message for what a handler reads.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 from core.context import EdgeMetadata
 from core.http.body import Body, BodyInit, BodyStream, body_of, encoded
@@ -158,11 +158,11 @@ _new = Request.__new__
 
 
 def _edge_of(given: object) -> EdgeMetadata:
+    known: Any = given  # not narrowed by what follows
     if not isinstance(given, Mapping):
         raise TypeError(
             f"Request(edge=…) takes EdgeMetadata, or a mapping with colo and country, not {type(given).__name__}"
         )
-    known = cast("Mapping[str, str | None]", given)
     return EdgeMetadata(known.get("colo"), known.get("country"))
 
 

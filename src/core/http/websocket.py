@@ -117,17 +117,17 @@ class WebSocket(Protocol):
 class Messages:
     """The part of a `WebSocket` that is the same for every host: JSON, and the iteration over messages."""
 
-    async def send_json(self, value: Any, /) -> None:
+    async def send_json(self: WebSocket, value: Any, /) -> None:
         """Send a value as JSON."""
         from core.http.json import dumps
 
-        await cast("WebSocket", self).send(dumps(value))
+        await self.send(dumps(value))
 
-    async def receive_json(self, type_: Any = Any, /) -> Any:
+    async def receive_json(self: WebSocket, type_: Any = Any, /) -> Any:
         """The next message as JSON, and as a `type_` when one is given."""
         from core.http.json import loads
 
-        message = await cast("WebSocket", self).receive()
+        message = await self.receive()
         try:
             value = loads(message)
         except ValueError:
@@ -141,10 +141,10 @@ class Messages:
         except StructureError as error:
             raise ValidationError(error.issues) from None
 
-    async def __aiter__(self) -> AsyncIterator[str | bytes]:
+    async def __aiter__(self: WebSocket) -> AsyncIterator[str | bytes]:
         try:
             while True:
-                yield await cast("WebSocket", self).receive()
+                yield await self.receive()
         except WebSocketClosed:
             return
 

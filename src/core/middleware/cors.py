@@ -217,9 +217,10 @@ def _asking(function: Callable[..., Any]) -> Callable[[str | None, AnyRequest], 
 
 
 def _words(option: str, values: object) -> list[str]:
+    given: Any = values  # not narrowed by what follows
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise options.refuse("cors", option, values, "must be a list of names")
-    words = [options.text("cors", option, value) for value in cast("Iterable[object]", values)]
+    words = [options.text("cors", option, value) for value in given]
     for word in words:
         if not options.word(word):
             raise options.refuse("cors", option, word, "is not a name that HTTP allows")

@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from core.context import Clock
 from core.errors import CoreError, OptionError
@@ -91,17 +91,18 @@ def given_keys(keys: object) -> KeySet:
 
     Raises OptionError for anything else, for a key of another kind, and for a private one: nobody needs it to prove.
     """
-    listed = keys.get("keys") if options.is_dict(keys) else keys
+    listed: Any = keys.get("keys") if options.is_dict(keys) else keys
+    given = listed  # not narrowed by what follows
     if not isinstance(listed, list | tuple) or not listed:
         raise OptionError('jwt_auth(keys=…) must be a JSON Web Key Set, {"keys": [{"kty": …}]}, or the list in it')
-    for key in cast("Sequence[object]", listed):
+    for key in given:
         if not options.is_dict(key) or key.get("kty") not in _FAMILIES.values():
             raise OptionError("jwt_auth(keys=…): each key is public, an object whose kty is RSA, EC or OKP")
         if "d" in key:
             raise OptionError(
                 "jwt_auth(keys=…) has a private key, which signs tokens. Give its public half, without the member d"
             )
-    return KeySet([*cast("Sequence[dict[str, Any]]", listed)], "jwt_auth(keys=…)")
+    return KeySet([*given], "jwt_auth(keys=…)")
 
 
 class FetchedKeySet(KeySet):

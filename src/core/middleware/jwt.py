@@ -123,9 +123,10 @@ def _object_of(claims: object) -> dict[str, Any]:
         claims = {**claims.claims, **({} if claims.sub is None else {"sub": claims.sub})}
     elif attrs.has(type(claims)):
         claims = attrs.asdict(cast("attrs.AttrsInstance", claims), recurse=False)
+    given: Any = claims  # not narrowed by what follows
     if not isinstance(claims, Mapping):
         raise TypeError(f"issue(…) takes the claims as a mapping or an attrs instance, not {type(claims).__name__}")
-    found = dict(cast("Mapping[str, Any]", claims))
+    found: dict[str, Any] = dict(given)
     if not isinstance(found.get("sub", ""), str):
         raise TypeError("issue(…): sub is a str, as RFC 7519 demands. Write sub=str(user.id)")
     return found

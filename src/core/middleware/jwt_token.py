@@ -80,9 +80,9 @@ def _object_of(data: bytes) -> dict[str, Any]:
         value = decoder.decode(text)
     except (ValueError, RecursionError):
         raise Refusal("a part is not JSON") from None
-    if not isinstance(value, dict):
+    if not options.is_dict(value):
         raise Refusal("a part is not a JSON object")
-    return cast("dict[str, Any]", value)
+    return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from typing_extensions import TypeForm, TypeVar
 
@@ -318,4 +318,4 @@ def _values_of(kept: str | None, now: float) -> tuple[dict[str, Any] | None, flo
         values, at = document["values"], float(document["at"])
     except (ValueError, KeyError, TypeError):
         return None, now
-    return (cast("dict[str, Any]", values), at) if isinstance(values, dict) else (None, now)
+    return (values, at) if options.is_dict(values) else (None, now)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import attrs
 
@@ -424,6 +424,7 @@ def _cluster(cluster: Cluster) -> Mapping[str, Any]:
 
 def capnp(value: object) -> str:
     """A value as Cap'n Proto writes it: structs from mappings, lists from sequences."""
+    given: Any = value  # not narrowed by what follows
     match value:
         case Raw(text):
             return text
@@ -434,10 +435,9 @@ def capnp(value: object) -> str:
         case str():
             return quoted(value)
         case Mapping():
-            fields = cast("Mapping[str, object]", value)
-            return "( " + ", ".join(f"{key} = {capnp(item)}" for key, item in fields.items()) + " )"
+            return "( " + ", ".join(f"{key} = {capnp(item)}" for key, item in given.items()) + " )"
         case Sequence():
-            return "[ " + ",\n    ".join(capnp(item) for item in cast("Sequence[object]", value)) + " ]"
+            return "[ " + ",\n    ".join(capnp(item) for item in given) + " ]"
         case _:
             raise TypeError(f"{value!r} has no form in a Cap'n Proto file")
 

@@ -111,7 +111,7 @@ def _fields(type_: Any) -> Mapping[str, Any]:
     if is_typeddict(cls):
         hints = get_type_hints(cls)
     else:
-        from cattrs import _compat  # pyright: ignore[reportPrivateUsage]  # it has no public name
+        from cattrs import _compat  # it has no public name
 
         hints = {field.name: field.type for field in cast("Any", _compat).adapted_fields(cls)}
     given = _arguments(type_)

@@ -262,12 +262,13 @@ def constrained(schema: Schema, demands: Schema) -> Schema:
 
 def plain(value: Any) -> Any:
     """A value as JSON; None for one that it does not have."""
+    given = value  # not narrowed by what follows
     if isinstance(value, Enum):
         return plain(value.value) if value is not UNSET else None
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
-        return [plain(each) for each in cast("Sequence[Any]", value)]
+        return [plain(each) for each in given]
     return None
 
 

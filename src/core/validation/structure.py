@@ -104,7 +104,8 @@ def structure(value: Any, type_: TypeForm[T], *, strings: bool = False, client: 
     program and raises TypeError, which names the type; so is a union of classes that nothing tells apart, which is
     a DeveloperError.
     """
-    return cast("T", hook_of(type_, strings=strings, client=client)(value))
+    found: T = hook_of(type_, strings=strings, client=client)(value)
+    return found
 
 
 def hook_of(type_: Any, *, strings: bool = False, client: bool = False) -> Callable[[Any], Any]:
@@ -137,7 +138,8 @@ def structure_row(row: dict[str, Any], type_: TypeForm[T]) -> T:
     """
     hook = _hook_from("rows", type_)
     nest = _nesting(type_, row)
-    return cast("T", hook(row if nest is None else nest(row)))
+    found: T = hook(row if nest is None else nest(row))
+    return found
 
 
 def structure_rows(rows: list[dict[str, Any]], type_: TypeForm[T]) -> list[T]:
@@ -271,7 +273,7 @@ def _build(source: _Source, detailed: bool) -> Converter:
     converter = Converter(detailed_validation=detailed)
     # cattrs asks first for hooks that go by a class and its ancestors, and has some of its own: to those an enum of
     # texts is any str, and a datetime is a date. Here every hook goes by the type itself.
-    dispatch: Any = converter._structure_func  # pyright: ignore[reportPrivateUsage]  # it has no public name
+    dispatch: Any = converter._structure_func  # it has no public name
     dispatch._single_dispatch = singledispatch(dispatch._single_dispatch.dispatch(object))
     dispatch.clear_cache()
     read_int = _int_of_text if strings else _int_of_client if source == "client" else _int
@@ -354,7 +356,8 @@ def _build(source: _Source, detailed: bool) -> Converter:
 
     def named_tuple(type_: Any) -> Callable[[Any, Any], Any]:
         hints = get_type_hints(type_)
-        shape: Any = tuple[tuple(hints.get(name, Any) for name in type_._fields)]  # type: ignore[misc]  # made at run time
+        made: Any = tuple
+        shape = made[tuple(hints.get(name, Any) for name in type_._fields)]
         inner = fixed_tuple(shape)
         return lambda value, _: type_(*inner(value, shape))
 
@@ -429,9 +432,10 @@ def _is_class(type_: Any) -> bool:
 
 def _fields_of(type_: Any) -> Sequence[Any]:
     """The fields of a class as attrs has them."""
-    from cattrs import _compat  # pyright: ignore[reportPrivateUsage]  # it has no public name
+    from cattrs import _compat  # it has no public name
 
-    return cast("Sequence[Any]", cast("Any", _compat).adapted_fields(get_origin(type_) or type_))
+    found: Sequence[Any] = cast("Any", _compat).adapted_fields(get_origin(type_) or type_)
+    return found
 
 
 def _refuse_shared_defaults(cls: Any) -> None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime
 from enum import Enum
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, NoReturn
 
 from core.http.json import MAX_DEPTH
 from core.validation.unset import UNSET
@@ -68,6 +68,7 @@ def _refuse(path: str, problem: str) -> NoReturn:
 
 
 def _tag(value: Any, path: str, above: list[int]) -> Any:
+    given = value  # not narrowed by what follows
     if value is UNSET:
         _refuse(path, "is UNSET, which is left out of a class that has it as a field")
     if isinstance(value, Enum):
@@ -77,7 +78,7 @@ def _tag(value: Any, path: str, above: list[int]) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$": "float", "v": repr(value)}
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return {"$": "bytes", "v": b64encode(cast("bytes", value)).decode()}
+        return {"$": "bytes", "v": b64encode(given).decode()}
     if isinstance(value, datetime):
         if value.tzinfo is None:
             _refuse(path, "is a datetime without a time zone: write datetime(..., tzinfo=timezone.utc)")
@@ -95,8 +96,7 @@ def _tag(value: Any, path: str, above: list[int]) -> Any:
 def _tag_container(value: Any, path: str, above: list[int]) -> Any:
     whole = value  # not narrowed by what follows
     if isinstance(value, (list, tuple)):
-        items = cast("Sequence[Any]", value)
-        return [_tag(item, f"{path}[{place}]", above) for place, item in enumerate(items)]
+        return [_tag(item, f"{path}[{place}]", above) for place, item in enumerate(whole)]
     if isinstance(value, Mapping):
         mapping: Mapping[Any, Any] = whole
         pairs = [(_plain(key, "a key", path), _tag(item, f"{path}[{key!r}]", above)) for key, item in mapping.items()]
@@ -131,25 +131,23 @@ def _fields_of(value: object) -> list[str] | None:
 def _untag(value: Any) -> Any:
     whole = value  # not narrowed by what follows
     if isinstance(value, list):
-        items: list[Any] = whole
-        return [_untag(item) for item in items]
+        return [_untag(item) for item in whole]
     if not isinstance(value, dict):
         return value
-    tagged = cast("dict[str, Any]", value)
-    kind, inner = tagged.get("$"), tagged.get("v")
+    kind, inner = whole.get("$"), whole.get("v")
     match kind:
         case None:
-            return {key: _untag(item) for key, item in tagged.items()}
+            return {key: _untag(item) for key, item in whole.items()}
         case "float":
-            return float(cast("str", inner))
+            return float(inner)
         case "bytes":
-            return b64decode(cast("str", inner))
+            return b64decode(inner)
         case "date":
-            return datetime.fromisoformat(cast("str", inner))
+            return datetime.fromisoformat(inner)
         case "set":
-            return {_untag(item) for item in cast("list[Any]", inner)}
+            return {_untag(item) for item in inner}
         case "map":
-            return {_untag(key): _untag(item) for key, item in cast("list[tuple[Any, Any]]", inner)}
+            return {_untag(key): _untag(item) for key, item in inner}
         case _:
             raise CloneError(
                 f"a stored value is of the unknown kind {kind!r}: a newer version of this package wrote it"
@@ -166,16 +164,15 @@ def copy_value(value: Any, path: str = "the value", depth: int = 0) -> Any:
     if value is None or isinstance(value, (bool, int, float, str, bytes, datetime, date)):
         return value
     if isinstance(value, (bytearray, memoryview)):
-        return bytes(cast("bytearray", value))
+        return bytes(whole)
     depth += 1
     if depth > MAX_DEPTH:
         _refuse(path, _DEEP)
     if isinstance(value, (list, tuple)):
-        sequence = cast("Sequence[Any]", value)
-        items = [copy_value(item, f"{path}[{place}]", depth) for place, item in enumerate(sequence)]
+        items = [copy_value(item, f"{path}[{place}]", depth) for place, item in enumerate(whole)]
         if isinstance(value, list):
             return items
-        make: Any = type(sequence)
+        make = whole.__class__
         return make(*items) if hasattr(make, "_fields") else tuple(items)
     if isinstance(value, Mapping):
         mapping: Mapping[Any, Any] = whole

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+import sys
 
 
 def lock_file(path: str) -> int | None:
     """Lock a file for this process, or return None when another one has it. The system frees it when we end."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        if os.name == "posix":
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
             import fcntl
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
-            import msvcrt
-
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # Windows only
     except OSError:
         os.close(descriptor)
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 from urllib.parse import urlsplit
 
 import attrs
@@ -161,10 +161,9 @@ class Task:
             raise AiError(f"the AI server's answer has not the shape of OpenAI's API: {given!r:.200}") from error
         if calls:
             answer["tool_calls"] = [{"name": call["name"], "arguments": _arguments(call)} for call in calls]
-        usage: Any = given.get("usage")
-        if isinstance(usage, dict):
+        counts: Any = given.get("usage")
+        if isinstance(given.get("usage"), dict):
             names = ("prompt_tokens", "completion_tokens", "total_tokens")
-            counts = cast("dict[str, Any]", usage)
             answer["usage"] = {name: counts.get(name, 0) for name in names}
         return answer
 

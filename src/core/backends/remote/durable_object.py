@@ -302,8 +302,8 @@ class ObjectServer:
                 args = (_loaded(*args[0]),)
             result = await self._objects[name].object(id).call(method, args, options)
             if method == "fetch":
-                response = cast("http.Response", result)
-                result = (response.status, [*response.headers.items()], response.body is not None)
+                response = result
+                result = (result.status, [*result.headers.items()], result.body is not None)
             kind, payload = Frame.RESULT, pickle.dumps(result)
         except Exception as error:
             if isinstance(error, DurableObjectError) and error.__cause__ is not None:

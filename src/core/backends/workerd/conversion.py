@@ -16,7 +16,7 @@ import sys
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -189,16 +189,17 @@ def _convert(value: Any, convert: Callable[[Any], Any], cache: Callable[[Any, An
 
 def _plain(value: Any) -> Any:
     """`value` without jsnull, views of memory and other traces of the other side."""
+    given = value  # not narrowed by what follows
     match value:
         case None | bool() | int() | float() | str() | bytes():
             return value
         case Mapping():
-            plain = {_plain(key): _plain(item) for key, item in cast("Mapping[str, object]", value).items()}
+            plain = {_plain(key): _plain(item) for key, item in given.items()}
             return _instance(plain) if CLASS in plain else plain
         case set() | frozenset():
-            return {_plain(item) for item in cast("set[object]", value)}
+            return {_plain(item) for item in given}
         case list() | tuple():
-            return [_plain(item) for item in cast("list[object]", value)]
+            return [_plain(item) for item in given]
         case memoryview():
             return value.tobytes()
         case _:
@@ -220,7 +221,7 @@ def _instance(plain: dict[str, Any]) -> Any:
             value = plain[field.name]
             # JavaScript has one kind of sequence.
             is_tuple = type(value) is list and str(field.type).removeprefix("typing.").lower().startswith("tuple")
-            given[field.alias or field.name] = tuple(cast("list[object]", value)) if is_tuple else value
+            given[field.alias or field.name] = tuple(plain[field.name]) if is_tuple else value
     try:
         return cls(**given)
     except TypeError:
@@ -229,10 +230,11 @@ def _instance(plain: dict[str, Any]) -> Any:
 
 def bytes_of(value: Any) -> bytes:
     """The bytes of an ArrayBuffer, a view of one, or the SDK's form of it."""
+    given = value  # not narrowed by what follows
     if isinstance(value, bytes):
         return value
     if isinstance(value, (memoryview, bytearray)):
-        return bytes(cast("memoryview | bytearray", value))
+        return bytes(given)
     if constructor_name(value) == "DataView":
         return bytes(bridge().js.Uint8Array.new(value.buffer, value.byteOffset, value.byteLength).to_bytes())
     return bytes(value.to_bytes())
@@ -278,7 +280,7 @@ def js_value(value: Any) -> Any:
     Whole numbers beyond 2**53 become BigInt, and a dict with keys that are not strings a Map. Raises BindingTypeError
     for a value that has no counterpart, and for one nested deeper than `core.http.json.MAX_DEPTH`.
     """
-    across = bridge()
+    across, given = bridge(), value  # not narrowed by what follows
     match value:
         case None:
             return across.jsnull
@@ -287,7 +289,7 @@ def js_value(value: Any) -> Any:
         case int():
             return js_number(value)
         case bytes() | bytearray() | memoryview():
-            return js_bytes(cast("bytes | bytearray | memoryview", value))
+            return js_bytes(given)
         case _:
             value = unwrap(value)
             if isinstance(value, across.JsProxy):
@@ -299,6 +301,7 @@ def js_value(value: Any) -> Any:
 
 def _outgoing(value: Any) -> Any:
     """`value` with null for None, Date for datetime and Uint8Array for bytes, ready for `to_js`."""
+    given = value  # not narrowed by what follows
     match value:
         case None:
             return bridge().jsnull
@@ -307,24 +310,23 @@ def _outgoing(value: Any) -> Any:
         case int():
             return js_number(value)
         case bytes() | bytearray() | memoryview():
-            return js_bytes(cast("bytes | bytearray | memoryview", value))
+            return js_bytes(given)
         case datetime():
             return js_date(value)
         case Mapping():
-            pairs = cast("Mapping[object, object]", value)
-            if all(isinstance(key, str) for key in pairs):
-                return {key: _outgoing(item) for key, item in pairs.items()}
+            if all(isinstance(key, str) for key in given):
+                return {key: _outgoing(item) for key, item in given.items()}
             # An object would make texts of its keys; a Map keeps them, and comes back as a dict.
-            return _js_map([[_plain_key(key), _outgoing(item)] for key, item in pairs.items()])
+            return _js_map([[_plain_key(key), _outgoing(item)] for key, item in given.items()])
         case list() | tuple():
-            return [_outgoing(item) for item in cast("list[object]", value)]
+            return [_outgoing(item) for item in given]
         case set() | frozenset():
-            return {_plain_key(item) for item in cast("set[object]", value)}
+            return {_plain_key(item) for item in given}
         case _:
             value = unwrap(value)
             if isinstance(value, bridge().JsProxy):
                 return value
-            cls = cast("type[object]", type(value))
+            cls: type[object] = value.__class__
             if attrs.has(cls):
                 # A plain object for whoever reads it in JavaScript, and the class's name for our own side.
                 from core.validation.unset import UNSET
@@ -392,7 +394,7 @@ def options(**given: Any) -> dict[str, Any]:
 def js_fields(value: attrs.AttrsInstance) -> dict[str, Any]:
     """The fields of an attrs instance that are not None, by the names that JavaScript has for them; to any depth."""
     return {
-        js_name(field.name): js_fields(item) if attrs.has(cast("type[object]", type(item))) else item
+        js_name(field.name): js_fields(item) if attrs.has(item.__class__) else item
         for field in attrs.fields(type(value))
         if (item := getattr(value, field.name)) is not None
     }
@@ -489,9 +491,9 @@ async def fixed_length(chunks: AsyncIterable[bytes], length: int, use: Callable[
     except BaseException as error:
         if not writing.done():
             writing.cancel()
-        elif writing.exception() is not None and not isinstance(writing.exception(), across.JsException):
+        elif (failure := writing.exception()) is not None and not isinstance(failure, across.JsException):
             # The cause is the source's own error, not that its reader then saw a broken stream.
-            raise writing.exception() from error  # type: ignore[misc]  # it is not None: asked above
+            raise failure from error
         raise
     await writing
     return result

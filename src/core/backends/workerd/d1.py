@@ -206,11 +206,12 @@ def _js_type(value: object) -> str:
 
 def _js_text(value: object) -> str:
     """Return the value as JavaScript writes it in its message."""
+    given: Any = value  # not narrowed by what follows
     match value:
         case Mapping():
             return "[object Object]"
         case list() | tuple():
-            return ",".join(str(item) for item in cast("list[object]", value))
+            return ",".join(str(item) for item in given)
         case _:
             return str(value)
 
@@ -219,11 +220,11 @@ def _js_text(value: object) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return bytes(cast("list[int]", value)) if type(value) is list else value
+    return bytes(value) if value.__class__ is list else value
 
 
 def _row(row: Mapping[str, Any]) -> D1Row:
-    return {name: bytes(cast("list[int]", value)) if type(value) is list else value for name, value in row.items()}
+    return {name: bytes(value) if value.__class__ is list else value for name, value in row.items()}
 
 
 def _result(result: Any, type_: Any) -> D1Result[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from core.backends.workerd.conversion import bridge, constructor_name, is_null, structured, unwrap
 from core.bindings.absent import AbsentBinding
@@ -86,10 +86,11 @@ def _adapt(value: Any, field: EnvField) -> object:
     fetcher.
     """
     kind = kind_of(field.kind)
+    given = value  # not narrowed by what follows
     if kind is not None and kind.name == "version_metadata" and isinstance(value, dict):
         from core.backends.workerd.version_metadata import WorkerdVersionMetadata
 
-        return WorkerdVersionMetadata.of(cast("dict[str, object]", value))
+        return WorkerdVersionMetadata.of(given)
     if not isinstance(value, bridge().JsProxy):
         return value
     if kind is None:

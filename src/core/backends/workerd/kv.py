@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, NoReturn
 
 from core.backends.kv import KVEngine
 from core.backends.workerd.conversion import (
@@ -112,10 +112,11 @@ class WorkerdKVNamespace(KVEngine):
         )
 
     async def _bulk(self, method: Any, keys: object, type: str, cache_ttl: int | None) -> dict[str, Any]:
+        given: Any = keys  # not narrowed by what follows
         if not isinstance(keys, Sequence) or isinstance(keys, (bytes, bytearray, memoryview)):
-            _wrong_key(cast("Any", keys))
+            _wrong_key(given)
         asked: list[str] = []
-        for key in cast("Sequence[object]", keys):
+        for key in given:
             if not isinstance(key, str):
                 _wrong_key(key)
             _check_whole(key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from core.backends.workerd.conversion import (
     bridge,
@@ -168,14 +168,16 @@ def _with_parent(body: Any, parent: str) -> Any:
 
     A body that looks like such an object is put into one, so that it arrives as it was sent.
     """
+    whole = body  # not narrowed by what follows
     mistakable = isinstance(body, dict) and PARENT in body
-    return {PARENT: parent, "body": cast("Any", body)} if parent or mistakable else cast("Any", body)
+    return {PARENT: parent, "body": whole} if parent or mistakable else whole
 
 
 def _taken_apart(sent: Any) -> tuple[Any, str]:
     """The body of a message, and the span that sent it."""
+    whole = sent  # not narrowed by what follows
     wrapped = isinstance(sent, dict) and PARENT in sent
-    return cast("tuple[Any, str]", (sent["body"], sent[PARENT]) if wrapped else (sent, ""))
+    return (whole["body"], whole[PARENT]) if wrapped else (whole, "")
 
 
 def _entries(requests: Iterable[MessageSendRequest[Any]], parent: str) -> tuple[list[Any], list[int]]:
@@ -212,11 +214,11 @@ def _outgoing(body: Any, content_type: str, parent: str) -> tuple[Any, int]:
             # The runtime cuts it at its first NUL.
             return body, size_of_text(body.partition("\0")[0])
         case "bytes":
+            content = body  # not narrowed by what follows
             if not isinstance(body, (bytes, bytearray, memoryview)):
                 raise QueueTypeError(
                     f'Content Type "bytes" requires a value of type ArrayBufferView, but received: {_js_type(body)}'
                 )
-            content = cast("bytes | bytearray | memoryview", body)
             return js_bytes(content), memoryview(content).nbytes
         case "v8":
             whole = _with_parent(body, parent)
@@ -252,14 +254,15 @@ def _js_type(value: object) -> str:
 
 def _response(answer: Any) -> QueueSendResponse:
     found = from_js(answer)
-    metadata: Any = cast("Mapping[str, Any]", found).get("metadata") if isinstance(found, Mapping) else None
+    given = found  # not narrowed by what follows
+    metadata: Any = given.get("metadata") if isinstance(found, Mapping) else None
     return QueueSendResponse(QueueSendMetadata(_metrics(metadata.get("metrics") if metadata else None)))
 
 
 def _metrics(found: Any) -> QueueMetrics:
+    metrics = found  # not narrowed by what follows
     if not isinstance(found, Mapping):
         return QueueMetrics()
-    metrics = cast("Mapping[str, Any]", found)
     oldest = metrics.get("oldestMessageTimestamp")
     return QueueMetrics(
         backlog_count=metrics.get("backlogCount") or 0,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import attrs
 
@@ -201,12 +201,13 @@ def _key(key: object) -> str:
 
 async def _with_value(value: Any, store: Any) -> Any:
     """Call `store` with the JavaScript form of the value to be stored."""
+    given = value  # not narrowed by what follows
     if value is None:
         return await store(bridge().jsnull)
     if isinstance(value, str):
         return await store(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return await store(js_bytes(cast("bytes | bytearray | memoryview", value)))
+        return await store(js_bytes(given))
     if hasattr(value, "__aiter__"):
         length = getattr(value, "length", None)
         if length is None:

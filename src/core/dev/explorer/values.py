@@ -30,8 +30,9 @@ def shown(value: bytes) -> dict[str, Any]:
 
 def cell(value: Any) -> Any:
     """A value of a SQL row as JSON can say it. A number that JavaScript does not have is text."""
+    given = value  # not narrowed by what follows
     if isinstance(value, (bytes, bytearray, memoryview)):
-        data = bytes(cast("bytes | bytearray | memoryview[int]", value))
+        data = bytes(given)
         return {"base64": base64.b64encode(data[:_LONGEST]).decode(), "size": len(data)}
     if isinstance(value, str) and len(value) > _LONGEST:
         return {"text": value[:_LONGEST], "size": len(value)}

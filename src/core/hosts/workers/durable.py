@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from core.backends.workerd.conversion import bridge, bytes_of, constructor_name, from_js, js_value, none_of, unwrap
 from core.backends.workerd.fetch import request_of
@@ -72,7 +72,7 @@ async def call_method(
     incoming = [from_js(unwrap(value)) for value in args]
     keywords: dict[str, Any] = {}
     if incoming and isinstance(incoming[-1], dict) and KEYWORDS in incoming[-1]:
-        last = cast("dict[str, Any]", incoming.pop())
+        last: Any = incoming.pop()
         keywords = last[KEYWORDS]
         follow(last.get(PARENT))
     result = await getattr(instance, method)(*incoming, **keywords)

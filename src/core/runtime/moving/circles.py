@@ -152,10 +152,10 @@ class _Rows:
             "CAST(? AS TEXT)" if isinstance(value, bytes) and type(value) is not bytes else "?" for value in node[1]
         ]
         condition = " AND ".join(f"{name} = {place}" for name, place in zip(table.expressions(), places, strict=True))
-        (row,) = self._connection.execute(
+        row: Row = self._connection.execute(
             f"SELECT {', '.join(map(quoted, table.columns))} FROM {quoted(table.name)} WHERE {condition}", node[1]
-        )
-        return row  # type: ignore[no-any-return]  # of a cursor
+        ).fetchone()
+        return row
 
     def _together(self, component: Sequence[_Node]) -> Iterator[Change]:
         """Rows that refer to each other: in one transaction, or with references that are set at their end."""

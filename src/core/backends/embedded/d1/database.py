@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import TypeVar
 
@@ -242,13 +242,14 @@ def check_sql(sql: object) -> str:
 
 
 def _check_statements(given: object) -> Sequence[EmbeddedD1PreparedStatement[Any]]:
+    statements: Any = given  # not narrowed by what follows
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):
         raise D1TypeError(f"batch() takes a list of statements, not {type(given).__name__}")
-    statements = cast("Sequence[object]", given)
     for statement in statements:
         if not isinstance(statement, EmbeddedD1PreparedStatement):
             raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
-    return cast("Sequence[EmbeddedD1PreparedStatement[Any]]", statements)
+    checked: Sequence[EmbeddedD1PreparedStatement[Any]] = statements
+    return checked
 
 
 def _to_result(answer: Answer) -> D1Result[D1Row]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from core.backends.embedded.d1.errors import Refused, name_of
 from core.backends.embedded.d1.plans import Plan, Step
@@ -430,13 +430,14 @@ def _harden(connection: sqlite3.Connection) -> None:
     """Set the options of SQLite that Python 3.12 can set, as the platform has them: a name in double quotes that names
     nothing is a string, and SQLite's own tables are not to be edited.
     """
-    settings = cast("Any", sqlite3)
+    settings: Any = sqlite3
+    whole: Any = connection
     for name, value in (
         ("SQLITE_DBCONFIG_DQS_DML", True),
         ("SQLITE_DBCONFIG_DQS_DDL", True),
         ("SQLITE_DBCONFIG_DEFENSIVE", True),
     ):
-        cast("Any", connection).setconfig(getattr(settings, name), value)
+        whole.setconfig(getattr(settings, name), value)
 
 
 def _decode(raw: bytes) -> str:

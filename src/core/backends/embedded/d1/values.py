@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Mapping
+from typing import Any, Final
 
 from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import D1TypeError
@@ -14,6 +14,7 @@ _INFINITIES: Final = (math.inf, -math.inf)
 
 def to_sqlite(value: Any) -> Any:
     """A value as SQLite is given it: every number is a REAL, a list of bytes is a blob."""
+    given = value  # not narrowed by what follows
     match value:
         case None | str():
             return value
@@ -26,14 +27,13 @@ def to_sqlite(value: Any) -> Any:
         case bytes():
             return value
         case bytearray() | memoryview():
-            return bytes(cast("bytes", value))
+            return bytes(given)
         case list() | tuple():
-            numbers = cast("Sequence[Any]", value)
-            if all(type(number) in (int, float) and 0 <= number < 256 for number in numbers):
-                return bytes([int(number) for number in numbers])
+            if all(type(number) in (int, float) and 0 <= number < 256 for number in given):
+                return bytes([int(number) for number in given])
         case _:
             pass
-    raise _type_error("function" if callable(cast("object", value)) else "object", _js_string(value))
+    raise _type_error("function" if callable(given) else "object", _js_string(value))
 
 
 def _type_error(kind: str, text: str) -> D1TypeError:
@@ -45,11 +45,12 @@ def _type_error(kind: str, text: str) -> D1TypeError:
 
 def _js_string(value: Any) -> str:
     """Return a value as JavaScript writes it in a message."""
+    given = value  # not narrowed by what follows
     match value:
         case Mapping():
             return "[object Object]"
         case list() | tuple():
-            return ",".join("" if item is None else _js_string(item) for item in cast("Sequence[Any]", value))
+            return ",".join("" if item is None else _js_string(item) for item in given)
         case bool():
             return str(value).lower()
         case _:

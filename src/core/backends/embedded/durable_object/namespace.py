@@ -115,7 +115,8 @@ class Stub:
             from core.http import Request as StandardRequest
 
             request = StandardRequest(request)
-        return cast("Response", await self._call("fetch", (request,), {}))
+        response: Response = await self._call("fetch", (request,), {})
+        return response
 
     def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
         cls = self._objects.cls

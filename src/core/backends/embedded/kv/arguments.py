@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeGuard, cast
+from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeGuard
 
 from core.backends.embedded.disk import StoreBusyError, StoreError
 from core.backends.embedded.keys import decode_cursor
@@ -141,11 +141,12 @@ async def collect(stream: Any) -> tuple[bytes, int]:
     chunks: list[bytes] = []
     length = 0
     async for chunk in stream:
+        given = chunk  # not narrowed by what follows
         if not isinstance(chunk, (bytes, bytearray, memoryview)):
             raise KVTypeError(f"A stream must give bytes, not {type(chunk).__name__}")
         length += len(chunk) if not isinstance(chunk, memoryview) else chunk.nbytes
         if length <= MAX_VALUE:
-            chunks.append(bytes(cast("bytes", chunk)))
+            chunks.append(bytes(given))
         else:
             chunks.clear()
     return b"".join(chunks), length

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 import attrs
 
@@ -78,7 +78,7 @@ def request_of(message: Any) -> MessageSendRequest[Any]:
         raise QueueTypeError(
             f"A message of a batch must be a MessageSendRequest, or a dict with a body, not {message!r:.80}"
         )
-    given = cast("dict[str, Any]", message)
+    given: dict[str, Any] = whole
     unknown = set(given) - {"body", "content_type", "delay_seconds"}
     if unknown:
         raise QueueTypeError(f"A message has no {', '.join(sorted(unknown))}: it has body, content_type, delay_seconds")
@@ -115,6 +115,7 @@ def check_delay(verb: Literal["send", "sendBatch", "retry", "retryAll"], seconds
 
 def serialise(body: Any, kind: QueueContentType) -> bytes:
     """A body as the bytes of its content type. Raises QueueTypeError where the two do not fit."""
+    given = body  # not narrowed by what follows
     match kind:
         case "text":
             if not isinstance(body, str):
@@ -125,7 +126,7 @@ def serialise(body: Any, kind: QueueContentType) -> bytes:
         case "bytes":
             if not isinstance(body, (bytes, bytearray, memoryview)):
                 _refuse_body("bytes", "ArrayBufferView", body)
-            return bytes(cast("bytes", body))
+            return bytes(given)
         case "json":
             from core.http.json import dumps
 
