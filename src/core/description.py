@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
+    from typing import TypedDict, TypeVar, Unpack
 
     from typing_extensions import TypeForm
 
     F = TypeVar("F", bound=Callable[..., Any])
+
+    class _Said(TypedDict, total=False):
+        deprecated: bool
+        hidden: bool
+        answers: Mapping[int, TypeForm[Any] | None] | None
+        operation_id: str | None
+        tags: Sequence[str] | None
+        holds: Mapping[str, Any] | None
+
 
 __all__ = ["Description", "describe", "description_of"]
 
@@ -43,27 +52,9 @@ class Description:
 if TYPE_CHECKING:
 
     @overload
-    def describe(
-        function: F,
-        /,
-        *,
-        deprecated: bool = ...,
-        hidden: bool = ...,
-        answers: Mapping[int, TypeForm[Any] | None] | None = ...,
-        operation_id: str | None = ...,
-        tags: Sequence[str] | None = ...,
-        holds: Mapping[str, Any] | None = ...,
-    ) -> F: ...
+    def describe(function: F, /, **said: Unpack[_Said]) -> F: ...
     @overload
-    def describe(
-        *,
-        deprecated: bool = ...,
-        hidden: bool = ...,
-        answers: Mapping[int, TypeForm[Any] | None] | None = ...,
-        operation_id: str | None = ...,
-        tags: Sequence[str] | None = ...,
-        holds: Mapping[str, Any] | None = ...,
-    ) -> Callable[[F], F]: ...
+    def describe(**said: Unpack[_Said]) -> Callable[[F], F]: ...
 
 
 def describe(

@@ -116,7 +116,7 @@ def test_the_plugin_imports_nothing_of_the_framework_before_a_fixture_is_asked_f
         import sys
         def test_nothing():
             loaded = [name for name in sys.modules if name.startswith("core.")]
-            assert loaded == ["core.testing", "core.testing.plugin"], loaded
+            assert loaded == ["core.values", "core.testing", "core.testing.plugin"], loaded
         """
     )
     pytester.runpytest_subprocess(*PLAIN).assert_outcomes(passed=1)

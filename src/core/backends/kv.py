@@ -1,12 +1,15 @@
-"""The calls of a key-value namespace that are made of its others in every engine: values as JSON, and as classes."""
+"""What every engine of a key-value namespace has in common: the calls that are made of its others, for values as JSON
+and as classes, and the words for keys and values that are none.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from core.bindings.calls import Hookable
 from core.bindings.kv import KVNamespace
-from core.errors import KVTypeError
+from core.errors import KVSyntaxError, KVTypeError
+from core.http.json import loads
 
 
 class KVEngine(Hookable, KVNamespace):
@@ -31,3 +34,16 @@ class KVEngine(Hookable, KVNamespace):
         except (TypeError, ValueError) as error:
             raise KVTypeError(f"KV put_json() cannot write this value as JSON: {error}") from error
         await self._put(key, text, **options)
+
+
+def parse(text: str) -> Any:
+    """A value as JSON. Raises KVSyntaxError."""
+    try:
+        return loads(text)
+    except ValueError as error:
+        raise KVSyntaxError(f"The value is not JSON: {error}") from error
+
+
+def refuse_key(key: object) -> NoReturn:
+    """Refuse a key that is not a string."""
+    raise KVTypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-from core.backends.kv import KVEngine
+from core.backends.kv import KVEngine, parse, refuse_key
 from core.backends.workerd.conversion import (
     attribute,
     bridge,
@@ -28,7 +28,7 @@ from core.backends.workerd.conversion import (
 )
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.errors import KVError, KVSyntaxError, KVTypeError
-from core.http.json import check_nesting, loads
+from core.http.json import check_nesting
 
 _error = translator(KVError, TypeError=KVTypeError, SyntaxError=KVSyntaxError)
 
@@ -114,11 +114,11 @@ class WorkerdKVNamespace(KVEngine):
     async def _bulk(self, method: Any, keys: object, type: str, cache_ttl: int | None) -> dict[str, Any]:
         given: Any = keys  # not narrowed by what follows
         if not isinstance(keys, Sequence) or isinstance(keys, (bytes, bytearray, memoryview)):
-            _wrong_key(given)
+            refuse_key(given)
         asked: list[str] = []
         for key in given:
             if not isinstance(key, str):
-                _wrong_key(key)
+                refuse_key(key)
             _check_whole(key)
             asked.append(key)
         found = await call_js(_error, method, bridge().to_js(asked), type=type, **_cache(cache_ttl))
@@ -133,20 +133,13 @@ def _read_as(value: Any, type: str) -> Any:
         return None
     match type:
         case "json":
-            return _parse(value)
+            return parse(value)
         case "bytes" | "arrayBuffer":
             return bytes_of(value)
         case "stream":
             return chunks_of(value)
         case _:
             return value
-
-
-def _parse(text: str) -> Any:
-    try:
-        return loads(text)
-    except ValueError as error:
-        raise KVSyntaxError(f"The value is not JSON: {error}") from error
 
 
 def _metadata(metadata: Any) -> Any:
@@ -173,7 +166,7 @@ def _number(name: str, value: float | None) -> float | None:
 def _check_key(key: object) -> None:
     """The platform checks a key before the value and the options, so it is done first here, too."""
     if not isinstance(key, str):
-        _wrong_key(key)
+        refuse_key(key)
     if not key:
         raise KVTypeError("Key name cannot be empty.")
     if key in (".", ".."):
@@ -188,7 +181,3 @@ def _check_whole(key: str) -> None:
             key.encode()
         except UnicodeEncodeError:
             raise KVError("KV failed: 400 Could not URL-decode key name") from None
-
-
-def _wrong_key(key: object) -> NoReturn:
-    raise KVTypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")

@@ -9,9 +9,10 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeGuard
 
 from core.backends.embedded.disk import StoreBusyError, StoreError
 from core.backends.embedded.keys import decode_cursor
+from core.backends.kv import parse, refuse_key
 from core.bindings.numbers import refuse_large_numbers
-from core.errors import KVError, KVSyntaxError, KVTypeError
-from core.http.json import check_nesting, loads
+from core.errors import KVError, KVTypeError
+from core.http.json import check_nesting
 
 MAX_KEY: Final = 512
 MAX_VALUE: Final = 25 * 1024 * 1024
@@ -29,11 +30,6 @@ def refuse(verb: Verb, status: int, message: str) -> NoReturn:
 def failed(verb: Verb, error: StoreError) -> KVError:
     """The error for a call that the disk, or another process, got in the way of."""
     return KVError(f"KV {verb} failed: {503 if isinstance(error, StoreBusyError) else 500} {error}")
-
-
-def refuse_key(key: object) -> NoReturn:
-    """Refuse a key that is not a string."""
-    raise KVTypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")
 
 
 def _is_list(keys: object) -> TypeGuard[Sequence[Any]]:
@@ -115,14 +111,6 @@ def read_as(value: bytes, type: str) -> Any:
 async def _stream(value: bytes) -> AsyncIterator[bytes]:
     for start in range(0, len(value), _CHUNK):
         yield value[start : start + _CHUNK]
-
-
-def parse(text: str) -> Any:
-    """A value as JSON. Raises KVSyntaxError."""
-    try:
-        return loads(text)
-    except ValueError as error:
-        raise KVSyntaxError(f"The value is not JSON: {error}") from error
 
 
 def dump_metadata(metadata: Any) -> str:

@@ -29,16 +29,14 @@ from core.backends.embedded.kv.arguments import (
     failed,
     key_of,
     keys_of,
-    parse,
     read_as,
     read_cursor,
     refuse,
-    refuse_key,
     text_of,
     to_int32,
 )
 from core.backends.embedded.kv.rows import KVRows
-from core.backends.kv import KVEngine
+from core.backends.kv import KVEngine, parse, refuse_key
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.errors import KVError, KVSyntaxError, KVTypeError
 from core.http.streams import encode
