@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support.command_line import run
+from tests.support.libraries import with_libraries
 
 from core.config.load import load_all
 from core.program.ask import ask
@@ -509,6 +511,25 @@ def test_a_program_is_started_again_only_where_its_start_may_tell_something_else
     (root / "src" / "pkgutil.py").write_text("")
     table_of(root)
     assert starts() == 6, "a module that appears may be imported in the place of another one"
+
+
+def test_a_table_is_kept_for_every_command_and_mypy(tmp_path: Path, counter: Path) -> None:
+    table_of(tmp_path, COUNTED, users=USERS)
+    table_of(tmp_path, assume=True)
+    assert len(counter.read_text()) == 1, "what is refused is none, and nothing is assumed"
+    refused = COUNTED + "import absent_package\n"
+    assert not table_of(tmp_path / "refused", refused, users=USERS).finished
+    assert table_of(tmp_path / "refused", assume=True).assumed == ("absent_package",)
+    assert len(counter.read_text()) == 3
+
+
+def test_a_description_of_an_application_starts_it_once(tmp_path: Path, counter: Path) -> None:
+    write(tmp_path, COUNTED, users=USERS)
+    done = run("openapi", "-o", "openapi.json", folder=with_libraries(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert len(counter.read_text()) == 1
+    table_of(tmp_path)
+    assert len(counter.read_text()) == 1
 
 
 def test_a_kept_table_has_the_lines_of_now(tmp_path: Path, counter: Path) -> None:

@@ -164,6 +164,8 @@ def _watch(args: argparse.Namespace, path: Path) -> int:
 
 def _say_changed_migrations(configurations: Sequence[Configuration]) -> None:
     """The local databases may have another schema than the SQL was proven against."""
+    if not any((one.directory / one.worker.core.state).is_dir() for one in configurations):
+        return
     from core.assembly.project import changed_locally
 
     for note in dict.fromkeys(note for configuration in configurations for note in changed_locally(configuration)):

@@ -189,15 +189,21 @@ def _outcome(path: Path, args: argparse.Namespace) -> _Outcome | None:
 def _started(path: Path, args: argparse.Namespace) -> tuple[Configuration, Entry, Start] | None:
     """The configuration of a project, its entry and its start. None where something is refused, which is said."""
     from core.config.load import load
+    from core.program.ask import keep
     from core.program.entry import entry_of
     from core.program.start import Start
 
     configuration = load(path, environment=args.environment)
     entry = entry_of(configuration)
     start = Start(entry, assume=False)
+    if sys.path[0] == os.getcwd():  # by `python -m core`: a start of any other command does not import from there
+        del sys.path[0]
     with contextlib.redirect_stdout(sys.stderr):  # a program may print
         table = start.table()
-    return None if say_refused(table) else (configuration, entry, start)
+    if say_refused(table):
+        return None
+    keep(table, entry, sys.executable, assume=False)  # for the plugin, which would start the program once more
+    return configuration, entry, start
 
 
 def _listed(path: Path, args: argparse.Namespace) -> _Outcome | None:

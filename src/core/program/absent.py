@@ -25,8 +25,8 @@ def absent_names(modules: Modules, scope: Scope) -> Iterator[Problem]:
         if isinstance(node, ast.Import):
             taken = [(alias.name, "") for alias in node.names]
         for base, name in taken:
-            message = _absent(modules, base, name)
-            if message is not None and _is_for_later(node, scope):
+            message = _absent(modules, base, name) if _is_for_later(node, scope) else None
+            if message is not None:
                 typed = "import-not-found" if message == no_module(base) else "attr-defined"
                 yield Problem("core-import", message, Node(node, scope), typed)
 

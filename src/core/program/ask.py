@@ -30,30 +30,41 @@ def ask(entry: Entry, *, python: str = "", assume: bool = False, seconds: float 
     `python` is another interpreter than this one. `assume` is as in `core.program.start`.
     """
     python = python or sys.executable
-    cache = Cache(Path(entry.config).parent)
-    key = [entry, os.path.realpath(python), assume]
-    name = f"table-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}"
-    kept = cache.read(name, key)
+    kept = Cache(Path(entry.config).parent).read(*_name(entry, python))
     if kept is not None:
         table = from_json(kept["table"])
-        held = _held(table, kept["state"], kept["skeletons"]) if table is not None else None
-        if held is not None:
-            return held
+        # Where nothing was assumed and nothing refused, both kinds of a start give the same.
+        if table is not None and (kept["assume"] == assume or not (table.assumed or table.refusals)):
+            held = _held(table, kept["state"], kept["texts"])
+            if held is not None:
+                return held
     table = _start(entry, python, assume, seconds)
-    if table.repeats:
-        skeletons = {} if table.ran or table.refusals else {one: _skeleton(one) for one in table.modules}
-        state = {path: stamp(path) for path in (*table.modules, *table.files, *table.folders)}
-        cache.write(name, key, {"table": to_json(table), "state": state, "skeletons": skeletons})
+    keep(table, entry, python, assume=assume)
     return table
 
 
-def _held(table: Table, state: Mapping[str, str], skeletons: Mapping[str, Any]) -> Table | None:
+def keep(table: Table, entry: Entry, python: str, *, assume: bool) -> None:
+    """Keep what a start of a program has told, for whoever asks next."""
+    if table.repeats:
+        texts = {} if table.ran or table.refusals else {one: _text(one) for one in table.modules}
+        state = {path: stamp(path) for path in (*table.modules, *table.files, *table.folders)}
+        kept = {"table": to_json(table), "assume": assume, "state": state, "texts": texts}
+        Cache(Path(entry.config).parent).write(*_name(entry, python), kept)
+
+
+def _name(entry: Entry, python: str) -> tuple[str, object]:
+    """The name and the key of a program's table."""
+    key = [entry, os.path.realpath(python)]
+    return f"table-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}", key
+
+
+def _held(table: Table, state: Mapping[str, str], texts: Mapping[str, str | None]) -> Table | None:
     """The kept table with the lines of now, where a start would give it again."""
     if any(digest_of(os.environ.get(name)) != digest for name, digest in table.environ):
         return None
     moves: dict[str, list[tuple[int, int]]] = {}
     for path in (path for path, stamped in state.items() if stamp(path) != stamped):
-        before, now = skeletons.get(path), _skeleton(path)
+        before, now = _skeleton(texts.get(path)), _skeleton(_text(path))
         if before is None or now is None or before[0] != now[0]:
             return None
         moves[path] = [(begin, end - last) for (begin, last), (_, end) in zip(before[1], now[1], strict=True)]
@@ -71,16 +82,26 @@ def _moved(value: Any, moves: Mapping[str, Sequence[tuple[int, int]]]) -> Any:
     return tuple(_moved(one, moves) for one in value) if value.__class__ is tuple else value
 
 
-def _skeleton(file: str) -> tuple[str, list[tuple[int, int]]] | None:
+def _text(file: str) -> str | None:
+    """The bytes of a file, as JSON can have them; None where there is none."""
+    try:
+        return Path(file).read_bytes().decode("latin-1")
+    except OSError:
+        return None
+
+
+def _skeleton(module: str | None) -> tuple[str, list[tuple[int, int]]] | None:
     """A digest of all of a module that runs when it is imported, without the bodies of async functions, and the first
-    and last lines of those; None for a file that is no module.
+    and last lines of those; None for a text that is no module.
 
     A function keeps its docstring, that it yields, and the names in it, which decide what it closes over.
     """
+    if module is None:
+        return None
+    text = module.encode("latin-1")
     try:
-        text = Path(file).read_bytes()
         tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError):
+    except (SyntaxError, ValueError):
         return None
     lines = text.split(b"\n")
     cut: list[tuple[int, int]] = []

@@ -6,7 +6,8 @@ What is registered comes from the table alone; here it is only found again in th
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import attrs
@@ -80,24 +81,17 @@ class Bodies:
         """Everything of the table that the findings of a module depend on, without lines."""
         apps = [(app.env, app.main) for app in self.table.apps]
         idle = [place for place in self.table.idle if place.file == str(module.path)]
-        return repr(
-            [
-                apps,
-                idle,
-                self.table.finished,
-                *(
-                    (
-                        getattr(node, "name", ""),
-                        served.bound,
-                        [(r.path, r.kind) for r in served.routes],
-                        len(served.handles),
-                        served.direct,
-                    )
-                    for node, served in self.served.items()
-                    if module.links or served.scope.module is module
-                ),
-            ]
-        )
+        served = self._facts if module.links else self._facts.get(module.path)
+        return repr([apps, idle, self.table.finished, served])
+
+    @cached_property
+    def _facts(self) -> Mapping[Path, Sequence[str]]:
+        """What each function of a module serves."""
+        found: dict[Path, list[str]] = {}
+        for node, one in self.served.items():
+            served = one.bound, [(route.path, route.kind) for route in one.routes], len(one.handles), one.direct
+            found.setdefault(one.scope.module.path, []).append(f"{getattr(node, 'name', '')} {served}")
+        return found
 
     def class_of(self, env: Env) -> ClassRef | None:
         """The class of an Env, where it is one of the program."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from core.config.checks import Code
 from core.program.absent import absent_names
@@ -160,7 +160,7 @@ class ModuleRules:
     def _handed_on(self, scope: Scope, name: str) -> Iterator[tuple[Scope, str]]:
         """The functions that a request is given to, and what each of them calls it."""
         for inner in scopes_in(scope):
-            for node in parents_of(inner) if inner is scope or name not in inner.names else ():
+            for node in _checked_in(inner) if inner is scope or name not in inner.names else ():
                 if not isinstance(node, ast.Call):
                     continue
                 at = [n for n, one in enumerate(node.args) if isinstance(one, ast.Name) and one.id == name]
@@ -178,7 +178,7 @@ class ModuleRules:
         for inner in scopes_in(scope):
             if inner is not scope and name in inner.names:
                 continue
-            for node in parents_of(inner):
+            for node in _checked_in(inner):
                 match node:
                     case ast.Subscript(value=value, slice=key) if isinstance(node.ctx, ast.Load):
                         pass
@@ -195,7 +195,7 @@ class ModuleRules:
         for inner in scopes_in(scope):
             if inner is not scope and name in inner.names:
                 continue
-            for node in parents_of(inner):
+            for node in _checked_in(inner):
                 match node:
                     case ast.Call(func=ast.Attribute(attr="parse", value=value), args=[type_], keywords=[]):
                         row = (
@@ -215,15 +215,14 @@ class ModuleRules:
                 return False
 
 
+_CHECKED: Final = (ast.Call, ast.Attribute, ast.AnnAssign, ast.Return, ast.Subscript, ast.Compare, ast.Expr)
+
+
 def _checked_in(scope: Scope) -> Sequence[ast.expr | ast.stmt]:
-    """The nodes of a function that rules look at: calls, attributes, items, and values that are declared."""
+    """The nodes of a function that rules look at: calls, attributes, items, tests, and values that are declared."""
     found = scope.module.checked.get(scope.node)
     if found is None:
-        found = scope.module.checked[scope.node] = [
-            node
-            for node in parents_of(scope)
-            if isinstance(node, ast.Call | ast.Attribute | ast.AnnAssign | ast.Return | ast.Subscript | ast.Expr)
-        ]
+        found = scope.module.checked[scope.node] = [node for node in parents_of(scope) if isinstance(node, _CHECKED)]
     return found
 
 

@@ -61,6 +61,8 @@ class Module:
     tree: ast.Module
     links: bool = attrs.field(kw_only=True)
     """True where the text has `url_for` in it."""
+    walrus: bool = attrs.field(kw_only=True)
+    """True where the text has `:=` in it, which binds a name in any expression."""
     imports: list[str] = attrs.field(factory=list[str])
     scope: Scope = attrs.field(init=False)
     parents: dict[ast.AST, dict[ast.AST, ast.AST]] = attrs.field(factory=dict[ast.AST, "dict[ast.AST, ast.AST]"])
@@ -170,7 +172,7 @@ class Modules:
         except (SyntaxError, ValueError, RecursionError) as error:
             line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
             return None, [(path, line, error.msg if isinstance(error, SyntaxError) else str(error))]
-        module = Module(self._name(path), path, tree, links=b"url_for" in text)
+        module = Module(self._name(path), path, tree, links=b"url_for" in text, walrus=b":=" in text)
         module.scope = _scope_of(module)
         return module, []
 
@@ -500,6 +502,10 @@ def _scope_of(module: Module) -> Scope:
     return scope
 
 
+_BINDS_BY_WALRUS: Final = (ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.If, ast.While)
+"""Statements that bind no name but by `:=`."""
+
+
 class _Collector:
     """Puts the names that a body binds into its scope, and makes the scopes inside it."""
 
@@ -551,17 +557,17 @@ class _Collector:
                         self.scope.stars.append(base)
                     else:
                         self.bind(alias.asname or alias.name, Definition(node, alias=(base, alias.name)))
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
                 self.bind(name, Definition(node, value=value))
-                self.expressions(node)
-            case ast.AnnAssign(target=ast.Name(id=name), value=value, annotation=annotation):
+                self.expressions(node, target)
+            case ast.AnnAssign(target=ast.Name(id=name) as target, value=value, annotation=annotation):
                 self.bind(name, Definition(node, value=value, annotation=annotation))
-                self.expressions(node)
+                self.expressions(node, target)
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if _is_even(
                 targets, values
             ):
-                for target, value in zip(targets, values, strict=True):
-                    self.statement(ast.copy_location(ast.Assign([target], value), node))
+                for each, value in zip(targets, values, strict=True):
+                    self.statement(ast.copy_location(ast.Assign([each], value), node))
             case ast.Global() | ast.Nonlocal():
                 for name in node.names:
                     self.bind(name, Definition(node, known=False))
@@ -578,19 +584,19 @@ class _Collector:
                 for child in blocks_of(node):
                     self.statements(child)
 
-    def expressions(self, node: ast.stmt) -> None:
-        """Return the other expressions that bind names in a statement: loops, `with`, unpacking, `:=`, `except`,
-        patterns, `del`.
+    def expressions(self, node: ast.stmt, bound: ast.Name | None = None) -> None:
+        """Bind the names of the other expressions that do so in a statement: loops, `with`, unpacking, `:=`, `except`,
+        patterns, `del`. `bound` is a target that has been.
         """
+        if not self.scope.module.walrus and (bound is not None or isinstance(node, _BINDS_BY_WALRUS)):
+            return
         todo: list[ast.AST] = [node]
-        simple = isinstance(node, ast.Assign | ast.AnnAssign)
         while todo:
             current = todo.pop()
             if isinstance(current, ast.stmt) and current is not node:
                 continue
             if isinstance(current, ast.Name) and not isinstance(current.ctx, ast.Load):
-                target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-                if not (simple and current is target):
+                if current is not bound:
                     self.bind(current.id, Definition(node, known=False))
             elif isinstance(current, ast.withitem) and isinstance(current.optional_vars, ast.Name):
                 target = current.optional_vars

@@ -188,7 +188,8 @@ class _Missing:
     def found(self) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
         """Yield the missing things in the module."""
         if self.module.uses is None:
-            self.module.uses = list(_uses(self.module.tree, self.module.scope))
+            self.module.uses = []
+            _note_uses(self.module.uses, self.module.tree, self.module.scope)
         for node, scope, waits in self.module.uses:
             match node:
                 case ast.Import(names=names):
@@ -277,24 +278,26 @@ _AWAITS: Final = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 _SCOPES: Final = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def _uses(node: ast.AST, scope: Scope, *, waits: bool = False) -> Iterator[tuple[ast.expr | ast.stmt, Scope, bool]]:
-    """Yield the imports, calls and classes below a node that run in a worker. `waits` is True in an async function."""
+def _note_uses(
+    uses: list[tuple[ast.expr | ast.stmt, Scope, bool]], node: ast.AST, scope: Scope, *, waits: bool = False
+) -> None:
+    """Add the imports, calls and classes below a node that run in a worker. `waits` is True in an async function."""
     for child in children_of(node):
         match child:
             case ast.Try(handlers=[_, *_]):
                 for part in (*child.handlers, *child.finalbody):
-                    yield from _uses(part, scope, waits=waits)
+                    _note_uses(uses, part, scope, waits=waits)
                 continue
             case ast.If(test=test) if _is_asked(test):
                 continue
             case ast.Import() | ast.ImportFrom(level=0) | ast.Call() | ast.ClassDef() | ast.AsyncWith():
-                yield child, scope, waits
+                uses.append((child, scope, waits))
             case _:
                 pass
         inner, awaited = scope, waits
         if isinstance(child, _SCOPES):
             inner, awaited = scope.children.get(child, scope), isinstance(child, ast.AsyncFunctionDef)
-        yield from _uses(child, inner, waits=awaited and not isinstance(child, ast.Lambda))
+        _note_uses(uses, child, inner, waits=awaited and not isinstance(child, ast.Lambda))
 
 
 def _is_written(call: ast.Call) -> bool:
