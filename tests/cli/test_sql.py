@@ -61,6 +61,30 @@ def test_a_statement_in_the_place_of_a_file_is_told_the_option(project: Path) ->
     assert done.stderr.startswith(f"error: a FILE was expected, not a statement. {option}")
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("SELEC 1", "a FILE was expected, not a statement. Write core sql -c 'SELECT 1'"),
+        ("updat notes SET text = ''", "a FILE was expected, not a statement. Write core sql -c 'UPDATE notes SET"),
+        ("VACUUM", "there is no file VACUUM. A statement is written with -c: core sql -c VACUUM"),
+        ("insert.sql", "there is no file insert.sql. Give the path of a file of SQL"),
+        (".", ". cannot be read: Is a directory. Give the path of a file of SQL"),
+    ],
+)
+def test_what_is_no_file_is_told_without_the_system_s_number(project: Path, given: str, told: str) -> None:
+    done = run("sql", given, folder=project)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {told}")
+    assert "Errno" not in done.stderr
+
+
+def test_a_file_that_is_no_text_is_told_without_the_codec_s_words(project: Path) -> None:
+    (project / "rows.db").write_bytes(b"\xff\xfe")
+    done = run("seed", "rows.db", folder=project)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: rows.db cannot be read: it is not UTF-8. Give the path")
+
+
 def test_a_file_changes_everything_or_nothing(project: Path) -> None:
     (project / "fix.sql").write_text(
         "INSERT INTO notes (text) VALUES ('first');\nINSERT INTO note (text) VALUES ('x');\n"

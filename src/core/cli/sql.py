@@ -77,10 +77,6 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("give a FILE or --command, not both")
     text, where = args.command, "--command"
     if args.file is not None:
-        if " " in args.file and args.file.split()[0].upper() in _FIRST_WORDS and not Path(args.file).exists():
-            import shlex
-
-            raise UsageError(f"a FILE was expected, not a statement. Write core sql -c {shlex.quote(args.file)}")
         text, where = read_file(args.file)
     with opened(args) as (name, execute):
         if text is not None:
@@ -90,14 +86,35 @@ def run(args: argparse.Namespace) -> int:
 
 def read_file(file: str) -> tuple[str, str]:
     """The text of a file, or of the standard input, and its name in messages. Raises UsageError."""
+    from shlex import quote
+
     from core.errors import UsageError
 
     if file == "-":
         return sys.stdin.read(), "<stdin>"
     try:
         return Path(file).read_text("utf-8"), file
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} cannot be read: {error}. Give the path of a file of SQL") from None
+    except (OSError, ValueError) as error:
+        wanted = _statement_of(file)
+        if wanted is not None:
+            raise UsageError(f"a FILE was expected, not a statement. Write core sql -c {quote(wanted)}") from None
+        if isinstance(error, FileNotFoundError) and not Path(file).suffix:
+            told = f"there is no file {file}. A statement is written with -c: core sql -c {quote(file)}"
+        elif isinstance(error, FileNotFoundError):
+            told = f"there is no file {file}. Give the path of a file of SQL"
+        else:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8"
+            told = f"{file} cannot be read: {reason}. Give the path of a file of SQL"
+        raise UsageError(told) from None
+
+
+def _statement_of(given: str) -> str | None:
+    """The statement that stands in the place of a file, with its first word as it was meant; None for a path."""
+    from difflib import get_close_matches
+
+    first, *rest = given.split(maxsplit=1) or [given]
+    verbs = get_close_matches(first.upper(), _FIRST_WORDS, n=1, cutoff=0.75) if rest else []
+    return None if not verbs else given if first.upper() == verbs[0] else f"{verbs[0]} {rest[0]}"
 
 
 def run_text(text: str, where: str, execute: Execute) -> int:

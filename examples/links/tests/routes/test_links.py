@@ -63,7 +63,7 @@ async def test_a_name_is_used_once_and_may_be_left_out(ada: Client[Env]) -> None
     random = await shorten(ada, slug="")
 
     assert taken.status == 409
-    assert "/tea is taken" in await taken.text()
+    assert "slug: is already taken" in await taken.text()
     assert (await ada.get(random.headers["Location"])).status == 200
 
 

@@ -76,7 +76,7 @@ async def test_an_address_is_used_once(client: Client[Env], ctx: FakeExecutionCo
     response = await client.post("/users", json=ADA)
 
     assert response.status == 409
-    assert (await response.json())["error"] == "Email already in use"
+    assert (await response.json())["issues"] == [{"path": "email", "message": "is already taken"}]
     await ctx.drain()
 
 

@@ -3,7 +3,7 @@
 import attrs
 from attrs.validators import and_, matches_re, max_len, min_len
 
-from core import CoreError, D1Error, Request, Response, Router, passwords
+from core import CoreError, Request, Response, Router, conflict, passwords
 from core.middleware.rate_limit import rate_limit
 from links.auth import COOKIE, User, remember
 from links.env import Env
@@ -28,12 +28,8 @@ class Account:
 async def sign_up(req: Request[Env], res: Response) -> None:
     given = (await req.form()).parse(Credentials)
     insert = req.env.DB.prepare("INSERT INTO users (email, password) VALUES (?, ?) RETURNING id, password")
-    try:
+    with conflict("email", message="has an account"):
         account = await insert.bind(given.email, await passwords.hash(given.password)).one(Account)
-    except D1Error as error:
-        if error.constraint == "UNIQUE":
-            raise CoreError(409, "This address has an account") from error
-        raise
     await remember(req, res, User(str(account.id)))
     res.redirect("/", 303)
 

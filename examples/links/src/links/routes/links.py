@@ -5,7 +5,7 @@ import secrets
 import attrs
 from attrs.validators import and_, matches_re, max_len
 
-from core import CoreError, D1Error, Request, Response, Router, describe, http, optional, public
+from core import CoreError, Request, Response, Router, conflict, describe, http, optional, public
 from links.auth import User, auth
 from links.cache import Target, forget, look_up, remember
 from links.env import Env
@@ -53,12 +53,8 @@ async def shorten(req: Request[Env, User], res: Response) -> None:
     new = (await req.form()).parse(NewLink)
     slug = new.slug or secrets.token_urlsafe(5)
     insert = req.env.DB.prepare("INSERT INTO links (slug, url, owner) VALUES (?, ?, ?) RETURNING id, url")
-    try:
+    with conflict("slug"):
         target = await insert.bind(slug, new.url, req.user.sub).one(Target)
-    except D1Error as error:
-        if error.constraint == "UNIQUE":
-            raise CoreError(409, f"/{slug} is taken") from error
-        raise
     await remember(req.env, slug, target)
     res.redirect(f"/links/{slug}", 303)
 

@@ -2,7 +2,7 @@
 
 import attrs
 
-from core import CoreError, D1Error, Request, Response, Router
+from core import CoreError, Request, Response, Router, conflict
 from core.middleware.rate_limit import rate_limit
 from users_api.auth import User, require_admin, require_auth
 from users_api.background import record_event
@@ -63,10 +63,8 @@ async def get_user(req: Request[Env], res: Response) -> None:
 async def create_user(req: Request[Env], res: Response) -> None:
     new = await req.json(NewUser)
     statement = req.env.DB.prepare("INSERT INTO users (name, email) VALUES (?, ?) RETURNING id")
-    try:
+    with conflict("email"):
         user_id = await statement.bind(new.name, new.email).first("id")
-    except D1Error as error:
-        raise taken(error) from error
     req.ctx.wait_until(record_event(req.env, "created", user_id, req.id))
     res.status(201).json({"id": user_id})
 
@@ -77,10 +75,8 @@ async def update_user(req: Request[Env, User], res: Response) -> None:
     statement = req.env.DB.prepare(
         "UPDATE users SET name = coalesce(?, name), email = coalesce(?, email) WHERE id = ? RETURNING id"
     )
-    try:
+    with conflict("email"):
         user_id = await statement.bind(change.name, change.email, req.params["id"]).first("id")
-    except D1Error as error:
-        raise taken(error) from error
     if user_id is None:
         raise CoreError(404, "User not found")
     req.ctx.wait_until(record_event(req.env, "updated", user_id, req.id))
@@ -95,10 +91,3 @@ async def delete_user(req: Request[Env, User], res: Response) -> None:
         raise CoreError(404, "User not found")
     req.ctx.wait_until(record_event(req.env, "deleted", user_id, req.id))
     res.status(204).send()
-
-
-def taken(error: D1Error) -> Exception:
-    """The answer to a client when the database refuses a record: 409 for a second one with the same address."""
-    if error.constraint == "UNIQUE" and error.columns == ("users.email",):
-        return CoreError(409, "Email already in use")
-    return error

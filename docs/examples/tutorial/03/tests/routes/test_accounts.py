@@ -19,7 +19,10 @@ async def test_who_has_signed_up_can_sign_in(client: Client[Env]) -> None:
 async def test_one_account_for_each_address(client: Client[Env]) -> None:
     await client.post("/accounts", json=ADA)
 
-    assert (await client.post("/accounts", json=ADA)).status == 409
+    again = await client.post("/accounts", json=ADA)
+
+    assert again.status == 409
+    assert (await again.json())["issues"] == [{"path": "email", "message": "has an account"}]
 
 
 async def test_a_wrong_password_and_an_unknown_address_get_the_same_answer(client: Client[Env]) -> None:

@@ -1,7 +1,7 @@
 """`/accounts`: sign up and sign in."""
 
 import attrs
-from core import CoreError, D1Error, Request, Response, Router, passwords
+from core import CoreError, Request, Response, Router, conflict, passwords
 from my_notes.env import Env
 
 from my_notes.auth import User, auth
@@ -27,12 +27,8 @@ class Account:
 async def sign_up(req: Request[Env], res: Response) -> None:
     given = await req.json(Credentials)
     insert = req.env.DB.prepare("INSERT INTO accounts (email, password) VALUES (?, ?) RETURNING id")
-    try:
+    with conflict("email", message="has an account"):
         account_id: int = await insert.bind(given.email, await passwords.hash(given.password)).first("id")
-    except D1Error as error:
-        if error.constraint == "UNIQUE":
-            raise CoreError(409, "This address has an account") from error
-        raise
     token = await auth.issue(req, User(sub=str(account_id)), expires_in=WEEK)
     res.status(201).json({"token": token})
 
