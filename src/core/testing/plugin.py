@@ -226,6 +226,50 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, object, object]:
+    """Tell the record of what a conftest.py could not import, before pytest's own words on it."""
+    try:
+        return (yield)
+    except Exception as error:
+        if (cause := _cause_of(error)) is not error and (told := _record_of(cause, early_config)):
+            sys.stderr.write(f"{told}\n\n")
+        raise
+
+
+def pytest_exception_interact(
+    node: pytest.Item | pytest.Collector,
+    call: pytest.CallInfo[object],
+    report: pytest.CollectReport | pytest.TestReport,
+) -> None:
+    """Show the record of what failed while pytest collected, such as the import of the application."""
+    if not isinstance(report, pytest.CollectReport) or call.excinfo is None:
+        return
+    if told := _record_of(_cause_of(call.excinfo.value), node.config):
+        report.sections.append(("collection failed", told))
+
+
+def _cause_of(error: BaseException) -> BaseException | None:
+    """The error of an import, which pytest wraps in one of its own. None where pytest itself has something to say."""
+    if type(error).__name__ == "ConftestImportFailure":
+        return getattr(error, "cause", None)
+    return error.__cause__ if isinstance(error, pytest.Collector.CollectError) else error
+
+
+def _record_of(error: BaseException | None, config: pytest.Config) -> str | None:
+    """The text of an error's record; None in a project that is no worker."""
+    if error is None or ("core.app" not in sys.modules and _configuration_in(config.rootpath) is None):
+        return None
+    from core.explain.failure import failure_of
+
+    return failure_of(error, config.rootpath).as_text()
+
+
+def _configuration_in(root: Path) -> Path | None:
+    found = (root / name for name in ("wrangler.toml", "wrangler.json", "wrangler.jsonc"))
+    return next((path for path in found if path.is_file()), None)
+
+
 @pytest.fixture
 def core_clock() -> FakeClock:
     """A clock that the test moves: `core_clock.advance(60)`."""
@@ -252,8 +296,7 @@ def core_config(request: pytest.FixtureRequest) -> Path | None:
         if not path.is_file():
             raise pytest.UsageError(f"core_config: there is no file {path}")
         return path
-    found = (root / name for name in ("wrangler.toml", "wrangler.json", "wrangler.jsonc"))
-    return next((path for path in found if path.is_file()), None)
+    return _configuration_in(root)
 
 
 @pytest.fixture
