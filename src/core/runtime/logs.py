@@ -1,7 +1,7 @@
 """The log of a service: the lines of its keeper, and those of its processes, on standard error.
 
-workerd's output is made for people, or for JSON: lines as they come, Python's tracebacks with the application's frames
-first.
+workerd's output is made for people, or for JSON: lines as they come, each of Python's tracebacks as the record of a
+failure that every other place shows.
 
 A log that cannot be written (its disk is full, its reader is gone) ends nothing: the line is lost, and the service goes
 on. Nothing is buffered here, so that a line which was lost does not come back later in the middle of another.
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from core.explain.frames import Frame
     from core.hosts.output import LineReader
     from core.telemetry.logs import LogFormat
 
@@ -71,6 +72,7 @@ class ServiceLog:
 _FRAME = re.compile(r'  File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<name>.+))?$')
 _START = "Traceback (most recent call last):"
 _SITE = "/core/"
+_NOTES = ("How to fix: ", "Page: ")  # which `with_note` adds to an error
 # Lines of workerd's own that only repeat the line before, or that a client's CONNECT makes: workerd answers that by
 # itself, and a worker could only accept it.
 _NOISE = re.compile(
@@ -87,57 +89,54 @@ _HUNG_FIX = (
 
 
 class LogReader:
-    """Takes the lines of one stream and gives them on to `write`, tracebacks as a whole.
+    """Takes the lines of one stream and gives them on to `write`, a traceback as the record of its failure.
 
-    `root` is the folder of the application's files: its frames stand first, by their paths there, and what is between
-    them and the error is counted, not shown. With `full` every frame is shown.
+    `root` is the folder of the application's files. Where it is not on this machine, all that is neither Python's nor
+    the framework's counts as the application's.
     """
 
-    def __init__(self, write: Callable[[str], None], root: Path, *, full: bool = False) -> None:
+    def __init__(self, write: Callable[[str], None], root: Path) -> None:
         self._write = write
         self._root = root
-        self._full = full
         self._frames: list[list[str]] | None = None
+        self._noted = False
 
     def line(self, line: str) -> None:
         """One line of output."""
         if self._frames is None:
             if line == _START:
                 self._frames = []
+            elif self._noted and line.startswith(_NOTES):
+                self._write(f"  {line}")
+                return
             elif not _NOISE.search(line):
                 self._write(line)
                 if _HUNG.search(line):
                     self._write(_HUNG_FIX)
-            return
-        if _FRAME.match(line):
+            self._noted = False
+        elif _FRAME.match(line):
             self._frames.append([line])
         elif line.startswith("  ") and self._frames:
             self._frames[-1].append(line)
         else:
             self._told(self._frames, line)
-            self._frames = None
+            self._frames, self._noted = None, True
 
     def _told(self, frames: list[list[str]], error: str) -> None:
-        own: list[list[str]] = []
-        hidden = 0
-        for frame in frames:
-            match = _FRAME.match(frame[0])
-            path = match["path"] if match else ""
-            inside = path.removeprefix(_SITE) if path.startswith(_SITE) else ""
-            place = self._root / inside
-            if inside and place.is_file():
-                name = f", in {match['name']}" if match and match["name"] else ""
-                own.append([f'  File "{place}", line {match["line"] if match else 0}{name}', *frame[1:]])
-            elif self._full or not frames:
-                own.append(frame)
-            else:
-                hidden += 1
-        if not own:
-            # Nothing of the application is in it: then all of it is worth seeing.
-            own, hidden = frames, 0
-        self._write(error)
-        for frame in own:
-            for line in frame:
-                self._write(line)
-        if hidden:
-            self._write(f"  … and {hidden} {'frame' if hidden == 1 else 'frames'} of the framework and its libraries")
+        from core.explain.failure import Failure
+
+        kind, _, message = error.partition(": ")
+        steps = [self._step(found, rest) for first, *rest in reversed(frames) if (found := _FRAME.match(first))]
+        for line in Failure(kind.rpartition(".")[2], message or kind, tuple(steps)).as_text().splitlines():
+            self._write(line)
+
+    def _step(self, found: re.Match[str], source: list[str]) -> Frame:
+        from core.explain.frames import Frame, shown
+
+        file, number = found["path"], int(found["line"])
+        inside = file.removeprefix(_SITE) if file.startswith(_SITE) else ""
+        own = bool(inside) and not inside.startswith("core/")
+        if own and self._root.is_dir():
+            own = (self._root / inside).is_file()
+        place = shown(str(self._root / inside), None) if own and self._root.is_dir() else inside or file
+        return Frame(place, number, found["name"] or "", tuple((number, text.strip()) for text in source[:1]), own)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
+import traceback
 from pathlib import Path
 
 import pytest
 
+from core.explain.diagnosis import with_note
+from core.explain.failure import failure_of
 from core.runtime.logs import LogReader
 
 TRACEBACK = """\
@@ -19,6 +23,8 @@ Traceback (most recent call last):
   File "/lib/python314.zip/json/__init__.py", line 3, in loads
     return 1
 ValueError: boom
+How to fix: Give it something else.
+Page: reference/json/
 after
 """
 
@@ -30,9 +36,9 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(root: Path, text: str, *, full: bool = False) -> list[str]:
+def read(root: Path, text: str) -> list[str]:
     lines: list[str] = []
-    reader = LogReader(lines.append, root, full=full)
+    reader = LogReader(lines.append, root)
     for line in text.splitlines():
         reader.line(line)
     return lines
@@ -60,25 +66,44 @@ def test_a_connect_that_workerd_refuses_by_itself_leaves_no_line(root: Path) -> 
     assert read(root, said) == ["after"]
 
 
-def test_a_traceback_has_the_error_and_the_applications_frames_first(root: Path) -> None:
+def test_a_traceback_is_the_record_of_a_failure(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
     assert read(root, TRACEBACK) == [
         "ERROR core: GET /x failed",
         "ValueError: boom",
-        f'  File "{root}/shop/main.py", line 12, in show',
+        "  shop/main.py:12 show",
         "    helper()",
-        "    ~~~~~~^^",
-        "  … and 2 frames of the framework and its libraries",
+        "  How to fix: Give it something else.",
+        "  Page: reference/json/",
         "after",
     ]
 
 
-def test_with_full_no_frame_is_left_out(root: Path) -> None:
-    assert sum(line.startswith("  File") for line in read(root, TRACEBACK, full=True)) == 3
+def test_the_text_is_that_of_the_record_made_from_the_error_itself(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    (root / "shop" / "main.py").write_text("def show(found):\n    return found.missing\n")
+    spec = importlib.util.spec_from_file_location("shop_main", root / "shop" / "main.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    try:
+        module.show(None)
+    except AttributeError as error:
+        with_note(error)
+        raw, told = "".join(traceback.format_exception(error)), failure_of(error, root).as_text()
+    assert "  shop/main.py:2 show\n    return found.missing\n" in told
+    in_workerd = raw.replace(str(root), "/core").replace(__file__, "/core/core/app.py")
+    assert read(root, in_workerd) == told.splitlines()
+
+
+def test_where_the_sources_are_not_beside_it_the_frameworks_frames_are_left_out(root: Path) -> None:
+    assert read(root / "gone", TRACEBACK)[1:4] == ["ValueError: boom", "  shop/main.py:12 show", "    helper()"]
 
 
 def test_a_traceback_without_the_application_is_shown_whole(root: Path) -> None:
-    text = 'Traceback (most recent call last):\n  File "/core/core/app.py", line 1, in x\n    y\nKeyError: 1'
-    assert read(root, text) == ["KeyError: 1", '  File "/core/core/app.py", line 1, in x', "    y"]
+    text = 'Traceback (most recent call last):\n  File "/core/core/app.py", line 1, in x\n    y\nKeyError'
+    assert read(root, text) == ["KeyError: KeyError", "  core/app.py:1 x"]
 
 
 def test_other_lines_come_as_they_are(root: Path) -> None:
