@@ -5,7 +5,7 @@ import secrets
 import attrs
 from attrs.validators import and_, matches_re, max_len
 
-from core import CoreError, Request, Response, Router, conflict, describe, http, optional, public
+from core import Request, Response, Router, conflict, describe, http, optional, public
 from links.auth import User, auth
 from links.cache import Target, forget, look_up, remember
 from links.env import Env
