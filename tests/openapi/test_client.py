@@ -102,7 +102,7 @@ async def test_in_a_test_it_needs_no_network(users: Any, served: Client[UsersEnv
     assert (missing.value.status, missing.value.body.error) == (404, "User not found")
     with pytest.raises(users.Conflict) as twice:
         await api.users.create_user(ada)
-    assert twice.value.body.error == "Email already in use"
+    assert twice.value.body.issues[0].message == "is already taken"
     with pytest.raises(users.ApiError) as refused:
         await api.users.update_user(1, users.UserChange(name="Grace"))
     assert isinstance(refused.value, users.Unauthorized)
@@ -334,6 +334,40 @@ def test_schemas_of_equal_shape_are_one_class_under_the_words_that_they_share() 
     assert [client(made, lambda *_: (200, "", b'{"ok": true}')).do()] == [made.OkAnswer()]
     # A text for people is any text, so that a new one breaks no client.
     assert client(made, lambda *_: (200, "", b'{"error": "Other words"}')).see() == made.Error(error="Other words")
+
+
+def test_classes_that_no_schema_names_are_called_as_people_would() -> None:
+    def of(**properties: Any) -> dict[str, Any]:
+        return {"type": "object", "properties": properties, "required": [*properties]}
+
+    text, number = {"type": "string"}, {"type": "integer"}
+    page = of(articles={"type": "array", "items": {"$ref": "#/components/schemas/Article"}}, articlesCount=number)
+    issues = {"type": "array", "items": of(path=text, message=text)}
+    reply = of(replies={"type": "array", "items": of(author=text)})
+    components = {
+        "Article": of(title=text, categories={"type": "array", "items": of(label=text)}),
+        "NotFoundError": of(error=text),
+        "GoneError": of(error=text),
+        "InvalidError": of(error=text, issues=issues),
+        "ConflictError": of(error=text, issues=issues),
+        "LoginError": of(errors=of(token=text)),
+        "Thread": reply,
+        "ThreadReply": of(score=number),
+    }
+    answers = {
+        name: {"get": {"operationId": name, "responses": {"200": {"content": {"application/json": {"schema": page}}}}}}
+        for name in ("list", "feed")
+    }
+    made = module(described({f"/{name}": item for name, item in answers.items()}, schemas=components))
+    assert made.ArticlesAnswer(articles=[], articles_count=0)
+    assert made.ArticleCategory(label="tea")
+    assert made.NotFoundError is made.GoneError is made.Error
+    assert made.InvalidError is made.ConflictError is made.ErrorWithIssues
+    assert made.ErrorWithIssues(error="x", issues=[made.ErrorIssue(path="title", message="is missing")])
+    assert made.LoginError(errors=made.LoginErrors(token="x"))
+    # A name of the document is its schema's, whatever comes first.
+    assert made.ThreadReply(score=1)
+    assert made.ThreadRepliesItem(author="ada")
 
 
 async def test_values_are_what_their_formats_say() -> None:

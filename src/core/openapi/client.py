@@ -140,6 +140,8 @@ class _Writer:
         self.template = (resources.files("core.openapi") / "client_template.py.in").read_text("utf-8")
         self.taken: set[str] = {*re.findall(r"\b[A-Z]\w*", self.template), "None", "True", "False"}
         """Names of the module that are given away."""
+        self.reserved: Final = {_camel(name) for name in self._section("schemas")}
+        """Names of the document: no class that it has no name for takes one of them."""
         self.classes: list[ast.ClassDef] = []
         self.aliases: list[ast.stmt] = []
         self.errors: dict[str, tuple[ast.ClassDef, list[_Kinds]]] = {}
@@ -210,21 +212,39 @@ class _Writer:
                 break
             self.classes = [made for made in self.classes if made.name not in same]
             _rename(names, same)
-        chosen: dict[str, str] = {}
+        wanted = {
+            made.name: [name for name in alike[made.name] if name in given] or alike[made.name] for made in self.classes
+        }
+        chosen = self._chosen(alike, wanted)
         for made in self.classes:
-            members = alike[made.name]
-            wanted = [name for name in members if name in given] or members
-            if len(members) > 1:
+            name = made.name
+            if name in chosen:
                 made.body = [one for one in made.body if one is not made.body[0] or isinstance(one, ast.AnnAssign)]
-                chosen[made.name] = _unique(_common(wanted, made), self.taken - {*members})
-                self.taken.add(chosen[made.name])
-                made.name = chosen[made.name]
+                made.name = chosen[name]
             self.aliases += [
-                _alias(ast.Name(name), (ast.Name(made.name),)) for name in wanted if name in given and name != made.name
+                _alias(ast.Name(each), (ast.Name(made.name),))
+                for each in wanted[name]
+                if each in given and each != made.name
             ]
         _rename(names, chosen)
         for tree in trees:
             _Unions().visit(tree)
+
+    def _chosen(self, alike: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]) -> dict[str, str]:
+        """The names of the classes that stand for several."""
+        chosen: dict[str, str] = {}
+        first: dict[str, Collection[str]] = {}
+        # Where several share the same words, the one with the fewest fields has these words alone.
+        for made in sorted(self.classes, key=lambda made: len(_fields_of(made))):
+            if len(alike[made.name]) == 1:
+                continue
+            fields, common = _fields_of(made), _common(wanted[made.name], made, {one.name for one in self.classes})
+            more = [name for name in fields if name not in first.setdefault(common, fields.keys())]
+            if 0 < len(more) < 3:
+                common = f"{common}With{_camel('_and_'.join(more))}"
+            chosen[made.name] = _unique(common, (self.taken | self.reserved) - {*alike[made.name]})
+            self.taken.add(chosen[made.name])
+        return chosen
 
     def _namespaces(self) -> tuple[list[ast.stmt], list[tuple[ast.stmt, ast.stmt]]]:
         """The classes with the methods of each tag, and the attributes of the clients that have them."""
@@ -254,10 +274,16 @@ class _Writer:
         found = (self.document.get("components") or {}).get(name)
         return found if isinstance(found, dict) else {}
 
-    def _class_name(self, *wanted: str) -> str:
-        name = _unique(_camel(" ".join(wanted)), self.taken)
+    def _class_name(self, *wanted: str, reserved: bool = False) -> str:
+        """A name that is free. Only the schema of that name may have a `reserved` one."""
+        name = _unique(_camel(" ".join(wanted)), self.taken if reserved else self.taken | self.reserved)
         self.taken.add(name)
         return name
+
+    def _item_name(self, name: str) -> str:
+        """The name of an item of the array `name`: `ErrorIssue` of `ErrorIssues`."""
+        one = _camel(_singular(name))
+        return f"{name}Item" if one == _camel(name) or one in self.taken | self.reserved else one
 
     # -- operations
 
@@ -450,7 +476,7 @@ class _Writer:
         wanted = _camel(unquote(reference.rpartition("/")[2]))
         whole = merged(self.document, schema)
         if _is_object(whole) and not _alternatives(whole):
-            name = self._class_name(wanted)
+            name = self._class_name(wanted, reserved=True)
             self._names[key] = (ast.Name(name),)
             self._object(name, whole, files=files)
             return self._names[key]
@@ -458,7 +484,7 @@ class _Writer:
         annotation = self._type(schema, wanted, files=files)
         self._pending.discard(key)
         if any(isinstance(kind, ast.Subscript) for kind in annotation) or len(annotation) != 1:
-            alias = ast.Name(self._class_name(wanted))
+            alias = ast.Name(self._class_name(wanted, reserved=True))
             self.aliases.append(_alias(alias, annotation))
             annotation = (alias,)
         self._names[key] = annotation
@@ -499,7 +525,8 @@ class _Writer:
         if isinstance(kinds_given, list):
             return _joined([self._type({**schema, "type": kind}, name, files=files) for kind in kinds_given])
         if kinds_given == "array" or (kinds_given is None and "items" in schema):
-            return (_of("list", _union(self._type(schema.get("items") or {}, f"{name}Item", files=files))),)
+            item = self._type(schema.get("items") or {}, self._item_name(name), files=files)
+            return (_of("list", _union(item)),)
         if kinds_given == "string":
             if files and "contentMediaType" in schema and "contentEncoding" not in schema:
                 return (ast.Name("File"), ast.Name("bytes"))
@@ -525,7 +552,7 @@ class _Writer:
         for json_name, inner in (schema.get("properties") or {}).items():
             python = _unique(_identifier(json_name, _FIELDS), taken)
             taken.add(python)
-            kinds = self._type(inner, f"{name} {_camel(json_name)}", files=files)
+            kinds = self._type(inner, _inside(name, _camel(json_name)), files=files)
             options: dict[str, ast.expr] = {}
             if json_name not in required:
                 kinds, options["default"] = _joined([kinds, (ast.Name("Unset"),)]), _UNSET
@@ -677,17 +704,45 @@ def _rename(names: Iterable[ast.Name], renamed: Mapping[str, str]) -> None:
         name.id = renamed.get(name.id, name.id)
 
 
-def _common(names: Sequence[str], made: ast.ClassDef) -> str:
-    """The words that all names end in. Where they say nothing, the fields are named, or the first name is taken."""
+def _common(names: Sequence[str], made: ast.ClassDef, classes: Collection[str]) -> str:
+    """The words that all names end in. Where they say nothing, the fields are named, those that have other classes
+    alone if there are any; or the first name is taken.
+    """
     words = [re.findall(r"[A-Z][^A-Z]*|[^A-Z]+", name.rstrip("0123456789")) for name in names]
     count = 0
     while all(len(one) > count and one[-1 - count] == words[0][-1 - count] for one in words):
         count += 1
     common = "".join(words[0][len(words[0]) - count :])
     if common in ("Answer", "Body", "Item", "Value"):
-        fields = [ast.unparse(one.target) for one in made.body if isinstance(one, ast.AnnAssign)]
-        return _camel("_".join([*fields, common])) if len(fields) < 3 else names[0]
+        fields = _fields_of(made)
+        telling = [
+            name
+            for name, kind in fields.items()
+            if any(isinstance(one, ast.Name) and one.id in classes for one in ast.walk(kind))
+        ]
+        fitting = telling or [*fields]
+        return _camel("_".join([*fitting, common])) if len(fitting) < 3 else names[0]
     return common if len(common) > 3 and common.isidentifier() else names[0]
+
+
+def _fields_of(made: ast.ClassDef) -> dict[str, ast.expr]:
+    """The annotation of each field."""
+    return {ast.unparse(one.target): one.annotation for one in made.body if isinstance(one, ast.AnnAssign)}
+
+
+def _singular(name: str) -> str:
+    """A plural's singular; a word that is none stays."""
+    for ending, one in (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh")):
+        if name.lower().endswith(ending) and len(name) > len(ending) + 1:
+            return name[: -len(ending)] + one
+    return name[:-1] if re.search(r"[^siu]s$", name) else name
+
+
+def _inside(name: str, attribute: str) -> str:
+    """The name of the class of an attribute: `LoginErrors` of `errors` in `LoginError`, whose word says it once."""
+    last = re.split(r"(?=[A-Z])", name)[-1]
+    stem = name.removesuffix(last) if _singular(attribute) == last != attribute else name
+    return f"{stem} {attribute}"
 
 
 class _Unions(ast.NodeTransformer):
