@@ -1,7 +1,6 @@
 """`simulate`: every run is a schedule, a failure is short and can be repeated, faults come where they are asked for."""
 
 import asyncio
-import hashlib
 import os
 import re
 import subprocess
@@ -16,8 +15,9 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.testing.simulation.schedules import Env, Memory, increment
 
-from core import Bindings, DurableObject, KVNamespace, Request, Response, create_app
+from core import Bindings, KVNamespace, Request, Response, create_app
 from core.context import system_clock
 from core.errors import KVError
 from core.testing import (
@@ -43,20 +43,8 @@ from core.testing.simulation.explore import NotRepeatableError, Settings
 from core.testing.simulation.scheduler import StuckError
 from core.testing.simulation.tape import Tape
 
-
-@attrs.frozen
-class Env(Bindings):
-    KV: KVNamespace
-
-
 app = create_app(Env)
-
-
-@app.post("/increments")
-async def increment(req: Request[Env], res: Response) -> None:
-    number = int(await req.env.KV.get("n") or 0)
-    await req.env.KV.put("n", str(number + 1))
-    res.json({"n": number + 1})
+app.post("/increments")(increment)
 
 
 @app.post("/later")
@@ -106,33 +94,6 @@ def test_the_same_seed_is_the_same_runs_and_another_seed_others() -> None:
     assert schedules(1) == schedules(1)
     assert schedules(1) != schedules(2)
     assert len({*schedules(1)}) > 5
-
-
-def test_a_seed_is_the_same_runs_in_every_version_of_python() -> None:
-    seen = hashlib.sha256()
-
-    def remember(calls: Sequence[SimulatedCall]) -> None:
-        seen.update("\n".join(map(str, calls)).encode())
-
-    async def test() -> None:
-        kv, clock = FakeKVNamespace(), FakeClock()
-        queue: FakeQueue[int] = FakeQueue(clock=clock)
-        here, there = Client(app, Env(KV=kv)), Client(app, Env(KV=kv))
-        memory = FakeDurableObjectNamespace(Memory, clock=clock).get_by_name("a")
-        calls = [here.post("/increments"), there.post("/increments"), memory.add(), queue.send(1)]
-        await asyncio.gather(*calls, return_exceptions=True)
-        await asyncio.gather(memory.add(), return_exceptions=True)
-
-        async def consume(batch: Any) -> None:
-            await kv.put("consumed", uuid.uuid4().hex)
-
-        queue.consume(consume)
-        await clock.advance(30)
-        await queue.stop()
-
-    every = simulate(runs=100, seed=7, faults=["error", "crash", "queue", "evict"], places=2, checks=[remember])
-    every(test)()
-    assert seen.hexdigest() == "29f46f1d4587971ca18166faf473666f5333a9e4ea3a40d3fa95f5ba3aaff03e"
 
 
 def test_randomness_and_the_machines_clock_are_the_runs_own() -> None:
@@ -311,14 +272,6 @@ def test_a_session_of_d1_reads_from_a_replica_that_lags_but_never_goes_back() ->
     seen.clear()
     simulate(runs=20)(test)()
     assert seen == {(2, 2)}
-
-
-class Memory(DurableObject[Any]):
-    count = 0
-
-    async def add(self) -> int:
-        self.count += 1
-        return self.count
 
 
 def test_an_object_is_evicted_between_calls() -> None:
