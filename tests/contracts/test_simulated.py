@@ -12,11 +12,12 @@ from tests.contracts.test_durable_object import KIND as DURABLE_OBJECT
 from tests.contracts.test_kv import KIND as KV
 from tests.contracts.test_queue import KIND as QUEUE
 from tests.contracts.test_r2 import KIND as R2
+from tests.contracts.test_rate_limit import KIND as RATE_LIMIT
 
 from core.testing import simulate
 from core.testing.simulation.scheduler import Fault
 
-KINDS: tuple[Kind[Any], ...] = (KV, D1, R2, QUEUE, DURABLE_OBJECT)
+KINDS: tuple[Kind[Any], ...] = (KV, D1, R2, QUEUE, DURABLE_OBJECT, RATE_LIMIT)
 CASES = [(kind, case) for kind in KINDS for case in kind.contract.cases if not case.heavy]
 
 IN_MEMORY = {"an_aborted_object_starts_anew_from_what_was_kept"}

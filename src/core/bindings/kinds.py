@@ -174,6 +174,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             workerd="WorkerdRateLimit",
             constructors=("Ratelimit",),
             embedded="EmbeddedRateLimit",
+            fake="FakeRateLimit",
             alone=False,
         ),
         Kind(

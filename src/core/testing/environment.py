@@ -45,8 +45,9 @@ def env(
         env(Env, ALLOWED_ORIGINS="https://example.test", SESSIONS=FakeKVNamespace({"a": "1"}))
 
     `overrides` are attributes by name, taken as they are. `config` is a configuration file (or one already loaded): its
-    variables are used, queues have its names and delays, and D1 databases get its migrations applied. Without it a
-    variable is "", 0 or False, and a secret a string of its own; an optional attribute is left at its default.
+    variables are used, queues have its names and delays, rate limits its numbers, and D1 databases get its migrations
+    applied. Without it a variable is "", 0 or False, and a secret a string of its own; an optional attribute is left
+    at its default.
 
     Raises EnvError, once, for an override that is not an attribute and for attributes of which no fake can be made.
     """
@@ -101,8 +102,7 @@ def _made(field: EnvField, configuration: Configuration | None, clock: Clock) ->
             folder = _migrations(configuration, field.name)
             if folder is not None:
                 options["migrations"] = folder
-        if kind.name == "queue":
-            options |= _queue(configuration, field.name)
+        options |= _from_configuration(configuration, field.name)
         if kind.name == "durable_object":
             return maker(_class_of(field), **options)
         return maker(**options)
@@ -132,12 +132,19 @@ def _class_of(field: EnvField) -> object:
     )
 
 
-def _queue(configuration: Configuration | None, name: str) -> dict[str, object]:
-    """The name of the queue behind a binding, and the delay of what is sent to it."""
-    from core.config.model import QueueProducer
+def _from_configuration(configuration: Configuration | None, name: str) -> dict[str, object]:
+    """What the table of a binding says of a queue and the delay of what is sent to it, and of a rate limit."""
+    if configuration is None:
+        return {}
+    from core.config.model import QueueProducer, RateLimitTable
 
-    entry = None if configuration is None else getattr(configuration.bindings.get(name), "entry", None)
-    return {"name": entry.queue, "delivery_delay": entry.delivery_delay} if isinstance(entry, QueueProducer) else {}
+    match getattr(configuration.bindings.get(name), "entry", None):
+        case QueueProducer() as entry:
+            return {"name": entry.queue, "delivery_delay": entry.delivery_delay}
+        case RateLimitTable() as entry:
+            return {"limit": entry.simple.limit, "period": entry.simple.period}
+        case _:
+            return {}
 
 
 def _migrations(configuration: Configuration, name: str) -> Path | None:

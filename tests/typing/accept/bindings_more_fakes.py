@@ -19,7 +19,7 @@ from core.bindings.queue import MessageBatch, Queue
 from core.bindings.r2 import R2Bucket
 from core.bindings.rate_limit import RateLimit
 from core.bindings.version_metadata import VersionMetadata
-from core.testing import FakeAi, FakeDurableObjectNamespace, FakeQueue, FakeR2Bucket
+from core.testing import FakeAi, FakeDurableObjectNamespace, FakeQueue, FakeR2Bucket, FakeRateLimit
 from core.testing.calls import Call
 from core.testing.queue import message_batch
 
@@ -55,8 +55,12 @@ def storage(storage: ObjectStorage) -> DurableObjectStorage:
     return storage
 
 
-def others(limit: EmbeddedRateLimit, version: EmbeddedVersionMetadata) -> tuple[RateLimit, VersionMetadata]:
-    return limit, version
+def limits(embedded: EmbeddedRateLimit, fake: FakeRateLimit) -> list[RateLimit]:
+    return [embedded, fake]
+
+
+def others(version: EmbeddedVersionMetadata) -> VersionMetadata:
+    return version
 
 
 def batches() -> MessageBatch[int]:
