@@ -78,7 +78,7 @@ class Project:
 def project(source: Path, folder: Path) -> Iterator[Project]:
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".core", "__pycache__"))
     with RunningDev(folder, folder / "state", "--no-reload") as dev:
-        dev.until("Ctrl-C stops")
+        dev.started()
         yield Project(folder, dev)
 
 
@@ -223,6 +223,11 @@ class_name = "Room"
 tag = "v1"
 new_sqlite_classes = ["Counter", "Room"]
 
+[[ratelimits]]
+name = "LIMITER"
+namespace_id = "1"
+simple = { limit = 3, period = 60 }
+
 [ai]
 binding = "AI"
 
@@ -236,6 +241,7 @@ import urllib.request
 from datetime import UTC, datetime
 
 import attrs
+from core.bindings.rate_limit import RateLimit
 from core import (
     Ai, Bindings, CoreError, DurableObject, DurableObjectNamespace, KVNamespace, Queue, R2Bucket, Request, Response, Secret,
     create_app,
@@ -283,6 +289,7 @@ class Env(Bindings):
     JOBS: Queue[object]
     COUNTER: DurableObjectNamespace[Counter]
     ROOM: DurableObjectNamespace[Room]
+    LIMITER: RateLimit
     AI: Ai
     API_KEY: Secret
     SESSION_SECRET: Secret
@@ -347,6 +354,13 @@ async def said(req: Request[Env], res: Response) -> None:
 @app.get("/remembered")
 async def remembered(req: Request[Env], res: Response) -> None:
     res.json({"calls": await req.env.COUNTER.get_by_name("all").remember()})
+
+
+@app.get("/limited/:name")
+async def limited(req: Request[Env], res: Response) -> None:
+    if not (await req.env.LIMITER.limit(key=req.params["name"])).success:
+        raise CoreError(429, "too many")
+    res.json({})
 
 
 @app.get("/asked")
@@ -463,6 +477,21 @@ def test_objects_with_their_storage_tables_and_alarms(trial: Project) -> None:
 class NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
         return None
+
+
+def test_a_rate_limit_has_counted_what_the_answer_says(trial: Project) -> None:
+    for name in ("ada", "bob", "ada", "ada", "ada"):
+        trial.dev.fetch(f"/limited/{name}")
+
+    texts = trial.written("--last", "2")
+
+    assert 'added={"LIMITER": [{"key": "ada", "count": 1}]}' in texts["test_get_limited_ada_200"]
+    assert 'seed={"LIMITER": [{"key": "ada", "count": 3}]}' in texts["test_get_limited_ada_429"]
+    passing = dict.fromkeys(texts, "PASSED")
+    assert trial.test() == passing
+    back = trial.change("src/main.py", ("CoreError(429,", "CoreError(503,"))
+    assert trial.test() == passing | {"test_get_limited_ada_429": "FAILED"}
+    back()
 
 
 def test_secrets_are_made_of_those_of_the_test(trial: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import signal
 import subprocess
@@ -61,9 +62,13 @@ class RunningDev(Recorded):
         """Everything it has written."""
         return "\n".join(self.lines)
 
-    def until(self, text: str | Callable[[str], bool], *, since: int = 0) -> str:
+    def started(self) -> None:
+        """Wait until it serves or has ended, which a busy machine may take any time for."""
+        self.until("Ctrl-C stops", patience=math.inf)
+
+    def until(self, text: str | Callable[[str], bool], *, since: int = 0, patience: float = PATIENCE) -> str:
         """Wait until it has written `text`; return the line."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience
 
         def fits(line: str) -> bool:
             return text in line if isinstance(text, str) else text(line)

@@ -37,7 +37,7 @@ from core.testing.recorded.state import place_of_object, records_of
 from core.testing.recorded.values import Answer, State
 from core.testing.recorded.writing import written
 
-_REPLAYED: Final = frozenset({"kv", "d1", "r2", "queue", "durable_object"})
+_REPLAYED: Final = frozenset({"kv", "d1", "r2", "queue", "durable_object", "rate_limit"})
 _LARGEST: Final = 64 * 1024
 """Characters of a test: a larger one is read by nobody."""
 _NEAR: Final = 3
@@ -135,6 +135,7 @@ class _Recording:
         plain = self._sent()
         sent = stand_ins.request(plain, passwords=False)
         seed = stand_ins.records(state)
+        seed |= await self._used_up(sent, seed)
         expected = await self._expected(sent, seed)
         self._look_into_memory(expected)
         sent, seed = await self._least(sent, seed, expected)
@@ -145,8 +146,8 @@ class _Recording:
         seed = await stand_ins.columns(stand_ins.records(seed))
         if (sent, seed) != least:
             expected = await self._expected(sent, seed)
-        stand_ins.refuse_secrets(sent, seed, expected)
         text = written(_NAME, sent, seed, self._time, expected)
+        stand_ins.refuse_secrets(text)
         if len(text) > _LARGEST:
             raise DeveloperError(f"it would have {len(text):,} characters. Record one with less data")
         was, left = (sum(map(len, records.values())) for records in (state, seed))
@@ -221,6 +222,23 @@ class _Recording:
                 "value in memory"
             )
         return found
+
+    async def _used_up(self, sent: Sent, seed: State) -> State:
+        """The counts of rate limits, which nothing keeps: none, or where the answer was another one, used up."""
+        tables = {
+            name: binding.entry
+            for name, binding in self._configuration.bindings.items()
+            if binding.kind == "rate_limit"
+        }
+        if all(call["kind"] != "rate_limit" for call in self._found["calls"]):
+            return {}
+        answer = await self._play(sent, seed, self._time)
+        if answer.status == self._found["status"]:
+            return {}
+        return {
+            name: [{"key": record["key"], "count": table.simple.limit} for record in answer.added.get(name, ())]
+            for name, table in tables.items()
+        }
 
     def _look_into_memory(self, expected: Answer) -> None:
         """Refuse an answer that `core dev` gave otherwise, where objects were called: one may have it in memory."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.testing import ANY_ID, ANY_TIME, Answer, Jwt
@@ -31,7 +31,9 @@ def formatted(text: str, width: int) -> str:
 
 @given(values)
 def test_a_literal_is_the_value(value: Any) -> None:
-    assert eval(f"({literal(value, 4, 20)})", {"inf": float("inf"), "datetime": datetime}) == value
+    names = {"inf": float("inf"), "datetime": datetime, "Answer": Answer}
+    assert eval(f"({literal(value, 4, 20)})", names) == value
+    assert eval(literal(Answer(200, value), 4, 20), names) == Answer(200, value)
 
 
 @given(texts)
@@ -41,6 +43,7 @@ def test_a_quoted_text_is_the_text(text: str) -> None:
 
 
 @settings(max_examples=20)
+@example(["", "", "", "", [{"0000": "", "wide ⺀" * 5: -10}]], 79)
 @given(st.lists(values, min_size=5, max_size=5), st.sampled_from([79, 88, 120]))
 def test_the_formatter_leaves_a_test_as_it_is(given: list[Any], width: int) -> None:
     json, key, body, value, other = given

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -93,7 +94,7 @@ async def play(
     if data:
         try:
             is_json = "json" in (response.headers.get("Content-Type") or "")
-            body = _json(data) if is_json else data.decode()
+            body = json.loads(data) if is_json else data.decode()
         except ValueError:
             body = data
     return Answer(response.status, body, response.headers.get("Location"), added, removed)
@@ -111,23 +112,15 @@ def _watch(bindings: object, seen: set[object]) -> None:
 
 
 def _note(value: Any, seen: set[object], depth: int = 0) -> None:
+    parts: Collection[object] = ()
     match value:
-        case _ if depth > _DEEPEST:
-            pass
         case str() | int() | float() | bytes():
             seen.add(value)
         case dict():
-            _note([*cast("dict[object, object]", value).items()], seen, depth + 1)
+            parts = [*cast("dict[object, object]", value).items()]
         case list() | tuple() | set() | frozenset():
-            for each in cast("Collection[object]", value):
-                _note(each, seen, depth + 1)
-        case _ if attrs.has(value.__class__):
-            _note([getattr(value, field.name, None) for field in attrs.fields(value.__class__)], seen, depth + 1)
+            parts = cast("Collection[object]", value)
         case _:
-            pass
-
-
-def _json(data: bytes) -> Any:
-    import json
-
-    return json.loads(data)
+            parts = [getattr(value, field.name, None) for field in getattr(value, "__attrs_attrs__", ())]
+    for each in parts if depth < _DEEPEST else ():
+        _note(each, seen, depth + 1)

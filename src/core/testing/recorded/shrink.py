@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Final, TypeVar, cast
 
+import attrs
+
 from core.errors import DeveloperError
-from core.testing.recorded.values import ANY_ID, ANY_TIME, Answer, Record, State, Unordered, is_id, is_time, parts_of
+from core.testing.recorded.values import ANY_ID, ANY_TIME, Answer, Record, Unordered, is_id, is_time, parts_of
 
 T = TypeVar("T")
 
@@ -80,14 +82,9 @@ def common(one: Answer, other: Answer) -> Answer:
     more than that.
     """
     if one.status != other.status:
-        raise _differs("the status", one.status, other.status)
-    return Answer(
-        one.status,
-        _common("the body", one.body, other.body),
-        _common("Location", one.location, other.location),
-        _places("added", one.added, other.added),
-        _places("removed", one.removed, other.removed),
-    )
+        raise _differs("status", one.status, other.status)
+    fields: dict[str, Any] = attrs.asdict(one, recurse=False)
+    return Answer(**{name: _common(name, value, getattr(other, name)) for name, value in fields.items()})
 
 
 def _differs(what: str, one: Any, other: Any) -> DeveloperError:
@@ -103,24 +100,6 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-def _places(what: str, one: Any, other: Any) -> State:
-    if one.keys() != other.keys():
-        raise _differs(what, [*one], [*other])
-    return {place: _records(f"{what} {place}", one[place], other[place]) for place in one}
-
-
-def _records(what: str, one: list[Record], other: list[Record]) -> list[Record]:
-    if len(one) != len(other):
-        raise _differs(what, one, other)
-    left, found = [*other], Unordered()
-    for record in one:
-        # Ids may sort otherwise in each replay, so each record goes with the one that is most like it.
-        like = max(left, key=lambda each: sum(each.get(key, ...) == value for key, value in record.items()))
-        left.remove(like)
-        found.append(_common(what, record, like))
-    return found
-
-
 def _common(what: str, one: Any, other: Any) -> Any:
     if one == other:
         return one
@@ -129,8 +108,17 @@ def _common(what: str, one: Any, other: Any) -> Any:
             ours, theirs = cast("Record", one), cast("Record", other)
             return {key: _common(f"{what}, {key}", value, theirs[key]) for key, value in ours.items()}
         case list(), list() if len(cast("list[object]", one)) == len(cast("list[object]", other)):
-            pairs = zip(cast("list[object]", one), cast("list[object]", other), strict=True)
-            return [_common(f"{what}, {number}", *pair) for number, pair in enumerate(pairs)]
+            if not isinstance(one, Unordered):
+                pairs = zip(cast("list[object]", one), cast("list[object]", other), strict=True)
+                return [_common(f"{what}, {number}", *pair) for number, pair in enumerate(pairs)]
+            left = [*cast("list[Record]", other)]
+            found = Unordered()
+            for record in one:
+                # Ids may sort otherwise in each replay, so each record goes with the one that is most like it.
+                like = max(left, key=lambda each: sum(each.get(key, ...) == value for key, value in record.items()))
+                left.remove(like)
+                found.append(_common(what, record, like))
+            return found
         case _ if is_time(one) and is_time(other):
             return ANY_TIME
         case _ if is_id(one) and is_id(other):

@@ -6,10 +6,11 @@ everybody may know, and the records that have it, or its SHA-256, get the other 
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import attrs
 
@@ -17,7 +18,7 @@ from core import passwords
 from core.errors import DeveloperError
 from core.signing import unsign
 from core.testing.recorded.replay import Sent
-from core.testing.recorded.values import Answer, Jwt, Revealed, Signed, StandIn, State, mapped
+from core.testing.recorded.values import Jwt, Revealed, Signed, StandIn, State, mapped
 
 _SECRET: Final = r"pass(?:word|wd|phrase)|secret|token|api.?key|credential|signature|authorization|session|cookie"
 _NAMED: Final = re.compile(_SECRET, re.IGNORECASE)
@@ -123,28 +124,13 @@ class StandIns:
 
         return {place: mapped(records, other) for place, records in state.items()}
 
-    def refuse_secrets(self, *values: Any) -> None:
-        """Raise DeveloperError for the value of a secret of `.dev.vars`, and for that of another entry of 8 characters
-        or more.
+    def refuse_secrets(self, text: str) -> None:
+        """Raise DeveloperError for a test with the value of a secret of `.dev.vars`, or with that of another entry of 8
+        characters or more.
         """
+        constants = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+        values = [each if isinstance(each, bytes) else str(each).encode("utf-8", "replace") for each in constants]
         for name, secret in self.secrets.items():
-            if secret and (name in self.declared or len(secret) >= _SHORTEST):
-                for value in values:
-                    self._look(value, secret, name)
-
-    def _look(self, value: Any, secret: str, name: str) -> None:
-        match value:
-            case str() if secret in value:
+            counts = secret and (name in self.declared or len(secret) >= _SHORTEST)
+            if counts and any(secret.encode() in value for value in values):
                 raise DeveloperError(f"it has the value of {name} of .dev.vars, which no test may have. Send another")
-            case bytes() if secret.encode() in value:
-                self._look(secret, secret, name)
-            case dict():
-                for each in (part for item in cast("dict[object, object]", value).items() for part in item):
-                    self._look(each, secret, name)
-            case list():
-                for each in cast("list[object]", value):
-                    self._look(each, secret, name)
-            case Sent() | Answer() | StandIn():
-                self._look(attrs.asdict(cast("Any", value), recurse=False), secret, name)
-            case _:
-                pass

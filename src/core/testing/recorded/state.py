@@ -21,6 +21,7 @@ from core.testing.durable_object import FakeDurableObjectNamespace
 from core.testing.kv import FakeKVNamespace
 from core.testing.queue import FakeQueue
 from core.testing.r2 import FakeR2Bucket
+from core.testing.rate_limit import FakeRateLimit
 from core.testing.recorded.values import Record, State, Unordered, parts_of
 
 _TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name"
@@ -111,7 +112,7 @@ def fakes_of(env: object) -> dict[str, Any]:
     if env is None:
         return {}
     found = {field.name: getattr(env, field.attribute, None) for field in fields_of(type(env))}
-    kinds = (FakeD1Database, FakeKVNamespace, FakeR2Bucket, FakeQueue, FakeDurableObjectNamespace)
+    kinds = (FakeD1Database, FakeKVNamespace, FakeR2Bucket, FakeQueue, FakeDurableObjectNamespace, FakeRateLimit)
     return {name: value for name, value in found.items() if isinstance(value, kinds)}
 
 
@@ -132,6 +133,8 @@ def held(env: object) -> State:
                 state |= records_of("kv", name, fake._connection)
             case FakeR2Bucket():
                 state |= records_of("r2", name, fake._own._connection)
+            case FakeRateLimit():
+                state[name] = [{"key": key, "count": count} for key, count in fake.counts.items()]
             case _:
                 state[name] = [_message(sent) for sent in fake.messages]
     return state
@@ -173,6 +176,8 @@ async def fill(env: object, seed: State) -> None:
                     options = {key: value for key, value in record.items() if key.endswith("_metadata")}
                     await fake.put(record["key"], record["value"], **options)
                 fake.calls.clear()
+            case FakeRateLimit():
+                fake.counts = {record["key"]: record["count"] for record in records}
             case _:
                 raise ValueError(f"seed: the Env has no fake of the name {name} that holds records")
     for (name, named), each in rows.items():

@@ -16,8 +16,8 @@ import attrs
 from core.signing import sign
 
 Record = dict[str, Any]
-"""A row of a table, a key with its value, an object with its body, an alarm (`alarm`, in milliseconds since 1970), or a
-message.
+"""A row of a table, a key with its value, an object with its body, an alarm (`alarm`, in milliseconds since 1970), a
+message, or what a rate limit has counted (`key`, `count`).
 """
 State = dict[str, list[Record]]
 """Records by their place: `DB.users` is a table of the binding DB, `ROOM[lobby]` the storage of the Durable Object

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 from datetime import datetime
+from math import isfinite
 from typing import Any, Final, cast
 
 import attrs
 
 from core.testing.recorded.replay import Sent
-from core.testing.recorded.values import ANY_ID, ANY_TIME, Answer, StandIn, State
+from core.testing.recorded.values import Answer, StandIn, State
 
 _WIDTH: Final = 79
 _HOME: Final = "core.testing"
@@ -92,72 +93,61 @@ def _replaced(text: str, node: ast.stmt | ast.expr, new: str) -> str:
 
 
 def literal(value: Any, indent: int, used: int) -> str:
-    """A value as Python text, in a statement that is `indent` deep and has `used` characters before it in its line."""
+    """A value as Python text, in a statement that is `indent` deep and has `used` bytes before it in its line."""
     short = _short(value)
-    if "\n" not in short and indent + used + len(short) + 1 <= _WIDTH:
+    opened, items, closed = _parts(value)
+    # The formatter counts two for a wide character, and none is wider than its bytes.
+    if indent + used + len(short.encode()) < _WIDTH or not items:
         return short
     deeper = indent + 4
-    match value:
-        case dict() if value:
-            each = [(f"{_short(key)}: ", item) for key, item in cast("dict[object, object]", value).items()]
-            opened, closed = "{", "}"
-        case list() if value:
-            each = [("", item) for item in cast("list[object]", value)]
-            opened, closed = "[", "]"
-        case set() if value:
-            each = [("", item) for item in sorted(cast("set[object]", value), key=_short)]
-            opened, closed = "{", "}"
-        case datetime():
-            each = [("", value.isoformat())]
-            opened, closed = "datetime.fromisoformat(", ")"
-        case Answer() | StandIn():
-            each = [(f"{key}=", item) for key, item in _fields(value)]
-            opened, closed = f"{type(value).__name__}(", ")"
-        case _:
-            return short
-    lines = "".join(f"{' ' * deeper}{key}{literal(item, deeper, len(key))},\n" for key, item in each)
+    lines = "".join(f"{' ' * deeper}{key}{literal(item, deeper, len(key.encode()))},\n" for key, item in items)
     return f"{opened}\n{lines}{' ' * indent}{closed}"
 
 
 def _short(value: Any) -> str:
+    opened, items, closed = _parts(value)
+    return f"{opened}{', '.join(key + _short(item) for key, item in items)}{closed}"
+
+
+def _parts(value: Any) -> tuple[str, list[tuple[str, Any]], str]:
+    """What a value begins with, its items with the text before each, and what it ends with."""
     match value:
-        case str() | bytes():
-            return quoted(value)
         case dict():
-            items = cast("dict[object, object]", value).items()
-            return f"{{{', '.join(f'{_short(key)}: {_short(item)}' for key, item in items)}}}"
+            return "{", [(f"{_short(key)}: ", item) for key, item in cast("dict[object, object]", value).items()], "}"
         case list():
-            return f"[{', '.join(_short(item) for item in cast('list[object]', value))}]"
+            return "[", [("", item) for item in cast("list[object]", value)], "]"
         case set() if value:
-            return f"{{{', '.join(sorted(map(_short, cast('set[object]', value))))}}}"
+            return "{", [("", item) for item in sorted(cast("set[object]", value), key=_short)], "}"
         case Answer() | StandIn():
-            return f"{type(value).__name__}({', '.join(f'{key}={_short(item)}' for key, item in _fields(value))})"
-        case float() if value != value or value in (float("inf"), float("-inf")):
-            return f'float("{value}")'
+            return f"{type(value).__name__}(", _fields(value), ")"
         case datetime():
-            return f'datetime.fromisoformat("{value.isoformat()}")'
+            return "datetime.fromisoformat(", [("", value.isoformat())], ")"
+        case float() if not isfinite(value):
+            return f'float("{value}")', [], ""
         case float():
-            return repr(value).replace("e+", "e")
+            return repr(value).replace("e+", "e"), [], ""
+        case str() | bytes():
+            return quoted(value), [], ""
         case _:
-            return "ANY_TIME" if value is ANY_TIME else "ANY_ID" if value is ANY_ID else repr(value)
+            return repr(value), [], ""
 
 
 def _fields(value: Any) -> list[tuple[str, Any]]:
     """The fields of an attrs object that are not their defaults."""
-    found = [
-        (field.name, field.default, getattr(value, field.name)) for field in attrs.fields(cast("Any", type(value)))
-    ]
-    return [(name, item) for name, default, item in found if item != default and item != {}]
+    found: list[tuple[str, Any]] = []
+    for field in attrs.fields(cast("Any", type(value))):
+        default: Any = field.default
+        item = getattr(value, field.name)
+        if item != (default.factory() if hasattr(default, "factory") else default):
+            found.append((f"{field.name}=", item))
+    return found
 
 
 def quoted(text: str | bytes) -> str:
     """A string in the quotes that the formatter prefers: double ones, unless they need more backslashes."""
     written = repr(text)
-    start = written.index(written[-1])
-    if written[-1] == '"':
+    prefix, _, inner = written[:-1].partition("'")
+    if written[-1] == '"' or inner.count('"') > inner.count("\\'"):
         return written
-    inner = written[start + 1 : -1]
-    single, double = inner.count("\\'"), inner.count('"')
-    if double > single:
-        return written
-    return f'{written[:start]}"{inner.replace(chr(92) + chr(39), chr(39)).replace(chr(34), chr(92) + chr(34))}"'
+    inner = inner.replace("\\'", "'").replace('"', '\\"')
+    return f'{prefix}"{inner}"'
