@@ -132,7 +132,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     contract = session.config.stash.get(_CONTRACT, None)
     decorators = sys.modules.get("core.testing.simulation.decorators")
     if output is not None and decorators is not None:
-        output["core_simulated"] = decorators.asked
+        output["core_simulated"] = [[*decorators.asked], [*decorators.reached]]
     if output is not None and contract is not None:
         output["core_openapi"] = [[answer.operation, answer.status] for answer in contract.reached]
         output["core_examples"] = {} if contract.examples is None else contract.examples.found
@@ -142,10 +142,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_testnodedown(node: Any, error: object) -> None:
     """Take over the faults and answers that a process of pytest-xdist has reached."""
     output: dict[str, Any] = getattr(node, "workeroutput", {})
-    if asked := output.get("core_simulated"):
-        from core.testing.simulation.decorators import take
+    if simulated := output.get("core_simulated"):
+        from core.testing.simulation.decorators import asked, reached
 
-        take(asked)
+        asked.update(map(tuple, simulated[0]))
+        reached.update(map(tuple, simulated[1]))
     contract = node.config.stash.get(_CONTRACT, None)
     if contract is not None:
         from core.openapi.contract import Declared
@@ -158,10 +159,11 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """List the faults and the answers of the document that no test reached, and write examples of those that were."""
     decorators = sys.modules.get("core.testing.simulation.decorators")
-    asked: dict[str, dict[str, bool]] = {} if decorators is None else decorators.asked
-    for test, faults in asked.items():
-        if never := ", ".join(fault for fault, reached in faults.items() if not reached):
-            terminalreporter.write_line(f"{test} asks for faults that none of its runs reached: {never}")
+    never: dict[str, list[str]] = {}
+    for test, fault in [] if decorators is None else sorted(decorators.asked - decorators.reached):
+        never.setdefault(test, []).append(fault)
+    for test, faults in never.items():
+        terminalreporter.write_line(f"{test} asks for faults that none of its runs reached: {', '.join(faults)}")
     contract = config.stash.get(_CONTRACT, None)
     if contract is None or not contract.reached:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial, wraps
 from typing import Any, TypeAlias
 
@@ -20,8 +20,10 @@ AsyncTest: TypeAlias = Callable[..., Coroutine[Any, Any, None]]
 
 SIMULATED = "__core_simulated__"
 """The attribute of a test that has its coroutine function and its `Settings`."""
-asked: dict[str, dict[str, bool]] = {}
-"""The faults that tests asked for, and whether a run of theirs reached them, by test, for the end of a session."""
+asked: set[tuple[str, str]] = set()
+"""The faults that tests asked for: the name of a test and the fault, for the end of a session."""
+reached: set[tuple[str, str]] = set()
+"""Those that a run of theirs has reached."""
 
 
 def simulate(
@@ -123,16 +125,9 @@ def _simulated(test: AsyncTest, settings: Settings) -> Callable[..., Any]:
     return run
 
 
-def noted(name: str, settings: Settings, reached: set[str]) -> None:
-    """Remember which of the faults that a test asked for its runs have reached."""
+def noted(name: str, settings: Settings, found: set[str]) -> None:
+    """Remember which faults a test asked for, and which its runs have reached."""
     if settings.replay is None:
         faults = (*settings.faults, *(["places"] if settings.places > 1 else []))
-        take({name: {fault: fault in reached for fault in faults}})
-
-
-def take(found: Mapping[str, Mapping[str, bool]]) -> None:
-    """Add what runs in another process have reached, or those of a test with other arguments."""
-    for name, faults in found.items():
-        known = asked.setdefault(name, {})
-        for fault, is_reached in faults.items():
-            known[fault] = known.get(fault, False) or is_reached
+        asked.update((name, fault) for fault in faults)
+        reached.update((name, fault) for fault in found)

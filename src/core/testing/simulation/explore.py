@@ -109,28 +109,22 @@ def explore(run: Runner, settings: Settings) -> set[str]:
         if made.error is not None:
             raise made.error
         return made.simulation.reached
+    reached: set[str] = set()
     # What hundreds of runs log helps nobody; a run that is repeated logs as usual.
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        return _explored(once, settings)
+        plain = passing = made = once(Tape({}))
+        for number in range(settings.runs):
+            if number:
+                made = once(Tape(), settings.seed * 1_000_003 + number, plain.simulation.lengths)
+            _compare(made, once(Tape(made.deviations)))
+            reached |= made.simulation.reached
+            if made.error is not None:
+                raise _told(*_shortest(made, passing, once), number=number, settings=settings)
+            passing = made
     finally:
         logging.disable(level)
-
-
-def _explored(once: _Once, settings: Settings) -> set[str]:
-    reached: set[str] = set()
-    plain = made = once(Tape({}))
-    passing = plain
-    for number in range(settings.runs):
-        if number:
-            made = once(Tape(), settings.seed * 1_000_003 + number, plain.simulation.lengths)
-        again = once(Tape(made.deviations))
-        _compare(made, again)
-        reached |= made.simulation.reached
-        if made.error is not None:
-            raise _told(*_shortest(made, passing, once), number=number, settings=settings)
-        passing = made
     return reached
 
 

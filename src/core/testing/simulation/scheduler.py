@@ -35,26 +35,19 @@ Fault: TypeAlias = Literal["error", "crash", "queue", "evict", "alarm", "cron", 
 FAULTS: Final[tuple[Fault, ...]] = ("error", "crash", "queue", "evict", "alarm", "cron", "replica")
 
 _LOST: Final = "Network connection lost."
-_ERRORS: Final[Mapping[str, tuple[Callable[[str], BindingError], ...]]] = {
-    "kv": (
-        lambda method: KVError(f"KV {method.upper()} failed: 429 Too Many Requests"),
-        lambda method: KVError(f"KV {method.upper()} failed: 500 Internal Server Error"),
-    ),
-    "d1": (
-        lambda method: D1Error(f"D1_ERROR: {_LOST}"),
-        lambda method: D1Error("D1_ERROR: D1 DB is overloaded. Requests queued for too long."),
-    ),
+_ERRORS: Final[Mapping[str, tuple[type[BindingError], str, str]]] = {
+    "kv": (KVError, "KV {METHOD} failed: 429 Too Many Requests", "KV {METHOD} failed: 500 Internal Server Error"),
+    "d1": (D1Error, f"D1_ERROR: {_LOST}", "D1_ERROR: D1 DB is overloaded. Requests queued for too long."),
     "r2": (
-        lambda method: R2Error(f"{method}: We encountered an internal error. Please try again. (10001)"),
-        lambda method: R2Error(f"{method}: Reduce your rate of simultaneous requests on the same object. (10058)"),
+        R2Error,
+        "{method}: We encountered an internal error. Please try again. (10001)",
+        "{method}: Reduce your rate of simultaneous requests on the same object. (10058)",
     ),
-    "queue": (
-        lambda method: QueueError("Queue send failed: Too Many Requests"),
-        lambda method: QueueError(_LOST),
-    ),
+    "queue": (QueueError, "Queue send failed: Too Many Requests", _LOST),
     "durable_object": (
-        lambda method: DurableObjectError(_LOST),
-        lambda method: DurableObjectError("Durable Object is overloaded. Requests queued for too long."),
+        DurableObjectError,
+        _LOST,
+        "Durable Object is overloaded. Requests queued for too long.",
     ),
 }
 # How long tasks may wait for the machine itself (a thread, a socket) before a run counts as stuck.
@@ -181,9 +174,10 @@ class Simulation:
         if event.mortal and (when := self.draw("crash", 3)):
             entry.fault = "the isolate dies"
             return when
-        errors = _ERRORS.get(entry.kind)
-        if errors is not None and (drawn := self.draw("error", 1 + 2 * len(errors))):
-            entry.error = errors[(drawn - 1) // 2](entry.method)
+        if entry.kind in _ERRORS and (drawn := self.draw("error", 5)):
+            kind, *texts = _ERRORS[entry.kind]
+            text = texts[(drawn - 1) // 2]
+            entry.error = kind(text.format(method=entry.method, METHOD=entry.method.upper()))
             entry.fault = "the binding fails"
             return 1 + (drawn - 1) % 2
         return 0
@@ -279,7 +273,7 @@ class Simulation:
         # The plain order: the task that ran goes on, else the one that has waited longest.
         self._parked.sort(key=lambda parked: parked.task is not self._last)
         points = [parked.point for parked in self._parked]
-        chosen = self._parked.pop(self.tape.draw(len(points), lambda: self._strategy.pick(points)))
+        chosen = self._parked.pop(self.tape.draw(len(points), lambda: self._strategy(points)))
         self._last = chosen.task
         if not chosen.go.done():
             chosen.go.set_result(None)

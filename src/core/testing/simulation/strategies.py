@@ -7,9 +7,10 @@ orders (weighted by the calls that a task has left).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from random import Random
-from typing import Protocol
+from typing import TypeAlias
 
 import attrs
 
@@ -23,103 +24,79 @@ class Point:
     writes: bool
 
 
-class Strategy(Protocol):
-    """Chooses which of the waiting calls goes on: the first of them is the one that goes on without a simulation."""
-
-    def pick(self, points: Sequence[Point]) -> int:
-        """The number of the point that goes on."""
-        ...
+Strategy: TypeAlias = Callable[[Sequence[Point]], int]
+"""Chooses which of the waiting calls goes on, by number: the first is the one that goes on without a simulation."""
 
 
-def below(random: Random, count: int) -> int:
-    """A number below `count`. `Random.random` is the same in every version of Python; the methods over it are not."""
-    return int(random.random() * count)
+def below(random: Random, limit: int) -> int:
+    """A number below `limit`. `Random.random` is the same in every version of Python; the methods over it are not."""
+    return int(random.random() * limit)
 
 
-class Walk:
+def _walk(random: Random, deviation: float = 1.0) -> Strategy:
     """Any of them, or, with `deviation`, the first but for that part of the choices."""
-
-    def __init__(self, random: Random, deviation: float = 1.0) -> None:
-        self._random = random
-        self._deviation = deviation
-
-    def pick(self, points: Sequence[Point]) -> int:
-        """See `Strategy.pick`."""
-        return below(self._random, len(points)) if self._random.random() < self._deviation else 0
+    return lambda points: below(random, len(points)) if random.random() < deviation else 0
 
 
-class Priorities:
+def _priorities(random: Random, length: int, changes: int) -> Strategy:
     """PCT: a priority for each task, and `changes` moments at which the task that would go on falls to the last."""
+    of: dict[int, float] = {}
+    at = {below(random, max(length, 1)) for _ in range(changes)}
+    moments = count()
 
-    def __init__(self, random: Random, length: int, changes: int) -> None:
-        self._random = random
-        self._priorities: dict[int, float] = {}
-        self._at = {below(random, max(length, 1)) for _ in range(changes)}
-        self._now = 0
-
-    def pick(self, points: Sequence[Point]) -> int:
-        """See `Strategy.pick`."""
+    def pick(points: Sequence[Point]) -> int:
         for point in points:
-            if point.task not in self._priorities:
-                self._priorities[point.task] = 1 + self._random.random()
-        chosen = self._highest(points)
-        if self._now in self._at:
-            self._priorities[points[chosen].task] = -float(self._now)
-            chosen = self._highest(points)
-        self._now += 1
-        return chosen
+            if point.task not in of:
+                of[point.task] = 1 + random.random()
+        now, first = next(moments), max(points, key=lambda point: of[point.task])
+        if now in at:
+            of[first.task] = -float(now)
+        return max(range(len(points)), key=lambda number: of[points[number].task])
 
-    def _highest(self, points: Sequence[Point]) -> int:
-        return max(range(len(points)), key=lambda number: self._priorities[points[number].task])
+    return pick
 
 
-class Events:
+def _events(random: Random) -> Strategy:
     """POS: a priority for each call. Those that race with the chosen one are given another."""
+    of: dict[Point, float] = {}
 
-    def __init__(self, random: Random) -> None:
-        self._random = random
-        self._priorities: dict[Point, float] = {}
-
-    def pick(self, points: Sequence[Point]) -> int:
-        """See `Strategy.pick`."""
+    def pick(points: Sequence[Point]) -> int:
         for point in points:
-            if point not in self._priorities:
-                self._priorities[point] = self._random.random()
-        chosen = max(range(len(points)), key=lambda number: self._priorities[points[number]])
+            if point not in of:
+                of[point] = random.random()
+        chosen = max(range(len(points)), key=lambda number: of[points[number]])
         first = points[chosen]
         for point in points:
             if point is not first and point.touches == first.touches and (point.writes or first.writes):
-                self._priorities[point] = self._random.random()
+                of[point] = random.random()
         return chosen
 
+    return pick
 
-class Orders:
+
+def _orders(random: Random, lengths: Mapping[int, int]) -> Strategy:
     """A uniform random walk: a task is as likely as it has points left, by a run in the plain order."""
+    left = dict(lengths)
 
-    def __init__(self, random: Random, lengths: Mapping[int, int]) -> None:
-        self._random = random
-        self._left = dict(lengths)
-
-    def pick(self, points: Sequence[Point]) -> int:
-        """See `Strategy.pick`."""
-        weights = [max(self._left.get(point.task, 1), 1) for point in points]
-        at = self._random.random() * sum(weights)
+    def pick(points: Sequence[Point]) -> int:
+        weights = [max(left.get(point.task, 1), 1) for point in points]
+        at = random.random() * sum(weights)
         chosen = 0
         while chosen < len(points) - 1 and at >= weights[chosen]:
             at -= weights[chosen]
             chosen += 1
         task = points[chosen].task
-        self._left[task] = self._left.get(task, 1) - 1
+        left[task] = left.get(task, 1) - 1
         return chosen
+
+    return pick
 
 
 def draw_strategy(random: Random, lengths: Mapping[int, int]) -> Strategy:
     """One of the strategies. `lengths` are the points of each task in a run in the plain order."""
     which = below(random, 6)
-    if which == 0:
-        return Walk(random)
-    if which == 1:
-        return Walk(random, 0.1)
-    if which in (2, 3):
-        return Priorities(random, sum(lengths.values()), which - 1)
-    return Events(random) if which == 4 else Orders(random, lengths)
+    if which < 2:
+        return _walk(random, (1.0, 0.1)[which])
+    if which < 4:
+        return _priorities(random, sum(lengths.values()), which - 1)
+    return _events(random) if which == 4 else _orders(random, lengths)
