@@ -225,20 +225,15 @@ class _Recording:
 
     async def _used_up(self, sent: Sent, seed: State) -> State:
         """The counts of rate limits, which nothing keeps: none, or where the answer was another one, used up."""
-        tables = {
-            name: binding.entry
-            for name, binding in self._configuration.bindings.items()
-            if binding.kind == "rate_limit"
-        }
         if all(call["kind"] != "rate_limit" for call in self._found["calls"]):
             return {}
         answer = await self._play(sent, seed, self._time)
         if answer.status == self._found["status"]:
             return {}
-        return {
-            name: [{"key": record["key"], "count": table.simple.limit} for record in answer.added.get(name, ())]
-            for name, table in tables.items()
-        }
+        bindings = self._configuration.bindings
+        limits = {name: each.entry.simple.limit for name, each in bindings.items() if each.kind == "rate_limit"}
+        counted = {name: limit for name, limit in limits.items() if name in answer.added}
+        return {name: [{**each, "count": limit} for each in answer.added[name]] for name, limit in counted.items()}
 
     def _look_into_memory(self, expected: Answer) -> None:
         """Refuse an answer that `core dev` gave otherwise, where objects were called: one may have it in memory."""

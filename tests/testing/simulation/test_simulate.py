@@ -36,11 +36,12 @@ from core.testing import (
     no_lost_update,
     no_read_of_older_than,
     replay,
+    seam,
     simulate,
 )
 from core.testing.simulation.decorators import asked, noted, reached
 from core.testing.simulation.explore import NotRepeatableError, Settings
-from core.testing.simulation.scheduler import StuckError
+from core.testing.simulation.scheduler import Simulation, StuckError
 from core.testing.simulation.tape import Tape
 
 app = create_app(Env)
@@ -150,6 +151,30 @@ def test_a_task_that_waits_for_another_task_lets_the_run_go_on() -> None:
         await asyncio.gather(second(), first())
 
     simulate(runs=20)(test)()
+
+
+def test_a_choice_among_one_is_none_and_is_not_on_the_tape() -> None:
+    tapes: list[Tape] = []
+
+    async def alone() -> None:
+        assert isinstance(seam.running, Simulation)
+        tapes.append(seam.running.tape)
+        client = Client(app, Env(KV=FakeKVNamespace()))
+        await client.post("/increments")
+        await client.post("/increments")
+
+    async def together() -> None:
+        await alone()
+        kv = FakeKVNamespace()
+        await asyncio.gather(kv.put("a", "1"), kv.put("b", "1"))
+
+    simulate(runs=20, seed=3)(alone)()
+    assert [tape.options for tape in tapes] == [[]] * 40
+    tapes.clear()
+    simulate(runs=20, seed=3)(together)()
+    # Two calls wait, then one and the other after its effect, until one task is left.
+    assert {option for tape in tapes for option in tape.options} == {2}
+    assert len({str(tape) for tape in tapes}) > 2
 
 
 def test_tasks_that_wait_for_each_other_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
