@@ -12,6 +12,7 @@ import re
 import sqlite3
 import sys
 from http.cookies import CookieError, SimpleCookie
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,36 +67,28 @@ def record(options: Options, keys: list[str], last: int, folder: Path) -> int:
         found = journal.detail(key)
         if found is None:
             raise UsageError(f"there is no request {key}: the latest 5,000 since the start of `core dev` are kept")
+        path = _path(folder, found)
         try:
             # The application may log to the output, once for each replay.
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                text, told = asyncio.run(_Recording(journal, options, configuration, app, found).text())
+                text, told = asyncio.run(_Recording(journal, options, configuration, app, found).text(path.stem))
         except (DeveloperError, sqlite3.Error, TimeoutError) as error:
             print(f"{found['method']} {found['path']}: no test of it: {error}", file=sys.stderr)
             code = 1
             continue
         folder.mkdir(parents=True, exist_ok=True)
-        path = _free(folder, _name(found))
-        path.write_text(text.replace(_NAME, path.stem), "utf-8")
+        path.write_text(text, "utf-8")
         shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
         print(f"{shown}: {told}")
     return code
 
 
-_NAME: Final = "test_of_the_file"
-
-
-def _name(found: dict[str, Any]) -> str:
+def _path(folder: Path, found: dict[str, Any]) -> Path:
+    """The file of a test: one that is not there yet."""
     words = re.sub(r"[^a-z0-9]+", "_", f"{found['method']}_{found['path'].partition('?')[0]}".lower()).strip("_")
-    return f"test_{words[:60]}_{found['status']}"
-
-
-def _free(folder: Path, name: str) -> Path:
-    number, path = 1, folder / f"{name}.py"
-    while path.exists():
-        number += 1
-        path = folder / f"{name}_{number}.py"
-    return path
+    name = f"test_{words[:60]}_{found['status']}"
+    paths = (folder / f"{name}{'' if number == 1 else f'_{number}'}.py" for number in count(1))
+    return next(path for path in paths if not path.exists())
 
 
 def _stay_here(event: str, arguments: tuple[Any, ...]) -> None:
@@ -104,22 +97,23 @@ def _stay_here(event: str, arguments: tuple[Any, ...]) -> None:
         raise ConnectionRefusedError("a replay of `core record` reaches no other machine")
 
 
+@attrs.define
 class _Recording:
     """One exchange on its way to a test."""
 
-    def __init__(
-        self, journal: Journal, options: Options, configuration: Configuration, app: App[Any], found: dict[str, Any]
-    ) -> None:
-        self._journal = journal
-        self._options = options
-        self._configuration = configuration
-        self._app = app
-        self._found = found
-        self._time = int(found["time"])
-        self._replays = 0
-        self._seen: set[object] = set()
+    _journal: Journal
+    _options: Options
+    _configuration: Configuration
+    _app: App[Any]
+    _found: dict[str, Any]
+    _replays: int = 0
+    _seen: set[object] = attrs.field(init=False, factory=set[object])
 
-    async def text(self) -> tuple[str, str]:
+    @property
+    def _time(self) -> int:
+        return int(self._found["time"])
+
+    async def text(self, name: str) -> tuple[str, str]:
         """The text of the test, and what is said of it."""
         found = self._found
         if found["method"] == "WS":
@@ -146,7 +140,7 @@ class _Recording:
         seed = await stand_ins.columns(stand_ins.records(seed))
         if (sent, seed) != least:
             expected = await self._expected(sent, seed)
-        text = written(_NAME, sent, seed, self._time, expected)
+        text = written(name, sent, seed, self._time, expected)
         stand_ins.refuse_secrets(text)
         if len(text) > _LARGEST:
             raise DeveloperError(f"it would have {len(text):,} characters. Record one with less data")

@@ -22,12 +22,9 @@ _HOME: Final = "core.testing"
 
 def written(name: str, sent: Sent, seed: State, time: int, expected: Answer) -> str:
     """The file of a test with the name `name`."""
-    arguments = [quoted(sent.method), quoted(sent.url)]
-    given = {"headers": sent.headers, "cookies": sent.cookies, "json": sent.json, "body": sent.body, "seed": seed}
-    left_out: dict[str, Any] = {"headers": {}, "cookies": {}, "json": ..., "body": None, "seed": {}}
-    given = {key: value for key, value in given.items() if value != left_out[key]} | {"time": time}
-    arguments += [f"{key}={literal(value, 8, len(key) + 1)}" for key, value in given.items()]
-    lines = "".join(f"        {argument},\n" for argument in arguments)
+    method, url, *given = _fields(sent)
+    given = [("", method[1]), ("", url[1]), *given, *([("seed=", seed)] if seed else []), ("time=", time)]
+    lines = "".join(f"        {key}{literal(value, 8, len(key))},\n" for key, value in given)
     answer = f"    assert answer == {literal(expected, 4, _WIDTH)}\n"
     body = f"    answer = core_recorded(\n{lines}    )\n{answer}"
     path = sent.url.partition("?")[0].translate({34: None, 92: None})
