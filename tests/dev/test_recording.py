@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -85,6 +87,11 @@ def project(source: Path, folder: Path) -> Iterator[Project]:
 @pytest.fixture(scope="module")
 def users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     yield from project(ROOT / "examples" / "users", tmp_path_factory.mktemp("users") / "users")
+
+
+@pytest.fixture(scope="module")
+def links(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    yield from project(ROOT / "examples" / "links", tmp_path_factory.mktemp("links") / "links")
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +199,37 @@ def test_the_conduit_example(conduit: Project) -> None:
     back()
     conduit.change(routes, ("ORDER BY count(*) DESC, value", "ORDER BY count(*), value"))
     assert conduit.test() == passing | {"test_get_api_tags_200": "FAILED"}
+
+
+def test_the_links_example(links: Project) -> None:
+    """Forms with passwords, a cookie, rows that refer to others, a message that is an object."""
+    opener = urllib.request.build_opener(NoRedirect, urllib.request.HTTPCookieProcessor())
+
+    def send(path: str, **form: str) -> None:
+        data = urllib.parse.urlencode(form).encode() if form else None
+        with contextlib.suppress(urllib.error.HTTPError):  # a redirect is one here, too
+            opener.open(links.dev.address + path, data)
+
+    ada = {"email": "ada@example.com", "password": "ada's own password"}
+    send("/accounts/sign-up", **ada)
+    for number in range(10):
+        send("/links", url=f"https://example.com/{number}", slug=f"s{number}")
+    send("/links", url="https://example.com/any")
+    send("/s7")
+    send("/links/s7")
+    send("/accounts/sign-in", **ada)
+    send("/accounts/sign-in", **{**ada, "password": "another one"})
+
+    texts = links.written("--last", "5")
+
+    assert 'added={"CLICKS": [{"body": {"link": 8, "slug": "s7"}}]}' in texts["test_get_s7_302"]
+    assert "DB." not in texts["test_get_s7_302"]
+    assert "location=ANY_ID" in texts["test_post_links_303"]
+    right, wrong = texts["test_post_accounts_sign_in_303"], texts["test_post_accounts_sign_in_403"]
+    assert "password=A+password+of+a+test%2C+1" in right
+    assert "password=A+password+of+a+test%2C+1" in wrong
+    assert not [name for name, text in texts.items() if "own" in text.replace("owner", "") or "another" in text]
+    assert links.test() == dict.fromkeys(texts, "PASSED")
 
 
 TOML = """\

@@ -262,16 +262,24 @@ class _Recording:
                     state.setdefault(place, []).append(row)
             return attrs.evolve(sent, headers=left["headers"], cookies=left["cookies"]), state
 
+        refused = False
+
         async def same(numbers: list[int]) -> bool:
+            nonlocal refused
             try:
                 return await self._play(*made(numbers), self._time) == expected
             except sqlite3.IntegrityError:  # a row without the one that it refers to
+                refused = True
                 return False
 
         # Those beside a likely one are the likeliest of the others: a page has some before it.
         near = {number + step for number in first for step in range(-_NEAR, _NEAR + 1)}
         order = sorted(range(len(asked) + len(rows)), key=lambda number: (number not in first, number not in near))
-        return made(await fewest(order, same, len(first)))
+        kept = await fewest(order, same, len(first))
+        for number in [*kept] if refused else ():  # one may be there for what another one, left out since, referred to
+            left = [each for each in kept if each != number]
+            kept = left if await same(left) else kept
+        return made(kept)
 
 
 def _lives(place: str, record: dict[str, Any], now: int) -> bool:

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import quote_plus, unquote_plus
 
 import attrs
 
@@ -62,7 +63,12 @@ class StandIns:
         return Sent(sent.method, url + mark + self._fields(query), headers, cookies, json, body)
 
     def _fields(self, text: str) -> str:
-        return _FIELD.sub(lambda found: found[1] + self._text(found[2], found[1].strip("?&=")), text)
+        def other(found: re.Match[str]) -> str:
+            value = unquote_plus(found[2])
+            instead = self._text(value, found[1].strip("?&="))
+            return found[0] if instead == value else found[1] + quote_plus(instead)
+
+        return _FIELD.sub(other, text)
 
     def _value(self, value: str, name: str) -> str | StandIn:
         scheme, _, text = value.rpartition(" ")

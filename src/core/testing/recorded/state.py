@@ -150,7 +150,7 @@ def _copied(database: Database) -> Generator[sqlite3.Connection]:
 
 def _message(sent: Any) -> Record:
     delay = {} if sent.delay_seconds is None else {"delay_seconds": sent.delay_seconds}
-    return {"body": sent.body, **delay}
+    return {"body": load(dump(sent.body)), **delay}  # as a consumer gets it, without a class
 
 
 async def fill(env: object, seed: State) -> None:
