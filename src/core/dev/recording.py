@@ -42,6 +42,8 @@ _REPLAYED: Final = frozenset({"kv", "d1", "r2", "queue", "durable_object", "rate
 _LARGEST: Final = 64 * 1024
 """Characters of a test: a larger one is read by nobody."""
 _NEAR: Final = 3
+_FEW: Final = 6
+"""Rows of a test that are read one by one: of more, one that is there for nothing is no matter."""
 _NEEDED: Final = frozenset({"content-type"})
 _NOT_SENT: Final = frozenset({"host", "content-length", "connection", "transfer-encoding", "cookie", "accept-encoding"})
 
@@ -276,9 +278,10 @@ class _Recording:
         near = {number + step for number in first for step in range(-_NEAR, _NEAR + 1)}
         order = sorted(range(len(asked) + len(rows)), key=lambda number: (number not in first, number not in near))
         kept = await fewest(order, same, len(first))
-        for number in [*kept] if refused else ():  # one may be there for what another one, left out since, referred to
-            left = [each for each in kept if each != number]
-            kept = left if await same(left) else kept
+        left = [number for number in kept if number >= len(asked)]
+        for number in left if refused and len(left) <= _FEW else ():  # one that only rows refer to which are left out
+            without = [each for each in kept if each != number]
+            kept = without if await same(without) else kept
         return made(kept)
 
 
