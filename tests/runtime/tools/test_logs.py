@@ -87,11 +87,10 @@ def test_the_text_is_that_of_the_record_made_from_the_error_itself(root: Path, m
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    try:
+    with pytest.raises(AttributeError) as raised:
         module.show(None)
-    except AttributeError as error:
-        with_note(error)
-        raw, told = "".join(traceback.format_exception(error)), failure_of(error, root).as_text()
+    with_note(raised.value)
+    raw, told = "".join(traceback.format_exception(raised.value)), failure_of(raised.value, root).as_text()
     assert "  shop/main.py:2 show\n    return found.missing\n" in told
     in_workerd = raw.replace(str(root), "/core").replace(__file__, "/core/core/app.py")
     assert read(root, in_workerd) == told.splitlines()
