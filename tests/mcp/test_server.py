@@ -13,7 +13,7 @@ import pytest
 
 from core import Bindings, CoreError, Request, Response, Router, create_app
 from core.errors import AuthenticationError, DeveloperError, RegistrationError
-from core.mcp import MCP, Audio, Content, Embedded, Image, Link, Text, ToolError, elicit
+from core.mcp import MCP, Audio, Content, Embedded, Image, Link, ToolError, elicit
 from core.mcp.messages import CAPABILITIES_KEY, LATEST, LEVEL_KEY, VERSION_KEY, ProtocolError
 from core.middleware.jwt import jwt_auth
 from core.testing import Client
@@ -125,7 +125,7 @@ async def test_content_is_what_a_model_reads() -> None:
     @mcp.tool
     async def show(req: Request[Env]) -> list[Content]:
         """Show everything."""
-        return ["a", Text("b"), Image(b"1"), Audio(b"2"), Embedded("x://1", b"3", "a/b"), Link("x://2", "two")]
+        return ["a", "b", Image(b"1"), Audio(b"2"), Embedded("x://1", b"3", "a/b"), Link("x://2", "two")]
 
     @mcp.tool
     async def forget(req: Request[Env]) -> None:
@@ -312,6 +312,31 @@ async def test_a_body_in_an_envelope_is_sent_in_it_and_errors_of_another_shape_a
         await client.mcp().call_by_name("put_pen", {"id": "1", "color": "red", "names": []})
 
 
+@attrs.frozen
+class Tip:
+    color: Color
+
+
+@attrs.frozen
+class TwoTips:
+    front: Tip
+    back: Tip | None = None
+
+
+async def test_a_body_whose_fields_share_a_class_has_a_schema_that_is_whole() -> None:
+    client, mcp = server()
+
+    @client.app.post("/tips")
+    async def create(req: Request[Env], res: Response) -> None:
+        """A pen with two tips."""
+        res.json(await req.json(TwoTips))
+
+    mcp.expose(create, body=TwoTips)
+    schema = (await client.mcp().tools())["create"]["inputSchema"]
+    assert schema["properties"]["front"] == {"$ref": "#/$defs/Tip"}
+    assert schema["$defs"]["Tip"]["required"] == ["color"]
+
+
 async def test_what_a_route_refuses_is_told_to_the_model(caplog: pytest.LogCaptureFixture) -> None:
     client, mcp, (list_pens, create_pen, broken) = routes()
     mcp.expose(list_pens)
@@ -458,7 +483,7 @@ async def test_prompts_read_texts_and_are_completed() -> None:
 
     tools = client.mcp()
     assert (await tools.prompt("praise", times="2", name="Pen"))[0]["content"]["text"] == "Pen is red Pen is red "
-    with pytest.raises(ProtocolError, match="times must be an integer; name is required"):
+    with pytest.raises(ProtocolError, match="times must be an integer\nname is required"):
         await tools.prompt("praise", times="two")
     ref = {"type": "ref/prompt", "name": "praise"}
     found = await tools.request("completion/complete", ref=ref, argument={"name": "name", "value": "a"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.mcp.content import Audio, Content, Embedded, Image, Link, Message, Text
+from core.mcp.content import Audio, Content, Embedded, Image, Link, Message
 from core.mcp.messages import Input
 from core.mcp.registered import Hints, ParamHeader, ToolError
 from core.mcp.server import MCP
@@ -33,7 +33,6 @@ __all__ = [
     "Message",
     "ParamHeader",
     "Subscriptions",
-    "Text",
     "ToolError",
     "elicit",
 ]

@@ -7,14 +7,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args, get_origin
 
 from core.values import frozen
 
-__all__ = ["Audio", "Content", "Embedded", "Image", "Link", "Message", "Text", "block_of", "contents_of", "is_content"]
-
-
-@frozen
-class Text:
-    """A text, for a tool that gives several contents. A str is the same."""
-
-    text: str
+__all__ = ["Audio", "Content", "Embedded", "Image", "Link", "Message", "block_of", "contents_of", "is_content"]
 
 
 @frozen
@@ -52,7 +45,7 @@ class Link:
     mime_type: str | None = None
 
 
-Content: TypeAlias = str | Text | Image | Audio | Embedded | Link
+Content: TypeAlias = str | Image | Audio | Embedded | Link
 """One piece of what a model reads."""
 
 
@@ -64,7 +57,7 @@ class Message:
     role: Literal["user", "assistant"] = "user"
 
 
-_KINDS = (Text, Image, Audio, Embedded, Link)
+_KINDS = (Image, Audio, Embedded, Link)
 
 
 def is_content(type_: Any) -> bool:
@@ -80,8 +73,6 @@ def is_content(type_: Any) -> bool:
 def block_of(value: object) -> dict[str, Any]:
     """One piece of content as the protocol writes it."""
     match value:
-        case Text(text=text):
-            return {"type": "text", "text": text}
         case Image(data=data, mime_type=kind):
             return {"type": "image", "data": b64encode(data).decode(), "mimeType": kind}
         case Audio(data=data, mime_type=kind):

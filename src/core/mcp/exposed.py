@@ -46,7 +46,6 @@ class Exposed(Tool):
         self._types = types
         self._key = key
         self._places: dict[str, str] = {}
-        self._schemas: dict[str, Any] = {}
         found = next((each for each in app._chains() if each[0].handler is handler), None)
         if found is None:
             raise RegistrationError(
@@ -68,8 +67,8 @@ class Exposed(Tool):
 
     def parameters_of(self) -> dict[str, Parameter]:
         """Those of the path, of the query and of the body."""
-        fields: dict[str, tuple[Any, bool]] = {each: (str, True) for each, _ in self._route.pattern.names}
-        self._places = dict.fromkeys(fields, "params")
+        found = {name: Parameter(name, str, ..., self.schema_of(str, name)) for name, _ in self._route.pattern.names}
+        self._places = dict.fromkeys(found, "params")
         for place, type_ in self._types.items():
             if type_ is None:
                 continue
@@ -78,36 +77,30 @@ class Exposed(Tool):
                 raise RegistrationError(
                     f"{self.where}: {place} must be a class with fields. Give an attrs class or a TypedDict"
                 )
-            schema = self.schema_of(type_, place)["properties"]
+            whole = self.schema_of(type_, place)
+            classes = {"$defs": whole["$defs"]} if "$defs" in whole else {}
             for key, (hint, _, is_required) in own.items():
-                if key in fields and (place != "params" or self._places.get(key) != "params"):
+                if key in found and (place != "params" or self._places[key] != "params"):
                     raise RegistrationError(
                         f"{self.where}: {place} has {key}, and {self._places[key]} has it too. One name is one argument: "
                         "rename a field"
                     )
-                if place == "params" and key not in fields:
+                if place == "params" and key not in found:
                     raise RegistrationError(
                         f"{self.where}: params has {key}, which {self._route.pattern.text} has not. Remove it"
                     )
-                fields[key] = (hint, is_required)
+                schema = {**whole["properties"][key], **classes}
+                found[key] = Parameter(key, hint, ... if is_required else None, schema)
                 self._places[key] = place
-                self._schemas[key] = schema[key]
-        return {
-            key: Parameter(key, hint, ... if is_required else None, self._schemas.get(key) or self.schema_of(hint, key))
-            for key, (hint, is_required) in fields.items()
-        }
+        return found
 
-    def read(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The arguments as they came, which the route reads again. Raises StructureError with every mistake."""
-        super().read(given)
-        return given
-
-    async def run(self, req: AnyRequest, arguments: Mapping[str, Any]) -> Any:
+    async def run(self, req: AnyRequest, given: Mapping[str, Any]) -> Any:
         """What the route answers: its JSON, or its text where no type says what that is.
 
-        Raises ToolError with the words of an answer from 400 to 499.
+        Raises ToolError with the words of an answer from 400 to 499, and as `read` does.
         """
-        inner, res = self._request(req, arguments), Response()
+        self.read(given)
+        inner, res = self._request(req, given), Response()  # the route reads them again
         await self._app.dispatcher.respond(inner, res)
         answer = res.to_http()
         text = await answer.text()

@@ -8,10 +8,9 @@ by the reader of `req.json(T)`: nothing is converted that only looks alike.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from enum import Enum
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypedDict, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict, cast
 
 from core.errors import RegistrationError
 from core.handlers import name_of, require_async
@@ -19,10 +18,11 @@ from core.mcp.content import is_content
 from core.validation.schema import Schema, SchemaError, schema_of
 
 if TYPE_CHECKING:
-    from core.errors import CoreError, Issue
+    from core.errors import Issue
     from core.request import AnyRequest
 
 Function = Callable[..., Awaitable[Any]]
+Completion = Callable[[Any, str], Awaitable[Iterable[str]]]
 _HINTS: Final = {
     "read_only": "readOnlyHint",
     "destructive": "destructiveHint",
@@ -79,20 +79,16 @@ class Parameter:
         headers = [each.name for each in getattr(type_, "__metadata__", ()) if isinstance(each, ParamHeader)]
         self.header: str | None = headers[0] if headers else None
         self.schema: Schema = {**schema, "x-mcp-header": headers[0]} if headers else schema
-
-    @property
-    def choices(self) -> list[str]:
-        """The texts that the parameter may be, where its type lists them."""
-        plain: Any = getattr(self.type, "__origin__", self.type) if hasattr(self.type, "__metadata__") else self.type
-        if get_origin(plain) is Literal:
-            return [str(getattr(each, "value", each)) for each in get_args(plain)]
-        return [str(each.value) for each in plain] if isinstance(plain, type) and issubclass(plain, Enum) else []
+        self.completion: Completion | None = None
+        """Completes what a person types, where the schema does not list it."""
 
 
 class Registered:
     """A function that clients reach by its name: what is common to tools, prompts and resources."""
 
     kind: ClassVar[str] = "tool"
+    texts: ClassVar[bool] = False
+    """True if its arguments come as texts."""
 
     def __init__(
         self, function: Function, name: str | None, description: str | None, around: Mapping[str, Any]
@@ -163,6 +159,33 @@ class Registered:
                 "an attrs class"
             ) from None
 
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call, each as its parameter's type. Raises ToolError with every mistake."""
+        from core.validation.structure import StructureError, hook_of
+
+        issues: list[Issue] = [
+            {"path": name, "message": "is not a parameter"} for name in given if name not in self.parameters
+        ]
+        found: dict[str, Any] = {}
+        for name, parameter in self.parameters.items():
+            if name not in given:
+                if parameter.default is ...:
+                    issues.append({"path": name, "message": "is required"})
+                continue
+            try:
+                found[name] = hook_of(parameter.type, client=True, strings=self.texts)(given[name])
+            except StructureError as error:
+                for issue in error.issues:
+                    dot = "" if issue["path"][:1] in ("", "[") else "."
+                    issues.append({"path": f"{name}{dot}{issue['path']}", "message": issue["message"]})
+        if issues:
+            raise ToolError(words_of(None, issues[:100]))
+        return found
+
+    async def run(self, req: AnyRequest, given: Mapping[str, Any]) -> Any:
+        """The value of a call. Raises as `read` does."""
+        return await self.function(req, **self.read(given))
+
 
 class Tool(Registered):
     """A function that a model calls."""
@@ -204,14 +227,6 @@ class Tool(Registered):
         if self.guard is not None:
             await self.guard(req)
 
-    def read(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The arguments of a call. Raises StructureError with every mistake."""
-        return read_arguments(self.parameters, given)
-
-    async def run(self, req: AnyRequest, arguments: Mapping[str, Any]) -> Any:
-        """The value of a call."""
-        return await self.function(req, **arguments)
-
     def listed(self) -> dict[str, Any]:
         """The tool in the list of tools."""
         required = [each.name for each in self.parameters.values() if each.default is ...]
@@ -230,6 +245,7 @@ class Prompt(Registered):
     """A function that gives the messages of a prompt; its arguments are texts."""
 
     kind: ClassVar[str] = "prompt"
+    texts: ClassVar[bool] = True
 
     def listed(self) -> dict[str, Any]:
         """The prompt in the list of prompts."""
@@ -248,6 +264,7 @@ class Resource(Registered):
     """A function that gives the contents of a resource, or of all whose URIs fit a template."""
 
     kind: ClassVar[str] = "resource"
+    texts: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -316,37 +333,8 @@ def _object(properties: dict[str, Schema], required: list[str]) -> Schema:
     return {**whole, "$defs": classes} if classes else whole
 
 
-def read_arguments(
-    parameters: Mapping[str, Parameter], given: Mapping[str, Any], *, texts: bool = False
-) -> dict[str, Any]:
-    """The arguments of a call, each as its parameter's type. Raises StructureError with every mistake."""
-    from core.validation.structure import StructureError, hook_of
-
-    issues: list[Issue] = [{"path": name, "message": "is not a parameter"} for name in given if name not in parameters]
-    found: dict[str, Any] = {}
-    for name, parameter in parameters.items():
-        if name not in given:
-            if parameter.default is ...:
-                issues.append({"path": name, "message": "is required"})
-            continue
-        try:
-            found[name] = hook_of(parameter.type, client=True, strings=texts)(given[name])
-        except StructureError as error:
-            for issue in error.issues:
-                dot = "" if issue["path"][:1] in ("", "[") else "."
-                issues.append({"path": f"{name}{dot}{issue['path']}", "message": issue["message"]})
-    if issues:
-        raise StructureError(issues[:100])
-    return found
-
-
 def words_of(message: object, issues: object = None) -> str:
-    """What is wrong with the arguments of a call, one mistake a line."""
+    """What a refusal says: its issues where it has any, one a line."""
     found = cast("list[dict[str, Any]]", issues) if isinstance(issues, list) else []
     lines = [f"{each.get('path') or 'the arguments'} {each.get('message')}" for each in found]
     return "\n".join(lines or [str(message or "The request was refused")])
-
-
-def words_of_error(error: CoreError) -> str:
-    """What a refusal of the application says."""
-    return words_of(error.message, error.metadata.get("issues"))

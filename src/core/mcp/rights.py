@@ -15,78 +15,73 @@ from core.request import AnyRequest
 from core.response import Response
 
 if TYPE_CHECKING:
+    from core.mcp.server import MCP
     from core.types import Middleware, Next
 
 METADATA: Final = "/.well-known/oauth-protected-resource"
 
 
-class Rights:
-    """The server at `path` as a protected resource."""
-
-    def __init__(self, name: str, path: str, servers: tuple[str, ...], scopes: tuple[str, ...]) -> None:
-        self.name = name
-        self.path = path
-        self.servers = servers
-        self.scopes = scopes
-
-    def guard(self, behind: Any) -> Middleware[Any, Any]:
-        """The middleware that an authenticator becomes. Raises RegistrationError for one that takes any audience."""
-        if arguments_of(behind) != 1 and info_of(behind) is None:
-            raise RegistrationError("MCP(…, behind=…): an authenticator is `async def (req)` and returns the user")
-        demands = getattr(behind, "demands", None)
-        if demands is not None and demands.audiences is None:
-            raise RegistrationError(
-                f'MCP("{self.name}", behind={name_of(behind)}): a token for another server would be good here (RFC 8707). Give '
-                'jwt_auth(…, audience="https://notes.example/mcp")'
-            )
-        declared = info_of(behind)
-
-        async def guard(req: AnyRequest, res: Response, next: Next, /) -> None:
-            users = req.users
-            if behind not in users:
-                try:
-                    users[behind] = await behind(req)
-                except CoreError as error:
-                    raise self.challenge(req, error) from None
-            req.user = users[behind]
-            await next()
-
-        return declare(
-            guard,
-            name=name_of(behind),
-            provides=("req.user",),
-            requires=() if declared is None else declared.requires,
-            authenticates=declared is None or not declared.optional,
-            optional=declared is not None and declared.optional,
+def guard_of(server: MCP[Any, Any], behind: Any) -> Middleware[Any, Any]:
+    """The middleware that an authenticator becomes. Raises RegistrationError for one that takes any audience."""
+    if arguments_of(behind) != 1 and info_of(behind) is None:
+        raise RegistrationError("MCP(…, behind=…): an authenticator is `async def (req)` and returns the user")
+    demands = getattr(behind, "demands", None)
+    if demands is not None and demands.audiences is None:
+        raise RegistrationError(
+            f'MCP("{server.name}", behind={name_of(behind)}): a token for another server would be good here (RFC 8707). Give '
+            'jwt_auth(…, audience="https://notes.example/mcp")'
         )
+    declared = info_of(behind)
 
-    def challenge(self, req: AnyRequest, error: CoreError) -> CoreError:
-        """A refusal, with the header that names the metadata and the scope; any other error as it is."""
-        if error.status not in (401, 403):
-            return error
-        scope = error.metadata.get("scope") or " ".join(self.scopes)
-        parts = [f'resource_metadata="{self._address(req, METADATA)}"', *([f'scope="{scope}"'] if scope else [])]
-        if error.status == 403:
-            parts.insert(0, 'error="insufficient_scope"')
-        elif not (isinstance(error, AuthenticationError) and error.missing):
-            parts.insert(0, 'error="invalid_token"')
-        return CoreError(error.status, error.message, headers={"WWW-Authenticate": f"Bearer {', '.join(parts)}"})
+    async def guard(req: AnyRequest, res: Response, next: Next, /) -> None:
+        users = req.users
+        if behind not in users:
+            try:
+                users[behind] = await behind(req)
+            except CoreError as error:
+                raise challenge(server, req, error) from None
+        req.user = users[behind]
+        await next()
 
-    def answer_metadata(self) -> Callable[[AnyRequest, Response], Awaitable[None]]:
-        """The handler of the metadata."""
+    return declare(
+        guard,
+        name=name_of(behind),
+        provides=("req.user",),
+        requires=() if declared is None else declared.requires,
+        authenticates=declared is None or not declared.optional,
+        optional=declared is not None and declared.optional,
+    )
 
-        async def metadata(req: AnyRequest, res: Response) -> None:
-            found = {
-                "resource": self._address(req),
-                "authorization_servers": self.servers,
-                "bearer_methods_supported": ["header"],
-                "resource_name": self.name,
-            }
-            res.json({**found, "scopes_supported": self.scopes} if self.scopes else found)
 
-        return metadata
+def challenge(server: MCP[Any, Any], req: AnyRequest, error: CoreError) -> CoreError:
+    """A refusal, with the header that names the metadata and the scope; any other error as it is."""
+    if error.status not in (401, 403):
+        return error
+    scope = error.metadata.get("scope") or " ".join(server.scopes)
+    parts = [f'resource_metadata="{_address(server, req, METADATA)}"', *([f'scope="{scope}"'] if scope else [])]
+    if error.status == 403:
+        parts.insert(0, 'error="insufficient_scope"')
+    elif not (isinstance(error, AuthenticationError) and error.missing):
+        parts.insert(0, 'error="invalid_token"')
+    return CoreError(error.status, error.message, headers={"WWW-Authenticate": f"Bearer {', '.join(parts)}"})
 
-    def _address(self, req: AnyRequest, below: str = "") -> str:
-        from core.http.url import URL
 
-        return f"{URL(req.url).origin}{req.root_path}{below}{self.path}"
+def metadata_of(server: MCP[Any, Any]) -> Callable[[AnyRequest, Response], Awaitable[None]]:
+    """The handler of the metadata."""
+
+    async def metadata(req: AnyRequest, res: Response) -> None:
+        found = {
+            "resource": _address(server, req),
+            "authorization_servers": server.authorization_servers,
+            "bearer_methods_supported": ["header"],
+            "resource_name": server.name,
+        }
+        res.json({**found, "scopes_supported": server.scopes} if server.scopes else found)
+
+    return metadata
+
+
+def _address(server: MCP[Any, Any], req: AnyRequest, below: str = "") -> str:
+    from core.http.url import URL
+
+    return f"{URL(req.url).origin}{req.root_path}{below}{server.path}"

@@ -28,17 +28,7 @@ from core.mcp.messages import (
     InputRequired,
     ProtocolError,
 )
-from core.mcp.registered import (
-    Hints,
-    Prompt,
-    Registered,
-    Resource,
-    Tool,
-    ToolError,
-    read_arguments,
-    words_of,
-    words_of_error,
-)
+from core.mcp.registered import Function, Hints, Prompt, Registered, Resource, Tool, ToolError, words_of
 from core.request import AnyRequest, Request
 from core.response import Response
 from core.validation.schema import is_array
@@ -47,7 +37,6 @@ if TYPE_CHECKING:
     from core.app import App
     from core.bindings.durable_object import DurableObjectNamespace
     from core.mcp.messages import Level
-    from core.mcp.rights import Rights
     from core.mcp.subscriptions import Subscriptions
     from core.middleware.authentication import SecretGiver
     from core.types import Authenticator, Middleware
@@ -126,16 +115,17 @@ class MCP(Generic[E, U]):
         self._secret = secret
         self._subscriptions = subscriptions
         self._hosts, self._origins, self._ttl = tuple(hosts), tuple(origins), ttl
-        self._servers, self._scopes = tuple(authorization_servers), tuple(scopes)
-        self._completions: dict[tuple[str, str], Callable[[AnyRequest, str], Awaitable[Iterable[str]]]] = {}
+        self.authorization_servers: tuple[str, ...] = tuple(authorization_servers)
+        """Where clients get a token."""
+        self.scopes: tuple[str, ...] = tuple(scopes)
+        """The scopes of a token that clients ask for."""
         chain: list[Any] = [*middleware]
         if behind is not None:
-            from core.mcp.rights import METADATA
+            from core.mcp.rights import METADATA, guard_of, metadata_of
 
-            rights = self._rights()
-            chain.append(rights.guard(behind))
+            chain.append(guard_of(self, behind))
             for place in (f"{METADATA}{path}", METADATA):
-                app.get(place, public(), describe(rights.answer_metadata(), hidden=True))
+                app.get(place, public(), describe(metadata_of(self), hidden=True))
 
         async def mcp(req: AnyRequest, res: Response) -> None:
             await self._serve(req, res)
@@ -161,7 +151,7 @@ class MCP(Generic[E, U]):
     ) -> FunctionDecorator[E, U]: ...
     def tool(
         self,
-        function: Callable[..., Awaitable[Any]] | None = None,
+        function: Function | None = None,
         /,
         *,
         name: str | None = None,
@@ -181,12 +171,9 @@ class MCP(Generic[E, U]):
         clients refuse, a type that JSON cannot hold.
         """
         around = sys._getframe(1).f_locals
-
-        def register(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-            self._add(self.tools, lambda: Tool(function, name, None, around, hints, guard))
-            return function
-
-        return register if function is None else register(function)
+        return self._registering(
+            self.tools, lambda found: Tool(found, name, None, around, hints, guard), function=function
+        )
 
     def expose(
         self,
@@ -239,12 +226,12 @@ class MCP(Generic[E, U]):
         Raises RegistrationError where the names differ, and as `tool` does.
         """
         around = sys._getframe(1).f_locals
-
-        def register(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-            self._add(self.resources, lambda: Resource(function, uri, name, mime_type, ttl, around), uri)
-            return function
-
-        return cast("FunctionDecorator[E, U]", register)
+        return cast(
+            "FunctionDecorator[E, U]",
+            self._registering(
+                self.resources, lambda found: Resource(found, uri, name, mime_type, ttl, around), key=uri
+            ),
+        )
 
     @overload
     def prompt(
@@ -252,21 +239,16 @@ class MCP(Generic[E, U]):
     ) -> Callable[Concatenate[Request[E, U, Any], P], Awaitable[R]]: ...
     @overload
     def prompt(self, /, *, name: str | None = ...) -> FunctionDecorator[E, U]: ...
-    def prompt(self, function: Callable[..., Awaitable[Any]] | None = None, /, *, name: str | None = None) -> Any:
+    def prompt(self, function: Function | None = None, /, *, name: str | None = None) -> Any:
         """Offer the decorated `async (req, …)` as a prompt: it returns a text, a Message, or a list of them.
 
         Its arguments are texts, read as those of a query are. Raises RegistrationError as `tool` does.
         """
         around = sys._getframe(1).f_locals
-
-        def register(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-            self._add(self.prompts, lambda: Prompt(function, name, None, around))
-            return function
-
-        return register if function is None else register(function)
+        return self._registering(self.prompts, lambda found: Prompt(found, name, None, around), function=function)
 
     def complete(
-        self, function: Callable[..., Awaitable[Any]], parameter: str, /
+        self, function: Function, parameter: str, /
     ) -> Callable[
         [Callable[[Request[E, U, Any], str], Awaitable[Iterable[str]]]], Callable[..., Awaitable[Iterable[str]]]
     ]:
@@ -284,10 +266,26 @@ class MCP(Generic[E, U]):
         def register(completion: Callable[..., Awaitable[Iterable[str]]]) -> Callable[..., Awaitable[Iterable[str]]]:
             require_async(completion, f"complete({name_of(function)}, {parameter!r})")
             for owner in owners:
-                self._completions[owner.where, parameter] = completion
+                owner.parameters[parameter].completion = completion
             return completion
 
         return register
+
+    def _registering(
+        self,
+        table: dict[str, Any],
+        make: Callable[[Function], Registered],
+        *,
+        key: str | None = None,
+        function: Function | None = None,
+    ) -> Any:
+        """The decorator that registers what `make` makes of a function, or `function` once it has done so."""
+
+        def register(function: Function) -> Function:
+            self._add(table, lambda: make(function), key)
+            return function
+
+        return register if function is None else register(function)
 
     def _add(self, table: dict[str, Any], make: Callable[[], Registered], key: str | None = None) -> None:
         registered = make()
@@ -398,11 +396,6 @@ class MCP(Generic[E, U]):
 
     # -- answering
 
-    def _rights(self) -> Rights:
-        from core.mcp.rights import Rights
-
-        return Rights(self.name, self.path, self._servers, self._scopes)
-
     async def _may(self, req: AnyRequest, tool: Tool, *, called: bool) -> bool:
         """True if the caller has the tool. Where it is called, a CoreError names the scope that is missing."""
         try:
@@ -411,7 +404,9 @@ class MCP(Generic[E, U]):
             if error.status >= 500:
                 raise
             if called and error.status == 403 and "scope" in error.metadata:
-                raise self._rights().challenge(req, error) from None
+                from core.mcp.rights import challenge
+
+                raise challenge(self, req, error) from None
             return False
         return True
 
@@ -564,20 +559,10 @@ class MCP(Generic[E, U]):
             raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name[:128]}")
         if call.stateless:
             self._check_mirrored(req, tool, given)
-        from core.validation.structure import StructureError
-
         try:
-            arguments = tool.read(given)
-        except StructureError as error:
-            return _failed(words_of(None, error.issues))
-        try:
-            value = await tool.run(req, arguments)
-        except ToolError as error:
-            return _failed(str(error))
-        except CoreError as error:
-            if error.status >= 500:
-                raise _refusal(error) from error
-            return _failed(words_of_error(error))
+            value = await tool.run(req, given)
+        except (CoreError, ToolError) as error:
+            return {"content": [block_of(_told(error))], "isError": True}
         if tool.output is None:
             return {"content": contents_of(value), "isError": False}
         data = {"result": value} if tool.wrapped else value
@@ -597,8 +582,7 @@ class MCP(Generic[E, U]):
         prompt = self.prompts.get(name)
         if prompt is None:
             raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {name[:128]}")
-        arguments = self._read(prompt, call.param("arguments", dict, {}))
-        value = await _refusing(prompt.function(req, **arguments))
+        value = await _refusing(prompt.run(req, call.param("arguments", dict, {})))
         parts: list[Message | Content] = value if is_array(value) else [value]
         shown = [part if isinstance(part, Message) else Message(part) for part in parts]
         found = [{"role": each.role, "content": block_of(each.content)} for each in shown]
@@ -610,11 +594,11 @@ class MCP(Generic[E, U]):
             if found is None:
                 continue
             try:
-                value = await resource.function(req, **self._read(resource, found))
+                value = await resource.run(req, found)
             except (CoreError, ToolError) as error:
                 if isinstance(error, CoreError) and error.status == 404:
                     break
-                raise _refusal(error) from error
+                raise ProtocolError(INVALID_PARAMS, _told(error)) from error
             kind = resource.mime_type
             if not isinstance(value, str | bytes):
                 value, kind = json.dumps(value), kind or "application/json"
@@ -642,15 +626,6 @@ class MCP(Generic[E, U]):
             return False
         return True
 
-    def _read(self, registered: Prompt | Resource, given: Mapping[str, Any]) -> dict[str, Any]:
-        from core.validation.structure import StructureError
-
-        try:
-            return read_arguments(registered.parameters, given, texts=True)
-        except StructureError as error:
-            words = "; ".join(f"{issue['path']} {issue['message']}" for issue in error.issues)
-            raise ProtocolError(INVALID_PARAMS, words) from None
-
     async def _complete(self, req: AnyRequest, call: Call) -> dict[str, Any]:
         ref, argument = call.param("ref", dict), call.param("argument", dict)
         name, text = argument.get("name"), argument.get("value")
@@ -661,11 +636,12 @@ class MCP(Generic[E, U]):
             owner = self.resources.get(str(ref.get("uri")))
         if owner is None or not isinstance(name, str) or name not in owner.parameters or not isinstance(text, str):
             raise ProtocolError(INVALID_PARAMS, "ref and argument name no parameter that there is")
-        completion = self._completions.get((owner.where, name))
-        if completion is not None:
-            values = list(await _refusing(completion(req, text)))
+        parameter = owner.parameters[name]
+        if parameter.completion is not None:
+            values = list(await _refusing(parameter.completion(req, text)))
         else:
-            values = [each for each in owner.parameters[name].choices if each.lower().startswith(text.lower())]
+            choices = map(str, parameter.schema.get("enum", ()))
+            values = [each for each in choices if each.lower().startswith(text.lower())]
         return {"completion": {"values": values[:100], "total": len(values), "hasMore": len(values) > 100}}
 
 
@@ -682,19 +658,18 @@ if TYPE_CHECKING:
             ...
 
 
-def _failed(text: str) -> dict[str, Any]:
-    return {"content": [block_of(text)], "isError": True}
-
-
 async def _refusing(work: Awaitable[T]) -> T:
     """The value of `work`, whose refusals are errors of the protocol."""
     try:
         return await work
     except (CoreError, ToolError) as error:
-        raise _refusal(error) from error
+        raise ProtocolError(INVALID_PARAMS, _told(error)) from error
 
 
-def _refusal(error: CoreError | ToolError) -> Exception:
-    if isinstance(error, CoreError) and error.status >= 500:
-        return RuntimeError(f"an answer of the status {error.status}")
-    return ProtocolError(INVALID_PARAMS, str(error))
+def _told(error: CoreError | ToolError) -> str:
+    """What a client reads of a refusal. Raises RuntimeError for a CoreError that is none."""
+    if isinstance(error, ToolError):
+        return str(error)
+    if error.status >= 500:
+        raise RuntimeError(f"an answer of the status {error.status}") from error
+    return words_of(error.message, error.metadata.get("issues"))
