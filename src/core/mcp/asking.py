@@ -20,11 +20,6 @@ from core.validation.schema import Schema, is_object, schema_of
 
 _SECONDS: Final = 600
 _PURPOSE: Final = "mcp request state"
-_CAPABILITIES: Final = {
-    "elicitation/create": "elicitation",
-    "sampling/createMessage": "sampling",
-    "roots/list": "roots",
-}
 _SCALARS: Final = ("string", "integer", "number", "boolean")
 
 
@@ -54,11 +49,6 @@ def _form_field(type_: Any, name: str, schema: Schema) -> Schema:
     return schema
 
 
-def can_ask(call: Call, method: str) -> bool:
-    """True if the client has declared that it answers such questions."""
-    return call.stateless and _CAPABILITIES.get(method) in call.capabilities
-
-
 def read_answers(call: Call, keys: Sequence[bytes], now: float, binding: str) -> dict[str, Any]:
     """The answers in a call and in the state that came with it. Raises ProtocolError for a state of another call."""
     responses = call.params.get("inputResponses", {})
@@ -77,7 +67,7 @@ def read_answers(call: Call, keys: Sequence[bytes], now: float, binding: str) ->
 def questions_of(call: Call, error: InputRequired, keys: Sequence[bytes], now: float, binding: str) -> dict[str, Any]:
     """The result that asks the client. Raises ProtocolError where the client cannot answer."""
     missing: dict[str, dict[str, Any]] = {
-        _CAPABILITIES[q.method]: {} for q in error.questions.values() if not can_ask(call, q.method)
+        q.method.partition("/")[0]: {} for q in error.questions.values() if not call.can_ask(q.method)
     }
     if missing:
         words = "The client has not declared the capabilities that this call requires"

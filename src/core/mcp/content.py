@@ -7,8 +7,6 @@ from typing import Any, Literal, TypeAlias, cast, get_args, get_origin
 
 from core.values import frozen
 
-__all__ = ["Audio", "Content", "Embedded", "Image", "Link", "Message", "block_of", "contents_of", "is_content"]
-
 
 @frozen
 class Image:
@@ -73,18 +71,21 @@ def is_content(type_: Any) -> bool:
 def block_of(value: object) -> dict[str, Any]:
     """One piece of content as the protocol writes it."""
     match value:
-        case Image(data=data, mime_type=kind):
-            return {"type": "image", "data": b64encode(data).decode(), "mimeType": kind}
-        case Audio(data=data, mime_type=kind):
-            return {"type": "audio", "data": b64encode(data).decode(), "mimeType": kind}
+        case Image(data=data, mime_type=kind) | Audio(data=data, mime_type=kind):
+            name = "image" if isinstance(value, Image) else "audio"
+            return {"type": name, "data": b64encode(data).decode(), "mimeType": kind}
         case Embedded(uri=uri, data=data, mime_type=kind):
             return {"type": "resource", "resource": resource_of(uri, data, kind)}
         case Link():
-            more = {"description": value.description, "mimeType": value.mime_type}
-            given = {key: each for key, each in more.items() if each is not None}
-            return {"type": "resource_link", "uri": value.uri, "name": value.name, **given}
+            more = present(description=value.description, mimeType=value.mime_type)
+            return {"type": "resource_link", "uri": value.uri, "name": value.name, **more}
         case _:
             return {"type": "text", "text": str(value)}
+
+
+def present(**members: object) -> dict[str, Any]:
+    """The members of an object that are there: those that are not None."""
+    return {key: each for key, each in members.items() if each is not None}
 
 
 def contents_of(value: object) -> list[dict[str, Any]]:

@@ -58,6 +58,7 @@ class Exposed(Tool):
         if self.method not in _SAFE:
             by_method["destructive"] = self.method == "DELETE"
         super().__init__(handler, name, description, {}, {**by_method, **hints}, None)
+        self.is_guarded = bool(self._guards)
         if returns is not None:
             self.set_output(returns)
 
@@ -114,11 +115,6 @@ class Exposed(Tool):
             said = value.get("error") or value.get("detail") or value.get("title")
             raise ToolError(words_of(said or text, value.get("issues")))  # the whole where it is of another shape
         raise ToolError(text or f"The answer is {answer.status}")
-
-    @property
-    def is_guarded(self) -> bool:
-        """True if the route has authenticators."""
-        return bool(self._guards)
 
     async def require(self, req: AnyRequest) -> None:
         """Ask the authenticators before the route. Raises CoreError where one refuses."""

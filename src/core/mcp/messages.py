@@ -6,7 +6,6 @@ This file knows no tools. https://modelcontextprotocol.io/specification/2026-07-
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -98,11 +97,11 @@ class Call:
         self.honored: dict[str, Any] | None = None
         """What a client that listens is told of; None for every other call."""
 
-    @property
-    def capabilities(self) -> Mapping[str, Any]:
-        """What the client has declared that it can do."""
-        found: Any = self.meta.get(CAPABILITIES_KEY)
-        return found if is_object(found) else {}
+    def can_ask(self, method: str) -> bool:
+        """True if the client has declared that it answers such questions."""
+        declared: Any = self.meta.get(CAPABILITIES_KEY)
+        # That of `elicitation/create` is `elicitation`.
+        return self.stateless and is_object(declared) and method.partition("/")[0] in declared
 
     @property
     def least(self) -> int:
@@ -116,17 +115,20 @@ class Call:
     def tell(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification ahead of the answer, where the client listens."""
         if self.notify is not None:
-            self.notify({"jsonrpc": "2.0", "method": f"notifications/{method}", "params": params})
+            self.notify(notification(method, params))
 
     def param(self, name: str, kind: type[Any], otherwise: Any = ...) -> Any:
         """A parameter of this kind. Raises ProtocolError where it is missing or of another one."""
         value = self.params.get(name, otherwise)
         if value is ... or (not isinstance(value, kind) and value is not otherwise):
-            raise ProtocolError(INVALID_PARAMS, f"params.{name} must be {_WORDS[kind]}")
+            words = "a string" if kind is str else "an object"
+            raise ProtocolError(INVALID_PARAMS, f"params.{name} must be {words}")
         return value
 
 
-_WORDS: Final[Mapping[type[Any], str]] = {str: "a string", dict: "an object"}
+def notification(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """A message that nobody answers."""
+    return {"jsonrpc": "2.0", "method": f"notifications/{method}", "params": params}
 
 
 def check_origin(req: AnyRequest, hosts: tuple[str, ...], origins: tuple[str, ...]) -> None:
@@ -158,12 +160,7 @@ def _forbidden(words: str) -> ProtocolError:
 
 def _is_loopback(host: str) -> bool:
     # A URL writes every form of an address as four numbers.
-    return (
-        host == "localhost"
-        or host.endswith(".localhost")
-        or host == "[::1]"
-        or re.fullmatch(r"127(\.\d+){3}", host) is not None
-    )
+    return host in ("localhost", "127.0.0.1", "[::1]") or host.endswith(".localhost")
 
 
 async def read_call(req: AnyRequest) -> Call:

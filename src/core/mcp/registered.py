@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict, cast
 
 from core.errors import RegistrationError
 from core.handlers import name_of, require_async
-from core.mcp.content import is_content
+from core.mcp.content import is_content, present
 from core.validation.schema import Schema, SchemaError, schema_of
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ class Registered:
     ) -> None:
         self.function = function
         self.name: str = name or str(getattr(function, "__name__", name_of(function)))
+        self.key: str = self.name
+        """What it is registered under."""
         self.where: str = f"{self.kind} {self.name}"
         if not re.fullmatch(_NAME, self.name):
             raise RegistrationError(
@@ -201,6 +203,8 @@ class Tool(Registered):
     ) -> None:
         super().__init__(function, name, description, around)
         self.guard = guard
+        self.is_guarded: bool = guard is not None
+        """True if not every caller has it."""
         self.hints: Hints = hints
         self.result: Any = self.returned()
         self.output: Schema | None = None
@@ -216,11 +220,6 @@ class Tool(Registered):
         self.wrapped = self.output.get("type") != "object"
         if self.wrapped:
             self.output = _object({"result": self.output}, ["result"])
-
-    @property
-    def is_guarded(self) -> bool:
-        """True if not every caller has it."""
-        return self.guard is not None
 
     async def require(self, req: AnyRequest) -> None:
         """Ask whether the caller has it. Raises CoreError where it has not."""
@@ -250,12 +249,8 @@ class Prompt(Registered):
     def listed(self) -> dict[str, Any]:
         """The prompt in the list of prompts."""
         arguments = [
-            {
-                "name": each.name,
-                "required": each.default is ...,
-                **({"description": each.schema["description"]} if "description" in each.schema else {}),
-            }
-            for each in self.parameters.values()
+            {"name": name, "required": each.default is ..., **present(description=each.schema.get("description"))}
+            for name, each in self.parameters.items()
         ]
         return {"name": self.name, "description": self.description, **({"arguments": arguments} if arguments else {})}
 
@@ -276,7 +271,7 @@ class Resource(Registered):
         around: Mapping[str, Any],
     ) -> None:
         super().__init__(function, name, None, around)
-        self.uri = uri
+        self.key = uri
         self.mime_type = mime_type
         self.ttl = ttl
         self.where: str = f"resource {uri}"
@@ -307,13 +302,8 @@ class Resource(Registered):
 
     def listed(self) -> dict[str, Any]:
         """The resource in the list of resources, or of templates."""
-        more = {} if self.mime_type is None else {"mimeType": self.mime_type}
-        return {
-            "uriTemplate" if self.parameters else "uri": self.uri,
-            "name": self.name,
-            "description": self.description,
-            **more,
-        }
+        address = {"uriTemplate" if self.parameters else "uri": self.key}
+        return {**address, "name": self.name, "description": self.description, **present(mimeType=self.mime_type)}
 
 
 def _object(properties: dict[str, Schema], required: list[str]) -> Schema:

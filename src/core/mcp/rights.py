@@ -7,7 +7,7 @@ get a token, and for which scope.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from core.errors import AuthenticationError, CoreError, RegistrationError
 from core.handlers import arguments_of, declare, info_of, name_of
@@ -15,13 +15,21 @@ from core.request import AnyRequest
 from core.response import Response
 
 if TYPE_CHECKING:
-    from core.mcp.server import MCP
     from core.types import Middleware, Next
 
 METADATA: Final = "/.well-known/oauth-protected-resource"
 
 
-def guard_of(server: MCP[Any, Any], behind: Any) -> Middleware[Any, Any]:
+class Server(Protocol):
+    """What is told of a server."""
+
+    name: str
+    path: str
+    authorization_servers: tuple[str, ...]
+    scopes: tuple[str, ...]
+
+
+def guard_of(server: Server, behind: Any) -> Middleware[Any, Any]:
     """The middleware that an authenticator becomes. Raises RegistrationError for one that takes any audience."""
     if arguments_of(behind) != 1 and info_of(behind) is None:
         raise RegistrationError("MCP(…, behind=…): an authenticator is `async def (req)` and returns the user")
@@ -53,7 +61,7 @@ def guard_of(server: MCP[Any, Any], behind: Any) -> Middleware[Any, Any]:
     )
 
 
-def challenge(server: MCP[Any, Any], req: AnyRequest, error: CoreError) -> CoreError:
+def challenge(server: Server, req: AnyRequest, error: CoreError) -> CoreError:
     """A refusal, with the header that names the metadata and the scope; any other error as it is."""
     if error.status not in (401, 403):
         return error
@@ -66,7 +74,7 @@ def challenge(server: MCP[Any, Any], req: AnyRequest, error: CoreError) -> CoreE
     return CoreError(error.status, error.message, headers={"WWW-Authenticate": f"Bearer {', '.join(parts)}"})
 
 
-def metadata_of(server: MCP[Any, Any]) -> Callable[[AnyRequest, Response], Awaitable[None]]:
+def metadata_of(server: Server) -> Callable[[AnyRequest, Response], Awaitable[None]]:
     """The handler of the metadata."""
 
     async def metadata(req: AnyRequest, res: Response) -> None:
@@ -81,7 +89,7 @@ def metadata_of(server: MCP[Any, Any]) -> Callable[[AnyRequest, Response], Await
     return metadata
 
 
-def _address(server: MCP[Any, Any], req: AnyRequest, below: str = "") -> str:
+def _address(server: Server, req: AnyRequest, below: str = "") -> str:
     from core.http.url import URL
 
     return f"{URL(req.url).origin}{req.root_path}{below}{server.path}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, overload
 
 from typing_extensions import TypeForm, TypeVar, Unpack
 
@@ -18,16 +18,8 @@ from core.errors import CoreError, DeveloperError, RegistrationError
 from core.handlers import name_of, public, require_async
 from core.http import json
 from core.mcp import messages
-from core.mcp.content import Content, Message, block_of, contents_of, resource_of
-from core.mcp.messages import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
-    Call,
-    Input,
-    InputRequired,
-    ProtocolError,
-)
+from core.mcp.content import Content, Message, block_of, contents_of, present, resource_of
+from core.mcp.messages import Call, Input, InputRequired, ProtocolError
 from core.mcp.registered import Function, Hints, Prompt, Registered, Resource, Tool, ToolError, words_of
 from core.request import AnyRequest, Request
 from core.response import Response
@@ -37,17 +29,29 @@ if TYPE_CHECKING:
     from core.app import App
     from core.bindings.durable_object import DurableObjectNamespace
     from core.mcp.messages import Level
+    from core.mcp.registered import Completion
     from core.mcp.subscriptions import Subscriptions
     from core.middleware.authentication import SecretGiver
     from core.types import Authenticator, Middleware
-
-__all__ = ["MCP"]
 
 E = TypeVar("E", default=Any)
 U = TypeVar("U", default=object)
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    Q = TypeVar("Q")
+    Typed: TypeAlias = Callable[Concatenate[Q, P], Awaitable[R]]
+    """A function of a request, and of arguments."""
+
+    class FunctionDecorator(Protocol[E, U]):
+        """Returned by `mcp.tool(…)`, `mcp.resource(…)` and `mcp.prompt(…)`: registers the decorated function."""
+
+        def __call__(self, function: Typed[Request[E, U, Any], P, R], /) -> Typed[Request[E, U, Any], P, R]:
+            """Register `function`, and return it."""
+            ...
+
 
 log: logging.Logger = logging.getLogger("core")
 
@@ -111,7 +115,7 @@ class MCP(Generic[E, U]):
         self.resources: dict[str, Resource] = {}
         """The resources and templates, by URI."""
         self._info = {"name": name, "version": version}
-        self._instructions = {} if instructions is None else {"instructions": instructions}
+        self._instructions = present(instructions=instructions)
         self._secret = secret
         self._subscriptions = subscriptions
         self._hosts, self._origins, self._ttl = tuple(hosts), tuple(origins), ttl
@@ -142,9 +146,7 @@ class MCP(Generic[E, U]):
     # -- registration
 
     @overload
-    def tool(
-        self, function: Callable[Concatenate[Request[E, U, Any], P], Awaitable[R]], /
-    ) -> Callable[Concatenate[Request[E, U, Any], P], Awaitable[R]]: ...
+    def tool(self, function: Typed[Request[E, U, Any], P, R], /) -> Typed[Request[E, U, Any], P, R]: ...
     @overload
     def tool(
         self, /, *, name: str | None = ..., guard: Authenticator[E, Any, U] | None = ..., **hints: Unpack[Hints]
@@ -171,9 +173,7 @@ class MCP(Generic[E, U]):
         clients refuse, a type that JSON cannot hold.
         """
         around = sys._getframe(1).f_locals
-        return self._registering(
-            self.tools, lambda found: Tool(found, name, None, around, hints, guard), function=function
-        )
+        return self._registering(self.tools, lambda found: Tool(found, name, None, around, hints, guard), function)
 
     def expose(
         self,
@@ -226,17 +226,13 @@ class MCP(Generic[E, U]):
         Raises RegistrationError where the names differ, and as `tool` does.
         """
         around = sys._getframe(1).f_locals
-        return cast(
-            "FunctionDecorator[E, U]",
-            self._registering(
-                self.resources, lambda found: Resource(found, uri, name, mime_type, ttl, around), key=uri
-            ),
+        decorator: FunctionDecorator[E, U] = self._registering(
+            self.resources, lambda found: Resource(found, uri, name, mime_type, ttl, around), None
         )
+        return decorator
 
     @overload
-    def prompt(
-        self, function: Callable[Concatenate[Request[E, U, Any], P], Awaitable[R]], /
-    ) -> Callable[Concatenate[Request[E, U, Any], P], Awaitable[R]]: ...
+    def prompt(self, function: Typed[Request[E, U, Any], P, R], /) -> Typed[Request[E, U, Any], P, R]: ...
     @overload
     def prompt(self, /, *, name: str | None = ...) -> FunctionDecorator[E, U]: ...
     def prompt(self, function: Function | None = None, /, *, name: str | None = None) -> Any:
@@ -245,13 +241,11 @@ class MCP(Generic[E, U]):
         Its arguments are texts, read as those of a query are. Raises RegistrationError as `tool` does.
         """
         around = sys._getframe(1).f_locals
-        return self._registering(self.prompts, lambda found: Prompt(found, name, None, around), function=function)
+        return self._registering(self.prompts, lambda found: Prompt(found, name, None, around), function)
 
     def complete(
         self, function: Function, parameter: str, /
-    ) -> Callable[
-        [Callable[[Request[E, U, Any], str], Awaitable[Iterable[str]]]], Callable[..., Awaitable[Iterable[str]]]
-    ]:
+    ) -> Callable[[Callable[[Request[E, U, Any], str], Awaitable[Iterable[str]]]], Completion]:
         """Complete a parameter of a prompt or of a resource with the decorated `async (req, text)`.
 
         Parameters of a Literal or an Enum are completed without it. Raises RegistrationError for one that is not there.
@@ -263,7 +257,7 @@ class MCP(Generic[E, U]):
                 "first"
             )
 
-        def register(completion: Callable[..., Awaitable[Iterable[str]]]) -> Callable[..., Awaitable[Iterable[str]]]:
+        def register(completion: Completion) -> Completion:
             require_async(completion, f"complete({name_of(function)}, {parameter!r})")
             for owner in owners:
                 owner.parameters[parameter].completion = completion
@@ -272,27 +266,21 @@ class MCP(Generic[E, U]):
         return register
 
     def _registering(
-        self,
-        table: dict[str, Any],
-        make: Callable[[Function], Registered],
-        *,
-        key: str | None = None,
-        function: Function | None = None,
+        self, table: dict[str, Any], make: Callable[[Function], Registered], function: Function | None
     ) -> Any:
         """The decorator that registers what `make` makes of a function, or `function` once it has done so."""
 
         def register(function: Function) -> Function:
-            self._add(table, lambda: make(function), key)
+            self._add(table, lambda: make(function))
             return function
 
         return register if function is None else register(function)
 
-    def _add(self, table: dict[str, Any], make: Callable[[], Registered], key: str | None = None) -> None:
+    def _add(self, table: dict[str, Any], make: Callable[[], Registered]) -> None:
         registered = make()
-        key = key or registered.name
-        if key in table:
+        if registered.key in table:
             raise RegistrationError(f"{registered.where} is registered already. Give it another name")
-        table[key] = registered
+        table[registered.key] = registered
 
     # -- for tools while they run
 
@@ -338,9 +326,7 @@ class MCP(Generic[E, U]):
 
     def can_ask(self, req: Request[E, Any, Any], method: str = "elicitation/create", /) -> bool:
         """True if the client has said that it answers such questions."""
-        from core.mcp import asking
-
-        return asking.can_ask(self._call(req, "can_ask"), method)
+        return self._call(req, "can_ask").can_ask(method)
 
     async def progress(
         self, req: Request[E, Any, Any], progress: float, total: float | None = None, message: str | None = None, /
@@ -349,7 +335,7 @@ class MCP(Generic[E, U]):
         call = self._call(req, "progress")
         token = call.meta.get("progressToken")
         if token is not None:
-            more = {key: each for key, each in (("total", total), ("message", message)) if each is not None}
+            more = present(total=total, message=message)
             call.tell("progress", {"progressToken": token, "progress": progress, **more})
 
     async def log(self, req: Request[E, Any, Any], level: Level, data: object, /) -> None:
@@ -476,7 +462,9 @@ class MCP(Generic[E, U]):
         except CoreError:
             raise
         except Exception as error:
-            told = error if isinstance(error, ProtocolError) else ProtocolError(INTERNAL_ERROR, "Internal error")
+            told = (
+                error if isinstance(error, ProtocolError) else ProtocolError(messages.INTERNAL_ERROR, "Internal error")
+            )
             if told is not error:
                 on_failure = self.app.dispatcher.failures.on_failure
                 if on_failure is not None:
@@ -493,7 +481,7 @@ class MCP(Generic[E, U]):
         match call.method:
             case "server/discover" if call.stateless:
                 found = {"supportedVersions": list(messages.VERSIONS), "capabilities": self._capabilities(call)}
-                return self._kept(found | self._instructions, private=False)
+                return self._kept(call, found | self._instructions, private=False)
             case "initialize" if not call.stateless:
                 wanted = call.param("protocolVersion", str)
                 version = wanted if wanted in messages.EARLIER else messages.EARLIER[0]
@@ -504,7 +492,9 @@ class MCP(Generic[E, U]):
                 return {}
             case "logging/setLevel" if not call.stateless:
                 if call.param("level", str) not in messages.LEVELS:
-                    raise ProtocolError(INVALID_PARAMS, f"params.level must be one of {', '.join(messages.LEVELS)}")
+                    raise ProtocolError(
+                        messages.INVALID_PARAMS, f"params.level must be one of {', '.join(messages.LEVELS)}"
+                    )
                 return {}
             case "tools/list" if self.tools:
                 shown = [tool.listed() for tool in self.tools.values() if await self._may(req, tool, called=False)]
@@ -523,13 +513,13 @@ class MCP(Generic[E, U]):
                 return self._list(call, "resourceTemplates", shown)
             case "resources/read" if self.resources:
                 contents, resource = await self._read_resource(req, call.param("uri", str))
-                return self._kept(contents, private=True, ttl=resource.ttl) if call.stateless else contents
+                return self._kept(call, contents, private=True, ttl=resource.ttl)
             case "subscriptions/listen" if call.stateless and self._subscriptions is not None:
                 return await self._listen(req, call)
             case "completion/complete" if self.prompts or self.resources:
                 return await self._complete(req, call)
             case _:
-                raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
+                raise ProtocolError(messages.METHOD_NOT_FOUND, "Method not found")
 
     def _capabilities(self, call: Call) -> dict[str, Any]:
         completed = bool(self.prompts or self.resources)
@@ -537,26 +527,25 @@ class MCP(Generic[E, U]):
         told = {} if self._subscriptions is None or not call.stateless else _TOLD
         return {name: told.get(name, {}) for name, registered in found.items() if registered}
 
-    @property
-    def _is_private(self) -> bool:
-        """True if two callers may see different lists."""
-        return self.behind is not None or any(tool.is_guarded for tool in self.tools.values())
-
-    def _kept(self, result: dict[str, Any], *, private: bool, ttl: float | None = None) -> dict[str, Any]:
+    def _kept(self, call: Call, result: dict[str, Any], *, private: bool, ttl: float | None = None) -> dict[str, Any]:
+        """A result, with how long clients may keep it; earlier revisions do not say that."""
+        if not call.stateless:
+            return result
         seconds = self._ttl if ttl is None else ttl
         return {**result, "ttlMs": round(seconds * 1000), "cacheScope": "private" if private else "public"}
 
     def _list(self, call: Call, name: str, items: list[dict[str, Any]]) -> dict[str, Any]:
         if call.params.get("cursor") is not None:
-            raise ProtocolError(INVALID_PARAMS, "There is one page, and no cursor")
-        found = {name: items}
-        return self._kept(found, private=self._is_private) if call.stateless else found
+            raise ProtocolError(messages.INVALID_PARAMS, "There is one page, and no cursor")
+        # Two callers may see different lists.
+        is_private = self.behind is not None or any(tool.is_guarded for tool in self.tools.values())
+        return self._kept(call, {name: items}, private=is_private)
 
     async def _call_tool(self, req: AnyRequest, call: Call) -> dict[str, Any]:
         name, given = call.param("name", str), call.param("arguments", dict, {})
         tool = self.tools.get(name)
         if tool is None or not await self._may(req, tool, called=True):
-            raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name[:128]}")
+            raise ProtocolError(messages.INVALID_PARAMS, f"Unknown tool: {name[:128]}")
         if call.stateless:
             self._check_mirrored(req, tool, given)
         try:
@@ -581,7 +570,7 @@ class MCP(Generic[E, U]):
         name = call.param("name", str)
         prompt = self.prompts.get(name)
         if prompt is None:
-            raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {name[:128]}")
+            raise ProtocolError(messages.INVALID_PARAMS, f"Unknown prompt: {name[:128]}")
         value = await _refusing(prompt.run(req, call.param("arguments", dict, {})))
         parts: list[Message | Content] = value if is_array(value) else [value]
         shown = [part if isinstance(part, Message) else Message(part) for part in parts]
@@ -598,20 +587,20 @@ class MCP(Generic[E, U]):
             except (CoreError, ToolError) as error:
                 if isinstance(error, CoreError) and error.status == 404:
                     break
-                raise ProtocolError(INVALID_PARAMS, _told(error)) from error
+                raise ProtocolError(messages.INVALID_PARAMS, _told(error)) from error
             kind = resource.mime_type
             if not isinstance(value, str | bytes):
                 value, kind = json.dumps(value), kind or "application/json"
             kind = kind or ("text/plain" if isinstance(value, str) else "application/octet-stream")
             return {"contents": [resource_of(uri, value, kind)]}, resource
-        raise ProtocolError(INVALID_PARAMS, "Resource not found", {"uri": uri})
+        raise ProtocolError(messages.INVALID_PARAMS, "Resource not found", {"uri": uri})
 
     async def _listen(self, req: AnyRequest, call: Call) -> dict[str, Any]:
         wanted = call.param("notifications", dict)
         uris: Any = wanted.get("resourceSubscriptions", [])
         if not is_array(uris) or not all(isinstance(uri, str) for uri in uris) or len(uris) > _MOST_URIS:
             raise ProtocolError(
-                INVALID_PARAMS, f"resourceSubscriptions must be an array of at most {_MOST_URIS} strings"
+                messages.INVALID_PARAMS, f"resourceSubscriptions must be an array of at most {_MOST_URIS} strings"
             )
         tools = {"toolsListChanged": True} if self.tools and wanted.get("toolsListChanged") is True else {}
         readable = [uri for uri in dict.fromkeys(uris) if await self._may_read(req, uri)]
@@ -635,7 +624,7 @@ class MCP(Generic[E, U]):
         elif ref.get("type") == "ref/resource":
             owner = self.resources.get(str(ref.get("uri")))
         if owner is None or not isinstance(name, str) or name not in owner.parameters or not isinstance(text, str):
-            raise ProtocolError(INVALID_PARAMS, "ref and argument name no parameter that there is")
+            raise ProtocolError(messages.INVALID_PARAMS, "ref and argument name no parameter that there is")
         parameter = owner.parameters[name]
         if parameter.completion is not None:
             values = list(await _refusing(parameter.completion(req, text)))
@@ -645,25 +634,12 @@ class MCP(Generic[E, U]):
         return {"completion": {"values": values[:100], "total": len(values), "hasMore": len(values) > 100}}
 
 
-if TYPE_CHECKING:
-    from typing import Protocol
-
-    class FunctionDecorator(Protocol[E, U]):
-        """Returned by `mcp.tool(…)`, `mcp.resource(…)` and `mcp.prompt(…)`: registers the decorated function."""
-
-        def __call__(
-            self, function: Callable[Concatenate[Request[E, U, Any], P], Awaitable[R]], /
-        ) -> Callable[Concatenate[Request[E, U, Any], P], Awaitable[R]]:
-            """Register `function`, and return it."""
-            ...
-
-
 async def _refusing(work: Awaitable[T]) -> T:
     """The value of `work`, whose refusals are errors of the protocol."""
     try:
         return await work
     except (CoreError, ToolError) as error:
-        raise ProtocolError(INVALID_PARAMS, _told(error)) from error
+        raise ProtocolError(messages.INVALID_PARAMS, _told(error)) from error
 
 
 def _told(error: CoreError | ToolError) -> str:

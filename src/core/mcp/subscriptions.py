@@ -17,7 +17,7 @@ from core.bindings.object_socket import web_socket_pair
 from core.context import Clock
 from core.http import Request, Response, json
 from core.http.websocket import WebSocketClosed
-from core.mcp.messages import LISTEN_KEY, Call
+from core.mcp.messages import LISTEN_KEY, Call, notification
 
 _SECONDS: Final = 3600
 """A stream ends after an hour: a client that listens anew is asked for its rights anew."""
@@ -55,24 +55,20 @@ async def events(
     A stream that breaks ends without `answer`, from which the client knows that it may have missed something.
     """
     honored, meta = call.honored or {}, {LISTEN_KEY: call.id}
-
-    def notification(method: str, **params: object) -> dict[str, Any]:
-        return {"jsonrpc": "2.0", "method": f"notifications/{method}", "params": {**params, "_meta": meta}}
-
     response = await listeners.fetch(Request("https://subscriptions/", headers={"Upgrade": "websocket"}))
     socket = response.web_socket
     assert socket is not None
     over = clock.call_later(_SECONDS, lambda: asyncio.ensure_future(socket.close()))
     try:
         # From here on it misses nothing.
-        yield notification("subscriptions/acknowledged", notifications=honored)
+        yield notification("subscriptions/acknowledged", {"notifications": honored, "_meta": meta})
         while True:
             change = await socket.receive_json()
             if change["tools"] and "toolsListChanged" in honored:
-                yield notification("tools/list_changed")
+                yield notification("tools/list_changed", {"_meta": meta})
             for uri in change["uris"]:
                 if uri in honored.get("resourceSubscriptions", ()):
-                    yield notification("resources/updated", uri=uri)
+                    yield notification("resources/updated", {"uri": uri, "_meta": meta})
     except WebSocketClosed as closed:
         if closed.code in _IN_ORDER:
             yield answer
