@@ -50,19 +50,16 @@ for (const { name, arguments: wanted = [] } of (await client.listPrompts()).prom
 const ref = { type: "ref/prompt", name: "test_prompt_with_arguments" };
 seen.completed = (await client.complete({ ref, argument: { name: "arg1", value: "par" } })).completion.values;
 
-await client.close();
-
 if (mode !== "legacy") {
-  await client.connect(new StreamableHTTPClientTransport(new URL("/live", address)));
   const both = new Promise((resolve) => {
     const note = (change) => seen.changes.push(change) === 2 && resolve();
     client.setNotificationHandler("notifications/tools/list_changed", () => note("tools"));
     client.setNotificationHandler("notifications/resources/updated", ({ params }) => note(params.uri));
   });
   const stream = await client.listen({ toolsListChanged: true, resourceSubscriptions: ["test://template/1/data"] });
-  await client.callTool({ name: "change" });
+  await client.callTool({ name: "test_trigger_tool_change" });
   await both;
   await stream.close();
-  await client.close();
 }
+await client.close();
 console.log(JSON.stringify(seen));
