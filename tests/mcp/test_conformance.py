@@ -40,9 +40,11 @@ NEEDS_A_SESSION = {
     "tools-call-elicitation",
     "tools-call-sampling",
 }
-"""The scenarios of 2025-11-25 that need a session: asking a client in the middle of a call, and subscriptions.
+"""The scenarios of 2025-11-25 that need a session; 2026-07-28 has taken all of it out.
 
-A server that keeps nothing between two requests cannot have them; 2026-07-28 has taken all of it out.
+Four ask the client in the middle of a call: what it can do was said in `initialize`, and its answer is another POST,
+which may reach another process than the one that waits. Two subscribe: to answer `{}` without a session would promise
+changes that nobody is told of, and the suite does not look for one.
 """
 
 LISTED: dict[str, Any] = {
