@@ -139,7 +139,7 @@ TESTS   = export PYTEST_DEBUG_TEMPROOT=$$(mktemp -d $(MEMORY)); \
 
 # Two processes with a half of the tests each: pytest-xdist would collect all of them three times.
 QUICK = $(TESTS) -x -m 'not slow and not runtime'
-HALF := $(addprefix tests/,attacks contracts http middleware sql)
+HALF := $(addprefix tests/,attacks config contracts http middleware sql)
 
 quick: quick-half quick-rest
 

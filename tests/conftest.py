@@ -35,8 +35,13 @@ HERE = Path(__file__).parent
 RUNTIME = HERE / "runtime"
 """Folder whose own files have the tests inside workerd, and its folders tests of what makes and starts workers."""
 
-SLOW = ("backends", "cli", "examples", "explorer", "dev", "messages", "mypy_plugin", "openapi", "program", "typing")
-"""Folders whose tests start processes, servers, browsers or type checkers."""
+SLOW = (
+    *("backends", "cli", "examples", "explorer", "dev", "messages", "mypy_plugin", "openapi", "program", "typing"),
+    *("mcp/test_conformance.py", "testing/simulation"),
+)
+"""Folders and files whose tests start processes, servers, browsers or type checkers, import the libraries of those, or
+try hundreds of schedules.
+"""
 
 QUICK = ("", *(f"/test_{name}.py" for name in ("declared", "findings", "generate", "pages", "places", "shapes")))
 """Files of `program`, and itself, that `make check` takes all the same: 102 tests in 4 seconds."""
@@ -59,10 +64,12 @@ def folder_of(path: Path) -> str:
     return path.relative_to(HERE).parts[0] if path.is_relative_to(HERE) else ""
 
 
+@cache
 def is_slow(path: Path) -> bool:
-    """True for a folder that `make check` leaves out, and for everything in it."""
-    folder = folder_of(path)
-    return folder in SLOW and not (folder == "program" and str(path).removeprefix(f"{HERE}/program") in QUICK)
+    """True for a file or folder that `make check` leaves out, and for everything in it."""
+    name = str(path).removeprefix(f"{HERE}/")
+    within = any(name == slow or name.startswith(f"{slow}/") for slow in SLOW)
+    return within and not (name.startswith("program") and name.removeprefix("program") in QUICK)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
