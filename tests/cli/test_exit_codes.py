@@ -143,7 +143,7 @@ def test_the_handler_of_an_interruption_stands_before_anything_is_imported() -> 
         "print(*sorted({*sys.modules} - before))\n"
     )
     done = subprocess.run([sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["__future__", "core", "core.__main__"]
+    assert done.stdout.split() == ["__future__", "core", "core.__main__", "core.values"]
     assert tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]["scripts"] == {
         "core": "core.__main__:main"
     }

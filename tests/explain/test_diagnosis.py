@@ -92,7 +92,7 @@ def test_a_name_of_another_framework_is_not_one_of_ours() -> None:
         "State": request.State,
         "SqlStorage": durable_object.SqlStorage,
         "SqlStorageCursor": durable_object.SqlStorageCursor,
-        **{name: getattr(testing, name) for name in names.NAMES if hasattr(testing, name)},
+        **{name: getattr(testing, name) for name in names.NAMES if name in testing.__all__},
         **{name: getattr(core, name) for name in names.NAMES if hasattr(core, name)},
     }
     for owner, kind in public.items():

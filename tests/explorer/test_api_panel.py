@@ -70,7 +70,7 @@ def test_a_request_is_sent_and_its_answer_stands_beside_what_is_declared(page: P
     assert "id: integer" in answer.inner_text()
     page.get_by_role("button", name="Send").click()
     page.get_by_role("heading", name="Answer 409").wait_for()
-    assert 'error: "Email already in use"' in answer.inner_text()
+    assert 'error: "Conflict"' in answer.inner_text()
 
 
 def test_the_token_stays_for_the_session_and_curl_and_python_have_it(page: Page, users: RunningDev) -> None:

@@ -23,7 +23,7 @@ export async function signUp(api: ReturnType<typeof usersOf>, name: string, emai
   if (data) {
     return data.id;
   }
-  if (error.error === "Email already in use") {
+  if (error.error === "Conflict") {
     throw new Error(`${email} has signed up before`);
   }
   throw new Error(error.error);
