@@ -58,7 +58,7 @@ class Exposed(Tool):
         if self.method not in _SAFE:
             by_method["destructive"] = self.method == "DELETE"
         super().__init__(handler, name, description, {}, {**by_method, **hints}, None)
-        self.is_guarded = bool(self._guards)
+        self.is_guarded: bool = bool(self._guards)
         if returns is not None:
             self.set_output(returns)
 
