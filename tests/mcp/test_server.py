@@ -81,7 +81,7 @@ async def test_arguments_are_read_as_a_body_is_and_every_mistake_is_told() -> No
     assert str(raised.value).split("\n") == [
         "size is not a parameter",
         'pen.color must be one of "red", "blue"',
-        "pen.width 'width' must be > 0: 0.0",
+        "pen.width must be more than 0",
         "points[0] must be an integer",
     ]
 

@@ -69,7 +69,7 @@ def test_no_value_stands_for_it_and_its_name_is_in_no_message() -> None:
 
 
 def test_validators_are_asked_of_what_was_given_alone() -> None:
-    said = "Length of 'title' must be <= 5: 6"
+    said = "must be at most 5 long"
     assert issues({"title": " " * 6, "bio": 1}, Change) == [
         ("title", "can't be blank"),
         ("title", said),

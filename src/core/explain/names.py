@@ -579,6 +579,6 @@ MODULE: Final[Mapping[str, str]] = {
     "FileResponse": "`res.file(path)`",
     "PlainTextResponse": "`res.text(text)`",
     "UploadFile": '`(await req.form())["file"]`',
-    "WebSocket": '`@app.websocket("/path")` over `async def handler(req, socket)`',
+    "WebSocket": '`@app.websocket("/path")` over `async def handler(req, socket)`; its type is `WebSocket` of `core.http.websocket`',
 }
 """The names of other frameworks that a program imports, or uses without importing them."""

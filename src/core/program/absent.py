@@ -35,14 +35,15 @@ def no_name(module: str, name: str, names: list[str]) -> str:
     """The message about a name that a module does not have."""
     near = get_close_matches(name, names, n=1)
     hint = f"Did you mean {near[0]}?" if near else "Correct the name, or define it there"
-    return (
-        f"{module} has no {name}. {f'In core this is {MODULE[name]}' if module == 'core' and name in MODULE else hint}"
-    )
+    if module.partition(".")[0] == "core" and name in MODULE:
+        hint = f"In core this is {MODULE[name]}"
+    return f"{module} has no {name}. {hint}"
 
 
 def no_module(name: str) -> str:
     """The message about a module that is not there."""
-    return f"there is no module {name}. Install the package where this runs, or correct the name"
+    way = "Correct the name" if name.startswith("core.") else "Install the package where this runs, or correct the name"
+    return f"there is no module {name}. {way}"
 
 
 def _absent(modules: Modules, base: str, name: str) -> str | None:

@@ -1022,8 +1022,27 @@ def _message(error: BaseException) -> str:
     # A validator's ValueError was written for whoever sends the value; attrs' own carry the attribute, the
     # validator and the value behind the text. Any other error may say more than a client should know.
     if isinstance(error, ValueError) and error.args and isinstance(error.args[0], str):
-        text = error.args[0]
+        text = error.args[0] if isinstance(error, _Mismatch) else _in_our_words(error)
         return text if isinstance(error, _Mismatch) or len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
     if isinstance(error, TypeError):
         return "is of the wrong type"
     return "is not valid"
+
+
+_BOUND: Final = re.compile(r"(Length of )?'\w+' must be ([<>]=?) (.*?): .*", re.DOTALL)
+_SIGNS: Final = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
+
+
+def _in_our_words(error: ValueError) -> str:
+    """What a validator said, without what attrs' own say of the program: a field's name in Python, the value again."""
+    text: str = error.args[0]
+    match error.args:
+        case (_, _, re.Pattern(pattern=pattern), _):
+            return f"must match {pattern}"
+        case (_, _, list() | tuple() | range() | set() | frozenset() | dict() as options, _):
+            shown = map(_shown, islice(cast("Iterable[object]", options), _LONGEST))
+            # A set has no order of its own.
+            return f"must be one of {', '.join(sorted(shown) if isinstance(options, AbstractSet) else shown)}"
+        case _:
+            bound = _BOUND.fullmatch(text)
+            return text if bound is None else f"must be {_SIGNS[bound[2]]} {bound[3]}{' long' if bound[1] else ''}"
