@@ -212,6 +212,11 @@ def test_a_wrong_argument_is_2(tmp_path: Path) -> None:
     assert run("serve", "--health", "nowhere", folder=tmp_path).returncode == 2
 
 
+@pytest.mark.parametrize("text", ["127.0.0.1:9000", "9000"])
+def test_a_port_alone_is_one_of_this_machine(text: str) -> None:
+    assert parser_for("serve").parse_args(["serve", "--health", text]).health == ("127.0.0.1", 9000)
+
+
 @pytest.mark.parametrize("arguments", [["--version"], ["completion", "bash"]], ids=["short", "long"])
 def test_output_into_a_closed_pipe_ends_quietly(arguments: list[str]) -> None:
     reader, writer = os.pipe()

@@ -341,12 +341,13 @@ def test_a_secret_of_this_machine_is_a_binding_unless_the_file_names_its_secrets
 
 # Durable Objects ----------------------------------------------------------------------------------------------------
 
-ROOM = 'name = "w"\nmain = "src/main.py"\n[[durable_objects.bindings]]\nname = "ROOM"\nclass_name = "Room"\n'
+MADE = 'migrations = [{ tag = "v1", new_sqlite_classes = ["Room", "Hall"] }]\n'
+ROOM = f'name = "w"\nmain = "src/main.py"\n{MADE}[[durable_objects.bindings]]\nname = "ROOM"\nclass_name = "Room"\n'
 
 
 def test_a_class_that_the_entry_module_does_not_have_is_told(tmp_path: Path) -> None:
     env = shape(attribute("ROOM", "DurableObjectNamespace"))
-    place = '(wrangler.toml:4 [[durable_objects.bindings]] class_name = "Room")'
+    place = '(wrangler.toml:5 [[durable_objects.bindings]] class_name = "Room")'
     assert told(tmp_path, ROOM, env, entry_names=frozenset(["Rooms"])) == [
         f"10: Env.ROOM: src/main.py has no class Room {place}. Did you mean Rooms?"
     ]
@@ -370,10 +371,30 @@ def test_the_class_in_the_annotation_must_be_the_class_in_the_file(tmp_path: Pat
     hall = attribute("HALL", "DurableObjectNamespace[HallMethods]", arguments=("app.HallMethods",))
     assert told(tmp_path, text, shape(room, hall)) == [
         (
-            "10: Env.ROOM is a DurableObjectNamespace[Hall], but wrangler.toml:4 [[durable_objects.bindings]] has class_name = "
+            "10: Env.ROOM is a DurableObjectNamespace[Hall], but wrangler.toml:5 [[durable_objects.bindings]] has class_name = "
             '"Room". Write ROOM: DurableObjectNamespace[Room]'
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("migration", "is_told"),
+    [
+        ("", True),
+        ('{ tag = "v1", new_sqlite_classes = ["Hall"] }', True),
+        ('{ tag = "v1", new_classes = ["Room"] }', False),
+        ('{ tag = "v1", new_classes = ["Hall"] }, { tag = "v2", renamed_classes = [{ from = "Hall", to = "Room" }] }', False),
+    ],
+)
+def test_a_class_that_no_migration_makes_is_told(tmp_path: Path, migration: str, is_told: bool) -> None:
+    env = shape(attribute("ROOM", "DurableObjectNamespace"))
+    text = ROOM.replace(MADE, f"migrations = [{migration}]\n")
+    message = (
+        "10: Env.ROOM: no migration makes the class Room (wrangler.toml:5 [[durable_objects.bindings]]), so the platform refuses "
+        'to deploy it. Write [[migrations]] tag = "v1", new_sqlite_classes = ["Room"]'
+    )
+    assert told(tmp_path, text, env) == ([message] if is_told else [])
+    assert told(tmp_path, text + 'script_name = "other"', env) == []
 
 
 # Names in calls -----------------------------------------------------------------------------------------------------

@@ -119,6 +119,13 @@ async def load(
     store, bindings = open_bindings(place, configuration, **given)
     try:
         notices = [f"{name}: {reason}" for name, reason in bindings.absent.items()]
+        assets = configuration.worker.assets
+        if assets is not None and assets.directory is not None:
+            notices.append(
+                f"{configuration.path.name}:{configuration.line_of('assets')} [assets]: the platform answers with the files of "
+                f"{assets.directory} ahead of the worker, and nothing does here. Use `static(directory=…)` of "
+                "`core.middleware.static` for them"
+            )
         notices += await _migrate(configuration, bindings, apply=place.migrate)
         env = _inject(app, bindings)
         bindings.attach(env)

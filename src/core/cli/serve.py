@@ -72,7 +72,7 @@ def add(subparsers: Any) -> None:
         metavar="HOST:PORT",
         type=_address,
         default="127.0.0.1:8788",
-        help="where GET / says whether it can answer (default: %(default)s)",
+        help="where GET / says whether it can answer; a port alone is one of 127.0.0.1 (default: %(default)s)",
     )
     group.add_argument(
         "--metrics",
@@ -263,9 +263,9 @@ def _common(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
+    host, _, port = (f"127.0.0.1:{text}" if text.isdecimal() else text).rpartition(":")
     if not host:
-        raise argparse.ArgumentTypeError(f"{text} is not HOST:PORT, for example 127.0.0.1:8788")
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, for example 127.0.0.1:8788")
     return host.strip("[]"), port_of(port)
 
 

@@ -104,7 +104,7 @@ def read_file(file: str) -> tuple[str, str]:
             told = f"there is no file {file}. Give the path of a file of SQL"
         else:
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
-            told = f"{file} cannot be read: {reason}. Give the path of a file of SQL"
+            told = f"{quote(file)} cannot be read: {reason}. Give the path of a file of SQL"
         raise UsageError(told) from None
 
 

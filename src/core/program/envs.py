@@ -337,6 +337,15 @@ def _class_problem(
                 f"{attribute_name(shape, attribute)} is {with_article(attribute.shown)}, but {binding.place} has "
                 f'class_name = "{name}". Write {attribute.name}: DurableObjectNamespace[{name}]'
             )
+    made = {one for step in worker.migrations for one in (*step.new_classes, *step.new_sqlite_classes)}
+    if name not in made | {one.to for step in worker.migrations for one in step.renamed_classes}:
+        step = f'[[migrations]] tag = "v1", new_sqlite_classes = ["{name}"]'
+        if configuration.is_json:
+            step = f'"migrations": [{{"tag": "v1", "new_sqlite_classes": ["{name}"]}}]'
+        return (
+            f"{attribute_name(shape, attribute)}: no migration makes the class {name} ({binding.place}), so the platform "
+            f"refuses to deploy it. Write {step}"
+        )
     return None
 
 
