@@ -383,7 +383,10 @@ def test_the_class_in_the_annotation_must_be_the_class_in_the_file(tmp_path: Pat
         ("", True),
         ('{ tag = "v1", new_sqlite_classes = ["Hall"] }', True),
         ('{ tag = "v1", new_classes = ["Room"] }', False),
-        ('{ tag = "v1", new_classes = ["Hall"] }, { tag = "v2", renamed_classes = [{ from = "Hall", to = "Room" }] }', False),
+        (
+            '{ tag = "v1", new_classes = ["Hall"] }, { tag = "v2", renamed_classes = [{ from = "Hall", to = "Room" }] }',
+            False,
+        ),
     ],
 )
 def test_a_class_that_no_migration_makes_is_told(tmp_path: Path, migration: str, is_told: bool) -> None:

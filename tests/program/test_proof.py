@@ -260,8 +260,10 @@ def test_imports_that_a_start_does_not_run_are_of_what_exists(root: Path) -> Non
         "src/app.py:9 core-import: core has no Requset. Did you mean Request?",
         "src/app.py:10 core-import: users has no Uesr. Did you mean User?",
         "src/app.py:11 core-import: core.middleware.jwt has no no_auth. Did you mean jwt_auth?",
-        'src/app.py:12 core-import: core.http has no WebSocket. In core this is `@app.websocket("/path")` over '
-        "`async def handler(req, socket)`; its type is `WebSocket` of `core.http.websocket`",
+        (
+            'src/app.py:12 core-import: core.http has no WebSocket. In core this is `@app.websocket("/path")` over '
+            "`async def handler(req, socket)`; its type is `WebSocket` of `core.http.websocket`"
+        ),
         "src/app.py:14 core-import: users has no nothing. Correct the name, or define it there",
         "src/app.py:15 core-import: shop has no absent. Correct the name, or define it there",
         "src/app.py:16 core-import: there is no module core.nowhere. Correct the name",

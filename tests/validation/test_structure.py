@@ -221,7 +221,9 @@ class Checked:
     age: int = attrs.field(default=1, validator=[attrs.validators.ge(0), attrs.validators.lt(150)])
     part: float = attrs.field(default=1, validator=[attrs.validators.gt(0), attrs.validators.le(1)])
     name: str = attrs.field(default="", validator=attrs.validators.max_len(3))
-    tags: list[str] = attrs.field(factory=list[str], validator=attrs.validators.deep_iterable(attrs.validators.min_len(2)))
+    tags: list[str] = attrs.field(
+        factory=list[str], validator=attrs.validators.deep_iterable(attrs.validators.min_len(2))
+    )
 
 
 @pytest.mark.parametrize(
