@@ -1,9 +1,8 @@
-"""Log records as one line of JSON each.
+"""Log records as one line of JSON each, or as text with the record of a failure in place of its traceback.
 
 A line has `time` (RFC 3339), `level`, `logger` and `message`; `request_id` inside a request that has one, `trace_id`
 and `span_id` inside a trace; `exception`, the traceback in one text, and `failure`, the record of it: what happened,
-the line of the program, its frames, how to fix it, the page; and the values given as `extra`. Nothing here is imported
-where lines are for people.
+the line of the program, its frames, how to fix it, the page; and the values given as `extra`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias
 
-__all__ = ["JsonFormatter", "LogFormat", "json_line"]
+__all__ = ["JsonFormatter", "LogFormat", "TextFormatter", "json_line"]
 
 LogFormat: TypeAlias = Literal["text", "json"]
 
@@ -118,3 +117,18 @@ class JsonFormatter(logging.Formatter):
             extra=extra,
         )
         return self._mark + line
+
+
+class TextFormatter(logging.Formatter):
+    """Formats a record for people: `ERROR core: GET / failed`, and below it the failure as every other place shows it."""
+
+    def __init__(self) -> None:
+        super().__init__("%(levelname)s %(name)s: %(message)s")
+
+    def formatException(self, ei: Any) -> str:
+        """Return the failure: what happened, the line of the program, its frames, how to fix it, the page."""
+        from textwrap import indent
+
+        from core.explain.failure import failure_of
+
+        return indent(failure_of(ei[1]).as_text(), "  ") if ei[1] is not None else super().formatException(ei)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -121,6 +122,20 @@ def test_a_process_that_ended_is_an_error(serve: Callable[..., Command]) -> None
     served.until("starting it again")
     (said,) = [record for record in records(served) if "ended with status -9" in record["message"]]
     assert (said["level"], said["logger"]) == ("ERROR", "core.serve")
+
+
+def test_a_failure_is_told_to_people_as_every_other_place_tells_it(serve: Callable[..., Command]) -> None:
+    served = serve("--workers", "1")
+    port, _ = served.ports()
+    assert ask(port, "/orders/seven", "POST").status == 500
+    served.until("req.params")
+    begin = next(number for number, line in enumerate(served.lines) if line.startswith("ERROR"))
+    assert [re.sub(r":\d+ ", " ", line) for line in served.lines[begin : begin + 4]] == [
+        "ERROR core: POST /orders/seven failed",
+        "  ValueError: invalid literal for int() with base 10: 'seven'",
+        "    main.py order",
+        '      number = int(req.params["number"])',
+    ]
 
 
 def test_what_keeps_it_from_starting_is_a_record_too(serve: Callable[..., Command], shop: Path) -> None:

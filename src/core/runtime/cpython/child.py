@@ -33,6 +33,7 @@ from core.runtime.cpython.options import Job
 from core.runtime.cpython.web import open_server, serve_until
 from core.runtime.process import die_with_parent
 from core.runtime.secrets import secrets_of
+from core.telemetry.logs import TextFormatter
 
 if TYPE_CHECKING:
     from core.hosts.server import Server
@@ -50,7 +51,8 @@ def main(arguments: list[str]) -> int:
 
         log_as_json(records=open(job.records, "w", encoding="utf-8", errors="backslashreplace"))  # noqa: SIM115  # kept
     else:
-        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+        logging.basicConfig(level=logging.INFO)
+        logging.root.handlers[0].setFormatter(TextFormatter())
     with asyncio.Runner(loop_factory=_fastest_loop() if job.role == "web" else None) as runner:
         return runner.run(_Child(job).run())
 
