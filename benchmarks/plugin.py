@@ -1,10 +1,11 @@
 """The cost of the checks: `python benchmarks/plugin.py [--modules 45] [--rounds 7] [--write]`.
 
 A generated project of 45 modules, 13,000 lines, has 675 routes, statements, uses of bindings and links to other routes.
-mypy checks it with and without the plugin: with nothing cached, from a warm cache, and after an edit of one module and
-of the one with Env. The two take turns in processes of their own, so that a busy machine slows both. `core check` and
-the answer of `core check --watch` to an edit stand beside them. The best of all rounds counts, in seconds of the
-processor and of the clock; `--instructions` counts instructions instead, which no other work can change.
+mypy checks it with and without the plugin: with nothing cached, by mypy or in `.core/cache`, from a warm cache, after
+an edit of a handler's body, and after one of the module with Env, which takes a start of the program. The two take
+turns in processes of their own, so that a busy machine slows both. `core check` and the answer of `core check
+--watch` to an edit stand beside them. The best of all rounds counts, in seconds of the processor and of the clock;
+`--instructions` counts instructions instead, which no other work can change.
 
 Exit status 1 when a bound is broken by processor time. `--write` keeps the tables in
 docs/reference/checks/index.md.
@@ -29,15 +30,16 @@ from typing import NamedTuple
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "checks" / "index.md"
 BEGIN, END = "<!-- measured -->", "<!-- /measured -->"
-COLD, WARM, LEAF_EDITED, ENV_EDITED = (
+COLD, WARM, BODY_EDITED, ENV_EDITED = (
     "nothing cached",
     "warm cache",
-    "one module edited",
+    "a handler's body edited",
     "the module with `Env` edited",
 )
-MOST = {COLD: 1.15, WARM: 1.05, LEAF_EDITED: 1.3, ENV_EDITED: 1.3}
-"""The most that mypy with the plugin may take, as a multiple of mypy alone."""
-CHECK_MOST, WATCH_MOST = 2.0, 0.3
+MOST = {COLD: (1.5, 0.0), WARM: (1.1, 0.0), BODY_EDITED: (1.0, 0.3), ENV_EDITED: (1.0, 1.2)}
+"""The most that mypy with the plugin may take of the processor: a multiple of mypy alone, and seconds more."""
+CHECK_MOST = {COLD: 1.5, BODY_EDITED: 0.5}
+WATCH_MOST = 0.3
 """Seconds of `core check`, and of its answer to an edit."""
 ROUTES = 15
 LEAF, ENV_MODULE = "shop/m7.py", "shop/env.py"
@@ -171,10 +173,19 @@ def check(root: Path, kind: str, cache: Path) -> Cost:
 
 
 def edit(root: Path, file: str, number: int) -> None:
-    """Change a module: the one of many that nothing imports, or all that import the Env's see another name in it."""
+    """Change a module: a body in the one of many that nothing imports, or a name that all who import the Env's see."""
     path = root / file
-    text = path.read_text().partition("\nEDIT_")[0]
-    path.write_text(f"{text}\nEDIT_{number} = {number}\n")
+    text = path.read_text()
+    if file == LEAF:
+        path.write_text(re.sub(r'"Not found[^"]*"', f'"Not found {number}"', text, count=1))
+    else:
+        before = text.partition("\nEDIT_")[0]
+        path.write_text(f"{before}\nEDIT_{number} = {number}\n")
+
+
+def forget(root: Path) -> None:
+    """Remove what the plugin and `core check` keep."""
+    shutil.rmtree(root / ".core" / "cache", ignore_errors=True)
 
 
 def instructions(root: Path, kind: str) -> int:
@@ -231,41 +242,46 @@ def measure(root: Path, rounds: int) -> tuple[list[str], list[str]]:
     """Measure, and return the lines of the tables, and the bounds that are broken."""
     broken: list[str] = []
     costs: dict[str, dict[str, list[Cost]]] = {name: {"without": [], "with": []} for name in MOST}
-    checks: list[Cost] = []
+    checks: dict[str, list[Cost]] = {COLD: [], BODY_EDITED: []}
     check(root, "with", root / "first")  # compiles what it imports, and brings the files into memory
     for round_ in range(rounds):
         steps: list[tuple[str, Callable[[], object]]] = [
             (COLD, lambda: None),
             *[(WARM, lambda: None)] * 3,
-            (LEAF_EDITED, partial(edit, root, LEAF, round_)),
+            (BODY_EDITED, partial(edit, root, LEAF, round_)),
             (ENV_EDITED, partial(edit, root, ENV_MODULE, round_)),
         ]
         caches = {kind: root / f"cache-{kind}-{round_}" for kind in ("without", "with")}
         for name, change in steps:
             change()
             for kind in ("with", "without") if round_ % 2 else ("without", "with"):
+                if name == COLD:
+                    forget(root)
                 costs[name][kind].append(check(root, kind, caches[kind]))
         for cache in caches.values():
             shutil.rmtree(cache)
-        checks.append(timed(root, "core.cli", "check"))
+        forget(root)
+        checks[COLD].append(timed(root, "core.cli", "check"))
+        edit(root, LEAF, 500 + round_)
+        checks[BODY_EDITED].append(timed(root, "core.cli", "check"))
     lines = ["| | mypy, processor | with the plugin | ratio | mypy, clock | with the plugin | ratio | goal |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for name, most in MOST.items():
+    for name, (factor, more) in MOST.items():
         without, with_ = best(costs[name]["without"]), best(costs[name]["with"])
-        ratio = with_.processor / without.processor
-        if ratio > most:
-            broken.append(f"{name}: {ratio:.2f} times mypy, at most {most}")
+        goal = f"{more} s more" if more else f"{factor} times"
+        if with_.processor > without.processor * factor + more:
+            broken.append(f"{name}: {with_.processor:.2f} s beside {without.processor:.2f} s, at most {goal}")
         lines.append(
-            f"| {name} | {without.processor:.2f} s | {with_.processor:.2f} s | {ratio:.2f} | {without.clock:.2f} s "
-            f"| {with_.clock:.2f} s | {with_.clock / without.clock:.2f} | {most} |"
+            f"| {name} | {without.processor:.2f} s | {with_.processor:.2f} s | {with_.processor / without.processor:.2f} "
+            f"| {without.clock:.2f} s | {with_.clock:.2f} s | {with_.clock / without.clock:.2f} | {goal} |"
         )
     lines += ["", "| | processor | clock | goal |", "| --- | ---: | ---: | ---: |"]
-    rows = {"`core check`": (best(checks), CHECK_MOST)}
-    for name, file in ((LEAF_EDITED, LEAF), (ENV_EDITED, ENV_MODULE)):
+    rows = {f"`core check`, {name}": (best(checks[name]), most) for name, most in CHECK_MOST.items()}
+    for name, file in ((BODY_EDITED, LEAF), (ENV_EDITED, ENV_MODULE)):
         rows[f"`core check --watch`, {name}"] = best(watched(root, file, rounds)), WATCH_MOST
     for name, (cost, most) in rows.items():
-        if cost.clock > most:
-            broken.append(f"{name}: {cost.clock:.2f} s, at most {most}")
+        if cost.processor > most:
+            broken.append(f"{name}: {cost.processor:.2f} s, at most {most}")
         lines.append(f"| {name} | {cost.processor:.2f} s | {cost.clock:.2f} s | {most} s |")
     return lines, broken
 
@@ -292,11 +308,12 @@ def main() -> int:
         load = os.getloadavg()[0]
         if arguments.instructions:
             check(root, "with", root / "first")
+            forget(root)
             with ThreadPoolExecutor(2) as both:
                 without, with_ = both.map(partial(instructions, root), ("without", "with"))
             ratio = with_ / without
             print(f"cold: {without / 1e9:.2f} G instructions without, {with_ / 1e9:.2f} G with: {ratio:.3f}")
-            return 0 if ratio <= MOST[COLD] else 1
+            return 0 if ratio <= MOST[COLD][0] else 1
         told = f"The load was {load:.1f}, on {os.cpu_count()} processors, at the start of {arguments.rounds} rounds."
         tables, broken = measure(root, arguments.rounds)
         print(told, "", *tables, sep="\n")
