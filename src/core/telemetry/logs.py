@@ -120,7 +120,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Formats a record for people: `ERROR core: GET / failed`, and below it the failure as every other place shows it."""
+    """Formats a record for people: `ERROR core: GET / failed`, and below it the failure as everywhere else."""
 
     def __init__(self) -> None:
         super().__init__("%(levelname)s %(name)s: %(message)s")
