@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from core.errors import CoreError, NothingSentError, phrase_of, plain_status
@@ -185,7 +184,8 @@ class Failures:
 
     def __init__(self, handlers: ErrorHandlers, default_answer: DefaultAnswer) -> None:
         self.handlers: ErrorHandlers = handlers
-        """The application's own; those of a router stand before them in `levels`."""
+        """The application's own; those of a router stand before them in the levels of `answer`."""
+        self.levels: tuple[ErrorHandlers, ...] = (handlers,)
         self.default_answer: DefaultAnswer = default_answer
         self.on_failure: Callable[[Exception], object] | None = None
         """Called with every error that is going to be answered, by `core dev` and in tests."""
@@ -224,11 +224,19 @@ class Failures:
             self.default_answer(error, req, res)
             return
         tried = (*tried, handler)
+        last = error
+
+        async def next(err: BaseException | None = None, /) -> None:
+            nonlocal last
+            if isinstance(err, Exception):
+                last = err
+            await self.answer(last, req, res, levels, tried)
+
         try:
             if isinstance(error, CoreError) and error.headers:
                 # A challenge or a time to come back belongs to the error, however the handler words it.
                 stage_error_headers(error, res, cookies=False)
-            await handler(error, req, res, partial(self._next, [error], req, res, levels, tried))
+            await handler(error, req, res, next)
             if not res.sent:
                 raise NothingSentError(
                     f"the error handler {name_of(handler)} ended without sending. Send something in it, or "
@@ -236,21 +244,20 @@ class Failures:
                 ) from error
         except Exception as raised:
             await self.answer(_last_error(raised, error, req), req, res, levels, tried)
+        except BaseException as raised:
+            await self.end(raised, req, res)
 
-    async def _next(
-        self,
-        errors: list[Exception],
-        req: AnyRequest,
-        res: Response,
-        levels: tuple[ErrorHandlers, ...],
-        tried: tuple[ErrorHandler[Any], ...],
-        err: BaseException | None = None,
-        /,
-    ) -> None:
-        """The `next` of an error handler: the last of `errors`, which `err` joins, goes to the handlers not tried."""
-        if isinstance(err, Exception):
-            errors.append(err)
-        await self.answer(errors[-1], req, res, levels, tried)
+    async def end(self, error: BaseException, req: AnyRequest, res: Response) -> None:
+        """Answer what is no Exception. Raises it again where it ends the request itself."""
+        discard(req, res)
+        from core.explain.unanswered import unanswerable
+
+        failure = unanswerable(error)
+        if failure is None:
+            raise error
+        if self.on_failure is not None:
+            self.on_failure(failure)
+        self.default_answer(failure, req, res)
 
 
 def _handler_for(

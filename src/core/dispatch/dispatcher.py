@@ -8,7 +8,7 @@ know where requests come from, nor how routes are registered.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from core.dispatch.answers import (
@@ -17,7 +17,6 @@ from core.dispatch.answers import (
     Failures,
     answer_error,
     answer_problem,
-    discard,
     drop_body,
     drop_null_body,
 )
@@ -79,26 +78,14 @@ class Dispatcher:
             await self.fail(error, req, res)
         self.finish(req, res)
 
-    async def fail(self, error: BaseException, req: AnyRequest, res: Response) -> None:
+    def fail(self, error: BaseException, req: AnyRequest, res: Response) -> Awaitable[None]:
         """Answer the error that a chain ended with. Raises it again where it ends the request itself."""
         failures = self.failures
-        try:
-            if isinstance(error, Exception):
-                if failures.on_failure is not None:
-                    failures.on_failure(error)
-                await failures.answer(error, req, res, (failures.handlers,))
-                return
-        except BaseException as raised:  # of an error handler
-            error = raised
-        discard(req, res)
-        from core.explain.unanswered import unanswerable
-
-        failure = unanswerable(error)
-        if failure is None:
-            raise error
+        if not isinstance(error, Exception):
+            return failures.end(error, req, res)
         if failures.on_failure is not None:
-            failures.on_failure(failure)
-        failures.default_answer(failure, req, res)
+            failures.on_failure(error)
+        return failures.answer(error, req, res, failures.levels)
 
     def finish(self, req: AnyRequest, res: Response) -> None:
         """Finalize the response of a chain that has ended, and run its hooks."""
