@@ -600,10 +600,10 @@ class Response:
 
     def _gone(self, method: str) -> AlreadySentError:
         if self.finalized:
-            return AlreadySentError(
-                f"res.{method}(): the response was already finalized. Await what must come before it, and keep `res` "
-                "out of background work"
-            )
+            way = "Await what must come before it, and keep `res` out of background work and of `on_send`"
+            if isinstance(self.body, AsyncIterator):
+                way = "Set what a stream is sent with before its first piece: status, headers and cookies leave ahead of it"
+            return AlreadySentError(f"res.{method}(): the response was already finalized. {way}")
         return AlreadySentError(
             f"res.{method}(): a response was sent already. Send once: `return` after sending, and send either "
             "before or after `await next()`"

@@ -349,10 +349,10 @@ def test_a_class_that_the_entry_module_does_not_have_is_told(tmp_path: Path) -> 
     env = shape(attribute("ROOM", "DurableObjectNamespace"))
     place = '(wrangler.toml:5 [[durable_objects.bindings]] class_name = "Room")'
     assert told(tmp_path, ROOM, env, entry_names=frozenset(["Rooms"])) == [
-        f"10: Env.ROOM: src/main.py has no class Room {place}. Did you mean Rooms?"
+        f"10: Env.ROOM: src/main.py has no Durable Object Room {place}. Did you mean Rooms?"
     ]
     assert told(tmp_path, ROOM, env, entry_names=frozenset(["app"])) == [
-        f"10: Env.ROOM: src/main.py has no class Room {place}. Define it there, or import it: class Room(DurableObject)"
+        f"10: Env.ROOM: src/main.py has no Durable Object Room {place}. Write class Room(DurableObject) there, or import it"
     ]
     assert told(tmp_path, ROOM, env, entry_names=frozenset(["Room"])) == []
     assert told(tmp_path, ROOM, env, entry_names=None) == []

@@ -530,7 +530,13 @@ def test_env_classes_can_be_named(root: Path) -> None:
     plain = ENV.replace("(Bindings)", "").replace("    ORIGIN: str\n", "")
     project(root, src__env=plain)
     (told,) = check(root)
-    assert told.startswith("src/app.py:7 core-env: create_app(Env): Env does not derive from Bindings")
+    assert told == (
+        "src/app.py:7 core-env: create_app(Env): Env does not derive from Bindings, so it is compared with nothing. Write class "
+        "Env(Bindings), or env = env.Env under [core-mypy] in mypy.ini (a string under [tool.core-mypy] in pyproject.toml)"
+    )
+    assert check(root, Options(env=["env.Envv"]))[0].startswith(
+        "src/app.py:7 core-env: --env-class names env.Envv, and "
+    )
     (root / "src" / "app.py").write_text("from core import create_app\napp = create_app()\n")
     none = (
         "src/app.py:2 core-env: wrangler.toml:5 [[kv_namespaces]] declares SESSIONS, and the program has no Env to "

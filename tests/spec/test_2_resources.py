@@ -348,6 +348,17 @@ class TestResponse:
         with pytest.raises(AlreadySentError, match="was already finalized"):
             kept[0].header("x-late", "1")
 
+    async def test_a_stream_that_changes_its_response_is_told_when_to_do_that(self) -> None:
+        async def pieces(res: Response) -> AsyncIterator[str]:
+            yield "one"
+            res.header("x-late", "1")
+
+        response = await self.reply(lambda res: res.stream(pieces(res)))
+        with pytest.raises(
+            AlreadySentError, match=r"already finalized\. Set what a stream is sent with before its first piece"
+        ):
+            await response.text()
+
     async def test_nor_can_its_headers_by_a_view_from_before_or_after(self) -> None:
         kept: list[tuple[Response, http.Headers]] = []
         await self.reply(lambda res: kept.append((res, res.json(1).headers)))

@@ -162,7 +162,7 @@ class _Maker:
             return
         cls = object_class(self.classes.get(entry.class_name))
         if cls is None:
-            reason = f"the worker's main module has no class {entry.class_name} that derives from core.DurableObject"
+            reason = f"{self.configuration.worker.main} has no Durable Object {entry.class_name}"
             self.leave_out(name, binding, reason)
             return
         if self.objects_at is not None:

@@ -148,6 +148,11 @@ def _explain_module(name: str) -> str:
     parent, _, last = name.rpartition(".")
     if parent in sys.modules:
         return f"Correct the import: `{parent}` is there, and has no module `{last}`."
+    if name.partition(".")[0] in ("js", "pyodide"):
+        return (
+            "Import it in the function that needs it, and run that with `core serve`: the module is in workerd alone. "
+            "What `workers` has is `create_app(Env)` and `entrypoint(app)` here."
+        )
     return f"Install the package that has the module `{name.partition('.')[0]}`, or correct the import."
 
 

@@ -89,8 +89,8 @@ def check_env(
 ) -> list[Finding]:
     """Compare an Env with the environments of a configuration file, in both directions (`core-env`).
 
-    `entry_names` are the names that the module of `main` defines or imports, for the classes of Durable Objects; None
-    when they are not known. A finding that holds in several environments is told once, and names the others.
+    `entry_names` are the classes of Durable Objects that the module of `main` defines or imports; None when they are
+    not known. A finding that holds in several environments is told once, and names the others.
     """
     together: dict[tuple[str, ...], list[_Problem]] = {}
     for configuration in deployed(configurations):
@@ -326,8 +326,8 @@ def _class_problem(
         return None
     if entry_names is not None and name not in entry_names:
         near = get_close_matches(name, sorted(entry_names), n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"Define it there, or import it: class {name}(DurableObject)"
-        return f'{attribute_name(shape, attribute)}: {worker.main} has no class {name} ({binding.place} class_name = "{name}"). {hint}'
+        hint = f"Did you mean {near[0]}?" if near else f"Write class {name}(DurableObject) there, or import it"
+        return f'{attribute_name(shape, attribute)}: {worker.main} has no Durable Object {name} ({binding.place} class_name = "{name}"). {hint}'
     # The argument may be a Protocol of the object's methods, so only another declared class is a contradiction.
     classes = {other.class_name for other in worker.durable_objects.bindings}
     for argument in attribute.arguments:

@@ -23,11 +23,14 @@ def names_nothing(option: str, name: str, classes: Iterable[str]) -> str:
     return f"{option} names {name}, and no class is called that. {hint}"
 
 
-def not_bindings(call: str, name: str) -> str:
-    """`create_app(Env)` over a class that is not an Env (`core-env`). `name` is the class's own."""
+def not_bindings(name: str, module: str) -> str:
+    """`create_app(Env)` over a class that is not an Env (`core-env`). `name` is the class's own, in `module`."""
+    told = f"create_app({name}): {name} does not derive from Bindings, so it is compared with nothing"
+    if module == "builtins":
+        return f"{told}. Write class Env(Bindings), and create_app(Env)"
     return (
-        f"{call}: {name} does not derive from Bindings, so it is compared with nothing. Write class {name}(Bindings), "
-        "or name it in [core-mypy] env"
+        f"{told}. Write class {name}(Bindings), or env = {module}.{name} under [core-mypy] in mypy.ini (a string under "
+        "[tool.core-mypy] in pyproject.toml)"
     )
 
 

@@ -388,8 +388,9 @@ class _Program:
             self.found += check_env(shape, self.configurations, entry_names=names)
             self._check_migrations(shape)
         if not told:
-            where = str(self.configuration.path)
-            self.found += (Finding("core-env", problem, where, 1) for problem in unmatched)
+            # mypy tells what is in a file of Python alone.
+            where = next((one.place for one in self.table.apps), Place(str(self.configuration.path), 1))
+            self.found += (_at(where, problem) for problem in unmatched)
 
     def _check_apps(self) -> None:
         """Every application: over a class that is an Env, wherever there are bindings to compare with."""
@@ -397,8 +398,7 @@ class _Program:
         message = None if known else no_env(self.configurations)
         for app in self.table.apps:
             if app.env is not None and not app.env.bindings and self.options.env is None:
-                name = app.env.qualname
-                self.found.append(_at(app.place, not_bindings(f"create_app({name})", name)))
+                self.found.append(_at(app.place, not_bindings(app.env.qualname, app.env.module)))
             elif app.env is None and message is not None and self.table.finished and not self.table.assumed:
                 self.found.append(_at(app.place, message))
             elif app.env is not None:

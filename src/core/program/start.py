@@ -219,9 +219,13 @@ def _declare(step: Any) -> None:
 
 
 def _objects(module: ModuleType) -> Iterator[Made]:
-    """The classes of a module that a binding may name."""
+    """The classes of Durable Objects in a module, those of the platform's own SDK among them."""
+    from core.bindings.durable_object import object_class
+
     for name, value in list(vars(module).items()):
-        if isinstance(value, type) and not name.startswith("_"):
+        if not isinstance(value, type) or name == "DurableObject":
+            continue
+        if object_class(value) is not None or any(base.__name__ == "DurableObject" for base in value.__mro__):
             yield Made(name, Place(file_of(sys.modules.get(value.__module__)), 0))
 
 

@@ -126,7 +126,7 @@ class App(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A class of the main module that a binding may name, as those of Durable Objects are."""
+    """A class of Durable Objects in the main module, which a binding may name."""
 
     name: str
     place: Place
