@@ -73,6 +73,69 @@ def test_the_skill_and_the_rules_of_a_project_do_what_they_say(tmp_path: Path) -
     assert skill in said[commands(rules)[-1]]
 
 
+AROUND = """
+from typing import Any
+import attrs
+import core.testing
+from core import *
+from core.middleware.jwt import jwt_auth
+
+@attrs.frozen
+class Env(Bindings):
+    DB: D1Database
+    COUNTERS: KVNamespace
+    JWT_SECRET: Secret
+
+@attrs.frozen
+class Note:
+    id: int
+
+class NewNote(Note): ...
+class NewTag(Note): ...
+class Page(Note): ...
+class Event(Note): ...
+app = create_app(Env)
+anything: Any = None
+"""
+INSIDE = """
+async def handler{n}(req: Request[Env], res: Response, db: D1Database, note_id: int, value: object) -> None:
+    first = second = statement = db.prepare("SELECT 1")
+    {code}
+"""
+OWNERS = {
+    ".put(": "await req.env.COUNTERS",
+    ".first(": "await statement",
+    ".all(": "await statement",
+    ".bind(": "statement",
+}
+DECORATED = {
+    "@signed_in": "async def route(req: Request[Env, Any], res: Response) -> None: ...",
+    "@app.queue": "async def queued(batch: MessageBatch[Event], env: Env, ctx: ExecutionContext) -> None: ...",
+    "@app.scheduled": "async def cron(event: ScheduledEvent, env: Env, ctx: ExecutionContext) -> None: ...",
+}
+
+
+def test_the_code_within_a_line_passes_mypy(tmp_path: Path) -> None:
+    prose = SKILL.read_text("utf-8") + render("my-notes", frozenset())["AGENTS.md"]
+    prose = re.sub(r"^```.*?^```$", "", prose, flags=re.MULTILINE | re.DOTALL)
+    written = AROUND
+    codes = [code for code in dict.fromkeys(re.findall(r"`([^`\n]+)`", prose)) if re.search(r"[(\[]|^re[qs]\.", code)]
+    assert len(codes) > 30
+    for n, code in enumerate(codes):
+        whole = re.sub(r"…(?=\))", "anything", code)
+        whole = next((f"{owner}{whole}" for start, owner in OWNERS.items() if whole.startswith(start)), whole)
+        if whole.startswith("@"):
+            written += f"{whole}\n{DECORATED[whole.partition('.get')[0].partition('(')[0]]}\n"
+        elif whole.startswith("async def "):
+            written += f"{whole}: ...\n"
+        elif whole.startswith("signed_in"):
+            written += f"{whole}\n"
+        else:
+            written += INSIDE.format(n=n, code=whole)
+    (tmp_path / "snippets.py").write_text(written, "utf-8")
+    ran("mypy --strict --allow-untyped-defs --config-file= snippets.py", tmp_path)
+
+
 def test_the_rules_name_what_the_project_has() -> None:
     made = render("my-notes", frozenset())
     named = re.findall(r"`((?:src|tests|migrations)/[\w/.-]*|wrangler\.toml)`", made["AGENTS.md"])

@@ -68,7 +68,8 @@ def test_a_statement_in_the_place_of_a_file_is_told_the_option(project: Path) ->
         ("updat notes SET text = ''", "a FILE was expected, not a statement. Write core sql -c 'UPDATE notes SET"),
         ("VACUUM", "there is no file VACUUM. A statement is written with -c: core sql -c VACUUM"),
         ("insert.sql", "there is no file insert.sql. Give the path of a file of SQL"),
-        ("", "'' cannot be read: Is a directory. Give the path of a file of SQL"),
+        ("", "the name of the FILE is empty. Give the path of a file of SQL"),
+        (" ", "the name of the FILE is empty. Give the path of a file of SQL"),
         (".", ". cannot be read: Is a directory. Give the path of a file of SQL"),
     ],
 )

@@ -92,6 +92,8 @@ def read_file(file: str) -> tuple[str, str]:
 
     if file == "-":
         return sys.stdin.read(), "<stdin>"
+    if not file.strip():
+        raise UsageError("the name of the FILE is empty. Give the path of a file of SQL")
     try:
         return Path(file).read_text("utf-8"), file
     except (OSError, ValueError) as error:
@@ -104,7 +106,7 @@ def read_file(file: str) -> tuple[str, str]:
             told = f"there is no file {file}. Give the path of a file of SQL"
         else:
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
-            told = f"{quote(file)} cannot be read: {reason}. Give the path of a file of SQL"
+            told = f"{file} cannot be read: {reason}. Give the path of a file of SQL"
         raise UsageError(told) from None
 
 
