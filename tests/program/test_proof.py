@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from core.config.load import load_all
 from core.errors import ConfigurationError
 from core.program.proof import Options, check_program, find_env
+from core.program.registered import refused
+from core.program.table import Place, Refusal
 
 WRANGLER = """\
 name = "shop"
@@ -149,6 +151,16 @@ def test_what_fails_while_the_application_is_imported_is_one_finding(root: Path)
         "src/app.py:7 core-import: importing the program fails here: SystemExit: 3. Fix it, or let a lifespan do it",
         "src/users.py:1 core-import: env has no Evn. Did you mean Env?",
     ]
+
+
+def test_a_module_of_the_runtime_is_told_where_it_is_there(root: Path) -> None:
+    told = "there is no module js. Import it in the function that needs it, and run that with `core serve`: "
+    project(root, app="import js\napp = create_app(Env)\n")
+    assert check(root)[0].startswith(f"src/app.py:6 core-import: {told}")
+    installed = Refusal(
+        "ModuleNotFoundError", "No module named 'js'", Place("app.py", 1)
+    )  # in a package that it imports
+    assert refused(installed).message.startswith(told)
 
 
 def test_every_tool_prompt_and_resource_that_is_refused_is_told_at_its_line(root: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from core.errors import BindingError, DeveloperError, MissingExtraError, NothingSentError
 from core.explain.misuse import fix_for_attribute, fix_for_call, fix_for_operation, frame_of, known_as, line_of, told
-from core.explain.names import MODULE, NAMES
+from core.explain.names import IN_WORKERD, MODULE, NAMES, WORKERD
 from core.explain.pages import page_of
 from core.request import Request
 from core.response import Response
@@ -148,11 +148,8 @@ def _explain_module(name: str) -> str:
     parent, _, last = name.rpartition(".")
     if parent in sys.modules:
         return f"Correct the import: `{parent}` is there, and has no module `{last}`."
-    if name.partition(".")[0] in ("js", "pyodide"):
-        return (
-            "Import it in the function that needs it, and run that with `core serve`: the module is in workerd alone. "
-            "What `workers` has is `create_app(Env)` and `entrypoint(app)` here."
-        )
+    if name.partition(".")[0] in WORKERD:
+        return f"{IN_WORKERD}."
     return f"Install the package that has the module `{name.partition('.')[0]}`, or correct the import."
 
 

@@ -582,3 +582,11 @@ MODULE: Final[Mapping[str, str]] = {
     "WebSocket": '`@app.websocket("/path")` over `async def handler(req, socket)`; its type is `WebSocket` of `core.http.websocket`',
 }
 """The names of other frameworks that a program imports, or uses without importing them."""
+
+WORKERD: Final = frozenset(["js", "pyodide"])
+"""The modules of the runtime, which the platform's `workers` imports too."""
+
+IN_WORKERD: Final = (
+    "Import it in the function that needs it, and run that with `core serve`: the module is in workerd alone. What "
+    "`workers` has is `create_app(Env)` and `entrypoint(app)` here"
+)

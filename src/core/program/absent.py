@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 
-from core.explain.names import MODULE
+from core.explain.names import IN_WORKERD, MODULE, WORKERD
 from core.program.modules import Modules, Scope
 from core.program.nodes import parents_of
 from core.program.syntax import Node, Problem
@@ -42,7 +42,9 @@ def no_name(module: str, name: str, names: list[str]) -> str:
 
 def no_module(name: str) -> str:
     """The message about a module that is not there."""
-    way = "Correct the name" if name.startswith("core.") else "Install the package where this runs, or correct the name"
+    top, dot, _ = name.partition(".")
+    way = "Correct the name" if top == "core" and dot else "Install the package where this runs, or correct the name"
+    way = IN_WORKERD if top in WORKERD else way
     return f"there is no module {name}. {way}"
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from core.config.checks import Code
 from core.config.model import Configuration
+from core.program.absent import no_module
 from core.program.annotations import arguments_of
 from core.program.bodies import Bodies
 from core.program.classes import ClassRef, class_at
@@ -37,6 +38,7 @@ _CODES: Final[Mapping[str, Code]] = {
 _IMPORTS: Final = frozenset(["NoApp", "NoModule", "NoName", "NoStart"])
 _BATCHES: Final = frozenset(["core.MessageBatch", "core.bindings.queue.MessageBatch"])
 _MORE: Final = re.compile(r"[{}()?+]")
+_ABSENT: Final = re.compile(r"No module named '([\w.]+)'")
 USER: Final = "req.user"
 
 
@@ -47,7 +49,9 @@ def refused(refusal: Refusal) -> Finding:
     if refusal.kind == "SyntaxError":
         message = f"syntax error: {message}. Fix it"
     elif code == "core-import" and refusal.kind not in _IMPORTS:
-        message = f"importing the program fails here: {refusal.kind}: {message}. Fix it, or let a lifespan do it"
+        absent = _ABSENT.fullmatch(message) if refusal.kind == "ModuleNotFoundError" else None
+        way = f"importing the program fails here: {refusal.kind}: {message}. Fix it, or let a lifespan do it"
+        message = way if absent is None else no_module(absent[1])
     return Finding(code, message, refusal.place.file, refusal.place.line)
 
 
