@@ -354,7 +354,7 @@ def test_a_proxy_is_believed_as_far_as_it_was_named(serve: Callable[..., Command
 
 
 WRONG = [
-    (["--health", "here"], "--health: here is not HOST:PORT"),
+    (["--health", "here"], "--health: 'here' is not HOST:PORT"),
     (["--health", "127.0.0.1:99999"], "99999 is not a port"),
     (["--stop-timeout", "-1"], "-1 is not a time"),
     (["--memory", "lots"], "lots is not a size"),
