@@ -40,8 +40,8 @@ from core.testing import (
     simulate,
 )
 from core.testing.simulation.decorators import asked, noted, reached
-from core.testing.simulation.explore import NotRepeatableError, Settings
-from core.testing.simulation.scheduler import Simulation, StuckError
+from core.testing.simulation.explore import NotRepeatableError
+from core.testing.simulation.scheduler import Settings, Simulation, StuckError
 from core.testing.simulation.tape import Tape
 
 app = create_app(Env)

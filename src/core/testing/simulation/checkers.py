@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from core.testing.simulation.explore import Check
 from core.testing.simulation.log import SimulatedCall
+from core.testing.simulation.scheduler import Check
 
 _GETS = frozenset({"get", "get_with_metadata", "head"})
 

@@ -20,10 +20,8 @@ from typing_extensions import TypeVar
 from core.app import App
 from core.testing.client import Client
 from core.testing.clock import FakeClock
-from core.testing.context import forget_contexts, left_behind
 from core.testing.environment import env
-from core.testing.simulation.explore import Check, Settings
-from core.testing.simulation.scheduler import Fault, Simulation
+from core.testing.simulation.scheduler import Check, Fault, Settings, Simulation
 from core.testing.simulation.tape import Tape
 
 T = TypeVar("T")
@@ -50,17 +48,11 @@ class DrawnTape(Tape):
 
 async def run_example(test: Callable[[], Coroutine[Any, Any, None]], settings: Settings) -> None:
     """Make one run of a test, for one example of `@given`, in the event loop that is there."""
-    forget_contexts()
-    tape = DrawnTape() if settings.replay is None else Tape.read(settings.replay)
-    simulation = Simulation(tape, faults=settings.faults, places=settings.places)
+    simulation = Simulation(DrawnTape() if settings.replay is None else Tape.read(settings.replay), settings)
     before = asyncio.all_tasks()
     try:
         with simulation.installed():
             await simulation.drive(test())
-        for check in settings.checks:
-            check(simulation.log)
-        if left := left_behind():
-            raise AssertionError("\n".join(left))
     except Exception:
         note(_told(simulation))
         raise
@@ -107,8 +99,8 @@ class CoreStateMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        forget_contexts()
-        self._simulation = Simulation(DrawnTape(), faults=self.faults, places=self.places)
+        settings = Settings(faults=self.faults, places=self.places, checks=self.checks)
+        self._simulation = Simulation(DrawnTape(), settings)
         self.clock: FakeClock = self._simulation.clock
         with ExitStack() as opened:
             opened.enter_context(self._simulation.installed())
@@ -128,15 +120,9 @@ class CoreStateMachine(RuleBasedStateMachine):
         async def together() -> list[T]:
             return await asyncio.gather(*awaitables)
 
-        results = self._runner.run(self._simulation.drive(together()))
-        for check in self.checks:
-            check(self._simulation.log)
-        return results
+        return self._runner.run(self._simulation.drive(together()))
 
     def teardown(self) -> None:
         """End the run. A machine that overrides it calls this too."""
         note(_told(self._simulation))
-        self._opened.close()
-        left = left_behind()
-        if left and sys.exc_info()[0] is None:
-            raise AssertionError("\n".join(left))
+        self._opened.__exit__(*sys.exc_info())

@@ -10,12 +10,8 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from core.testing.simulation.decorators import SIMULATED, noted
-from core.testing.simulation.explore import Settings, explore
-from core.testing.simulation.scheduler import Simulation
-
-
-class _Skipped(Exception):
-    """The test is skipped: there is nothing to run."""
+from core.testing.simulation.explore import explore
+from core.testing.simulation.scheduler import Settings, Simulation
 
 
 def settings_of(item: pytest.Function, runs: int) -> Settings | None:
@@ -32,7 +28,7 @@ def simulate_item(item: pytest.Function, nextitem: pytest.Item | None, settings:
     """Make the runs of a test, and report it once: passed, or with the shortest failure."""
     test = item.obj
 
-    def run(simulation: Simulation) -> BaseException | None:
+    def run(simulation: Simulation) -> None:
         raised: list[BaseException] = []
 
         @wraps(test)
@@ -44,21 +40,16 @@ def simulate_item(item: pytest.Function, nextitem: pytest.Item | None, settings:
                 raise
 
         item.obj = driven
-        with simulation.installed():
-            # Only the test itself is torn down between its runs.
-            reports = runtestprotocol(item, log=False, nextitem=cast("Any", item.parent))
-        if any(report.skipped for report in reports):
-            raise _Skipped from (raised[0] if raised else None)
-        failed = [report for report in reports if report.failed]
-        if not failed:
-            return None
-        return raised[0] if raised else AssertionError(failed[0].longreprtext)
+        # Only the test itself is torn down between its runs.
+        for report in runtestprotocol(item, log=False, nextitem=cast("Any", item.parent)):
+            if not report.passed:
+                if raised:
+                    raise raised[0]
+                raise pytest.skip.Exception if report.skipped else AssertionError(report.longreprtext)
 
     failure: BaseException | None = None
     try:
         noted(item.nodeid, settings, explore(run, settings))
-    except _Skipped as skipped:
-        failure = skipped.__cause__
     except (KeyboardInterrupt, SystemExit, pytest.exit.Exception):
         raise
     except BaseException as error:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from itertools import count
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 from unittest import mock
 
 import attrs
@@ -22,6 +23,7 @@ from core.context import SystemClock
 from core.errors import BindingError, D1Error, DurableObjectError, KVError, QueueError, R2Error
 from core.testing import seam
 from core.testing.clock import FakeClock, idle
+from core.testing.context import forget_contexts, left_behind
 from core.testing.seam import IsolateDied, Timers
 from core.testing.simulation.log import SimulatedCall
 from core.testing.simulation.strategies import Point, Strategy, below, draw_strategy
@@ -32,7 +34,10 @@ T = TypeVar("T")
 Fault: TypeAlias = Literal["error", "crash", "queue", "evict", "alarm", "cron", "replica"]
 """A fault that a simulation draws where it was asked for."""
 
-FAULTS: Final[tuple[Fault, ...]] = ("error", "crash", "queue", "evict", "alarm", "cron", "replica")
+FAULTS: Final[tuple[Fault, ...]] = get_args(Fault)
+
+Check: TypeAlias = Callable[[Sequence[SimulatedCall]], None]
+"""Reads the calls of a run. Raises AssertionError for a run that breaks its rule."""
 
 _LOST: Final = "Network connection lost."
 _ERRORS: Final[Mapping[str, tuple[type[BindingError], str, str]]] = {
@@ -58,44 +63,52 @@ class StuckError(AssertionError):
     """Nothing in a simulated run can go on: its tasks wait for each other."""
 
 
+@attrs.frozen(kw_only=True)
+class Settings:
+    """Settings of `simulate`."""
+
+    runs: int = 200
+    faults: Collection[str] = ()
+    places: int = 1
+    seed: int = 0
+    checks: Sequence[Check] = ()
+    replay: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        unknown = [fault for fault in self.faults if fault not in FAULTS]
+        if unknown:
+            raise ValueError(f"simulate(faults={unknown}): the faults are {', '.join(FAULTS)}")
+        if self.runs < 1 or self.places < 1:
+            raise ValueError(f"simulate(runs={self.runs}, places={self.places}) must be at least 1 each")
+
+
 @attrs.define(eq=False)
 class Event:
     """A request, a batch or a schedule of a run. A mortal one can die with its isolate."""
 
     label: str
-    place: int
     mortal: bool = True
     alive: bool = True
 
 
-_TEST: Final = Event("", 0, mortal=False)
+_TEST: Final = Event("", mortal=False)
 _event: ContextVar[Event] = ContextVar("event", default=_TEST)
-
-
-@attrs.frozen(eq=False)
-class _Parked:
-    point: Point
-    task: asyncio.Task[Any] | None
-    go: asyncio.Future[None]
 
 
 class Simulation:
     """One run. `tape` repeats a run; `seed` and `lengths` choose a new one."""
 
     def __init__(
-        self,
-        tape: Tape,
-        *,
-        seed: int = 0,
-        lengths: Mapping[int, int] | None = None,
-        faults: Collection[str] = (),
-        places: int = 1,
+        self, tape: Tape, settings: Settings, *, seed: int = 0, lengths: Mapping[int, int] | None = None
     ) -> None:
         self.tape = tape
         self.clock: FakeClock = FakeClock()
-        self.places = places
-        self.faults = faults
+        self.places = settings.places
+        self.faults = settings.faults
+        self.checks = settings.checks
         self.log: list[SimulatedCall] = []
+        self.error: BaseException | None = None
+        """The failure of a run that was made."""
         self.reached: set[str] = set()
         self.lengths: dict[int, int] = {}
         """The points of each task, for the strategies of later runs."""
@@ -103,17 +116,17 @@ class Simulation:
         self._strategy: Strategy = draw_strategy(self._random, lengths or {})
         # Each run draws which of the faults it has, and how often: rare ones alone find what a storm of all hides.
         self._rates: dict[str, float] = {
-            fault: (0.0, 0.05, 0.3)[below(self._random, 3)] for fault in FAULTS if fault in faults
+            fault: (0.0, 0.05, 0.3)[below(self._random, 3)] for fault in FAULTS if fault in self.faults
         }
-        self._moment = 0
-        self._parked: list[_Parked] = []
-        self._last: asyncio.Task[Any] | None = None
+        self._moments = count(1)
+        self._parked: list[Point] = []
+        self._last = -1
         self._tasks: dict[asyncio.Task[Any] | None, int] = {}
         self._fakes: dict[object, str] = {}
         self._clocks: dict[Timers, None] = {}
         self._walkers: list[asyncio.Future[None]] = []
         self._counts: dict[str, int] = {}
-        self._clients = 0
+        self._clients = count()
         self._driving = False
 
     # ------------------------------------------------------------------ what the fakes see
@@ -132,15 +145,13 @@ class Simulation:
             call.method,
             (*call.target, *args),
             options,
-            event.place,
+            seam.place.get(),
             self.clock.time(),
-            self._next_moment(),
+            next(self._moments),
         )
         self.log.append(entry)
-        point = Point(self._number_of_task(), (name, entry.key), entry.writes)
         self._check(event, entry)
-        await self._turn(point)
-        self._check(event, entry)
+        await self._turn(event, entry, entry.writes)
         when = self._fault_of(entry, event)
         if when == 1:
             raise self._fail(entry, event, "before its effect")
@@ -148,21 +159,20 @@ class Simulation:
             entry.result = await self._answered(call, answer, event)
         except BaseException as error:
             entry.error = error
-            entry.ended = self._next_moment()
+            entry.ended = next(self._moments)
             raise
-        entry.took_effect = self._next_moment()
+        entry.took_effect = next(self._moments)
         if when == 2:
             raise self._fail(entry, event, "after its effect")
-        await self._turn(Point(point.task, point.touches, writes=False))
-        self._check(event, entry)
-        entry.ended = self._next_moment()
+        await self._turn(event, entry, False)
+        entry.ended = next(self._moments)
         return entry.result
 
     async def _answered(self, call: BindingCall, answer: Callable[[], Awaitable[Any]], event: Event) -> Any:
         if call.kind != "durable_object":
             return await answer()
         # The object is elsewhere: it does not die with the event that calls it.
-        inside = _event.set(Event(f"{event.label or 'the test'} in {call.target[0]}", event.place, mortal=False))
+        inside = _event.set(Event(f"{event.label or 'the test'} in {call.target[0]}", mortal=False))
         try:
             return await answer()
         finally:
@@ -187,7 +197,7 @@ class Simulation:
         if entry.error is None:
             event.alive = False
             return IsolateDied()
-        entry.ended = self._next_moment()
+        entry.ended = next(self._moments)
         return entry.error
 
     def _check(self, event: Event, entry: SimulatedCall) -> None:
@@ -197,8 +207,8 @@ class Simulation:
 
     async def event(self, label: str, place: int, run: Callable[[], Awaitable[T]], /) -> T | None:
         """See `Seam.event`."""
-        self._counts[label] = count = self._counts.get(label, 0) + 1
-        event = Event(label if count == 1 else f"{label} (no. {count})", place)
+        self._counts[label] = number = self._counts.get(label, 0) + 1
+        event = Event(label if number == 1 else f"{label} (no. {number})")
         before, there = _event.set(event), seam.place.set(place)
         try:
             return await run()
@@ -224,8 +234,7 @@ class Simulation:
 
     def next_place(self) -> int:
         """See `Seam.next_place`: clients are at the places in turn."""
-        self._clients += 1
-        return (self._clients - 1) % self.places
+        return next(self._clients) % self.places
 
     def has_timers(self, clock: Timers, /) -> None:
         """Move `clock` too when nothing else can happen."""
@@ -242,10 +251,6 @@ class Simulation:
 
     # ------------------------------------------------------------------ the schedule
 
-    def _next_moment(self) -> int:
-        self._moment += 1
-        return self._moment
-
     def _name_of(self, fake: object, binding: str) -> str:
         """The name of a fake's binding, with a number where another fake has it already."""
         name = self._fakes.get(fake)
@@ -254,26 +259,23 @@ class Simulation:
             name = self._fakes[fake] = f"{binding}#{taken + 1}" if taken else binding
         return name
 
-    def _number_of_task(self) -> int:
-        return self._tasks.setdefault(asyncio.current_task(), len(self._tasks))
-
-    async def _turn(self, point: Point) -> None:
-        go: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        parked = _Parked(point, asyncio.current_task(), go)
-        self._parked.append(parked)
-        self.lengths[point.task] = self.lengths.get(point.task, 0) + 1
+    async def _turn(self, event: Event, entry: SimulatedCall, writes: bool) -> None:
+        task = self._tasks.setdefault(asyncio.current_task(), len(self._tasks))
+        point = Point(task, (entry.binding, entry.key), writes, asyncio.get_running_loop().create_future())
+        self._parked.append(point)
+        self.lengths[task] = self.lengths.get(task, 0) + 1
         try:
-            await go
+            await point.go
         finally:
-            if parked in self._parked:  # it was cancelled while it waited
-                self._parked.remove(parked)
+            if point in self._parked:  # it was cancelled while it waited
+                self._parked.remove(point)
+        self._check(event, entry)
 
     def _go_on(self) -> None:
         """Let one of the waiting calls go on."""
         # The plain order: the task that ran goes on, else the one that has waited longest.
-        self._parked.sort(key=lambda parked: parked.task is not self._last)
-        points = [parked.point for parked in self._parked]
-        chosen = self._parked.pop(self.tape.draw(len(points), lambda: self._strategy(points)))
+        self._parked.sort(key=lambda point: point.task != self._last)
+        chosen = self._parked.pop(self.tape.draw(len(self._parked), lambda: self._strategy(self._parked)))
         self._last = chosen.task
         if not chosen.go.done():
             chosen.go.set_result(None)
@@ -316,9 +318,14 @@ class Simulation:
 
     @contextmanager
     def installed(self) -> Generator[None]:
-        """Be the run that the fakes ask, with its own time and randomness. Raises RuntimeError inside another one."""
+        """Be the run that the fakes ask, with its own time and randomness, and then check what it has left.
+
+        Raises AssertionError for calls that break a check and for work that is left behind, and RuntimeError inside
+        another run.
+        """
         if seam.running is not None:
             raise RuntimeError("a simulation runs already: one cannot run inside another")
+        forget_contexts()
         numbers = random.Random(0)
         state = random.getstate()
         random.seed(0)
@@ -340,3 +347,7 @@ class Simulation:
                 yield
             finally:
                 random.setstate(state)
+        for check in self.checks:
+            check(self.log)
+        if left := left_behind():
+            raise AssertionError("\n".join(left))

@@ -7,6 +7,7 @@ orders (weighted by the calls that a task has left).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from random import Random
@@ -17,11 +18,12 @@ import attrs
 
 @attrs.frozen(eq=False)
 class Point:
-    """A call that waits for its turn: its task, what it touches, and whether it writes."""
+    """A call that waits for its turn: its task, what it touches, whether it writes, and what ends its wait."""
 
     task: int
     touches: object
     writes: bool
+    go: asyncio.Future[None]
 
 
 Strategy: TypeAlias = Callable[[Sequence[Point]], int]
