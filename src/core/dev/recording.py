@@ -11,7 +11,6 @@ import logging
 import re
 import sqlite3
 import sys
-from http.cookies import CookieError, SimpleCookie
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -30,20 +29,20 @@ from core.dev.journal import Journal
 from core.dev.options import Options
 from core.env import fields_of
 from core.errors import DeveloperError, UsageError
+from core.http.headers import is_secret
 from core.program.entry import entry_of, find_app, import_main
 from core.testing.recorded.replay import Sent, play
-from core.testing.recorded.shrink import fewest, lasting, likely, shortened
-from core.testing.recorded.stand_ins import StandIns, is_secret
-from core.testing.recorded.state import place_of_object, records_of
+from core.testing.recorded.shrink import fewest, lasting, likely
+from core.testing.recorded.stand_ins import StandIns
+from core.testing.recorded.state import parsed, place_of_object, records_of
 from core.testing.recorded.values import Answer, State
 from core.testing.recorded.writing import written
+from core.testing.simulation.log import shown
 
 _REPLAYED: Final = frozenset({"kv", "d1", "r2", "queue", "durable_object", "rate_limit"})
 _LARGEST: Final = 64 * 1024
 """Characters of a test: a larger one is read by nobody."""
 _NEAR: Final = 3
-_FEW: Final = 6
-"""Rows of a test that are read one by one: of more, one that is there for nothing is no matter."""
 _NEEDED: Final = frozenset({"content-type"})
 _NOT_SENT: Final = frozenset({"host", "content-length", "connection", "transfer-encoding", "cookie", "accept-encoding"})
 
@@ -128,18 +127,14 @@ class _Recording:
         declared = frozenset(field.name for field in fields if field.kind is Secret)
         stand_ins = StandIns({name: secret.reveal() for name, secret in local.items()}, declared, found["time"])
         state = self._state()
-        plain = self._sent()
-        sent = stand_ins.request(plain, passwords=False)
-        seed = stand_ins.records(state)
-        seed |= await self._used_up(sent, seed)
+        sent = stand_ins.request(self._sent(), texts_too=False)
+        seed = state | await self._used_up(sent, state)
         expected = await self._expected(sent, seed)
         self._look_into_memory(expected)
-        sent, seed = await self._least(sent, seed, expected)
-        # Passwords are hashed slowly, so they are replaced where few are left.
-        safe = stand_ins.request(plain, passwords=True)
-        least = sent, seed
-        sent = attrs.evolve(sent, url=safe.url, json=safe.json, body=safe.body)
-        seed = await stand_ins.columns(stand_ins.records(seed))
+        # Passwords are hashed slowly, so secret texts are replaced where few are left.
+        least = await self._least(sent, seed, expected)
+        sent = stand_ins.request(least[0], texts_too=True)
+        seed = await stand_ins.records(least[1])
         if (sent, seed) != least:
             expected = await self._expected(sent, seed)
         text = written(name, sent, seed, self._time, expected)
@@ -177,8 +172,9 @@ class _Recording:
                     else:
                         beside = store.files(binding.kind, kept)
                     state |= records_of(binding.kind, place, connection, beside, leave_out)
-        now = self._time
-        return {place: [each for each in rows if _lives(place, each, now)] for place, rows in state.items()}
+        for place, rows in state.items():
+            state[place] = [row for row in rows if "." in place or row.get("expiration", self._time + 1) > self._time]
+        return state
 
     def _sent(self) -> Sent:
         found = self._found
@@ -186,24 +182,17 @@ class _Recording:
         if message["cut"]:
             raise DeveloperError("the body of the request was too long to be kept")
         headers = {name.lower(): value for name, value in message["headers"] if name.lower() not in _NOT_SENT}
-        cookies: dict[str, str] = {}
-        for name, value in message["headers"]:
-            if name.lower() == "cookie":
-                try:
-                    cookies |= {key: each.coded_value for key, each in SimpleCookie(value).items()}
-                except CookieError as error:
-                    raise DeveloperError(f"its cookies are not in order: {error}") from None
+        given = ";".join(value for name, value in message["headers"] if name.lower() == "cookie")
+        pairs = (each.partition("=") for each in given.split(";"))
+        cookies = {name.strip(): value.strip() for name, equals, value in pairs if equals}
         text = message["text"]
         body: str | bytes = base64.b64decode(message["base64"]) if text is None else text
-        if "json" in headers.get("content-type", ""):
-            try:
-                parsed = json.loads(body)
-                if headers["content-type"].partition(";")[0] == "application/json":
-                    del headers["content-type"]
-                return Sent(found["method"], found["path"], headers, cookies, parsed)
-            except ValueError:
-                pass
-        return Sent(found["method"], found["path"], headers, cookies, body=body or None)
+        value = parsed(body) if "json" in headers.get("content-type", "") else body
+        if value is body:
+            return Sent(found["method"], found["path"], headers, cookies, body=body or None)
+        if headers["content-type"].partition(";")[0] == "application/json":
+            del headers["content-type"]
+        return Sent(found["method"], found["path"], headers, cookies, value)
 
     async def _play(self, sent: Sent, seed: State, time: float) -> Answer:
         self._replays += 1
@@ -220,16 +209,17 @@ class _Recording:
         return found
 
     async def _used_up(self, sent: Sent, seed: State) -> State:
-        """The counts of rate limits, which nothing keeps: none, or where the answer was another one, used up."""
-        if all(call["kind"] != "rate_limit" for call in self._found["calls"]):
+        """The counts of rate limits, which nothing keeps: none, or where the answer was another one, that of the last
+        call used up: a handler goes no further than the limit that refuses.
+        """
+        calls = [call for call in self._found["calls"] if call["kind"] == "rate_limit"]
+        answer = await self._play(sent, seed, self._time) if calls else None
+        if answer is None or answer.status == self._found["status"]:
             return {}
-        answer = await self._play(sent, seed, self._time)
-        if answer.status == self._found["status"]:
-            return {}
-        bindings = self._configuration.bindings
-        limits = {name: each.entry.simple.limit for name, each in bindings.items() if each.kind == "rate_limit"}
-        counted = {name: limit for name, limit in limits.items() if name in answer.added}
-        return {name: [{**each, "count": limit} for each in answer.added[name]] for name, limit in counted.items()}
+        name, detail = calls[-1]["binding"], calls[-1]["detail"]
+        table: Any = self._configuration.bindings[name].entry
+        counted = [each for each in answer.added.get(name, ()) if detail == f"key={each['key']!r}"]
+        return {name: [{**each, "count": table.simple.limit} for each in counted]}
 
     def _look_into_memory(self, expected: Answer) -> None:
         """Refuse an answer that `core dev` gave otherwise, where objects were called: one may have it in memory."""
@@ -239,30 +229,24 @@ class _Recording:
         with contextlib.suppress(ValueError, TypeError):  # no JSON
             if json.loads(message["text"]) != expected.body:
                 raise DeveloperError(
-                    f"a replay answers {shortened(expected.body)}, and `core dev` did not. What a Durable Object holds in "
+                    f"a replay answers {shown(expected.body)}, and `core dev` did not. What a Durable Object holds in "
                     "memory is not kept: let the answer depend on its storage, or write its test by hand"
                 )
 
     async def _least(self, sent: Sent, seed: State, expected: Answer) -> tuple[Sent, State]:
         """The parts of a request and the rows that cannot be left out."""
-        asked = [("headers", each) for each in sent.headers.items()] + [
-            ("cookies", each) for each in sent.cookies.items()
-        ]
+        asked = [("a header", each) for each in sent.headers.items()]
+        asked += [("a cookie", each) for each in sent.cookies.items()]
         rows = [(place, row) for place, rows in seed.items() for row in rows]
-        first = {number for number, (_, (name, _)) in enumerate(asked) if name in _NEEDED or is_secret(name)}
+        first = {at for at, (_, (name, _)) in enumerate(asked) if name in _NEEDED or is_secret(name.lower())}
         first |= {len(asked) + number for number in likely(rows, self._seen, expected.added)}
 
         def made(numbers: list[int]) -> tuple[Sent, State]:
-            left: dict[str, dict[str, Any]] = {"headers": {}, "cookies": {}}
-            state = State()
+            left: dict[str, list[Any]] = {"a header": [], "a cookie": []}
             for number in sorted(numbers):
-                if number < len(asked):
-                    where, (name, value) = asked[number]
-                    left[where][name] = value
-                else:
-                    place, row = rows[number - len(asked)]
-                    state.setdefault(place, []).append(row)
-            return attrs.evolve(sent, headers=left["headers"], cookies=left["cookies"]), state
+                place, part = [*asked, *rows][number]
+                left.setdefault(place, []).append(part)
+            return attrs.evolve(sent, headers=dict(left.pop("a header")), cookies=dict(left.pop("a cookie"))), left
 
         refused = False
 
@@ -278,12 +262,5 @@ class _Recording:
         near = {number + step for number in first for step in range(-_NEAR, _NEAR + 1)}
         order = sorted(range(len(asked) + len(rows)), key=lambda number: (number not in first, number not in near))
         kept = await fewest(order, same, len(first))
-        left = [number for number in kept if number >= len(asked)]
-        for number in left if refused and len(left) <= _FEW else ():  # one that only rows refer to which are left out
-            without = [each for each in kept if each != number]
-            kept = without if await same(without) else kept
-        return made(kept)
-
-
-def _lives(place: str, record: dict[str, Any], now: int) -> bool:
-    return "." in place or record.get("expiration", now + 1) > now
+        # A row may have been kept for one that refers to it, and that was then left out.
+        return made(await fewest(kept, same) if refused else kept)

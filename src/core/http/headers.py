@@ -402,14 +402,15 @@ HeadersInit = Mapping[str, str] | Iterable[tuple[str, str]] | HeadersView
 """The types that headers can be made of: a mapping, pairs, or other headers (which are copied)."""
 
 
-_SECRETS = frozenset(("authorization", "cookie", "set-cookie", "proxy-authorization"))
+_SECRETS = (
+    *("authorization", "cookie", "token", "secret", "password", "passwd", "passphrase", "credential"),
+    *("api-key", "api_key", "apikey", "signature", "session", "jwt"),
+)
 
 
 def is_secret(name: str) -> bool:
-    """Return True if a header of this name, in lower case, carries credentials: tokens, cookies, keys, signatures."""
-    return name in _SECRETS or any(
-        word in name for word in ("token", "secret", "password", "api-key", "apikey", "signature", "session", "jwt")
-    )
+    """Return True if a value of this name, in lower case, carries credentials: tokens, cookies, keys, signatures."""
+    return any(word in name for word in _SECRETS)
 
 
 def _name_of(entry: tuple[str, str]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, runtime_checkable
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar
 
@@ -46,8 +46,10 @@ recorder: SpanRecorder | None = None
 failures: deque[tuple[str, Failure]] = deque(maxlen=5)
 """What failed in the requests of the test that runs, each with its request. pytest shows it where the test fails."""
 _asked: ContextVar[str] = ContextVar("core_testing_asked", default="A request")
-clients: WeakSet[Client[Any]] = WeakSet()
-"""The clients that are in use, for a `core_spans` that is asked for after them."""
+clients: WeakKeyDictionary[Client[Any], None] = WeakKeyDictionary()
+"""The clients that are in use, in order, for a `core_spans` that is asked for after them and for the death of an
+isolate.
+"""
 
 
 class Client(Generic[E]):
@@ -96,12 +98,12 @@ class Client(Generic[E]):
             place = 0 if seam.running is None else seam.running.next_place()
         self.place: int = place
         self.contract: Contract | None = _contract(app, contract)
-        self._sessions: list[asyncio.Future[None]] = []
+        self._sessions: list[tuple[ConnectedWebSocket, asyncio.Future[None]]] = []
         self._started = False
         self._in_flight: set[asyncio.Task[Any]] = set()
         self.cookies: dict[str, str] = {}
         """The cookies that the application has set, by name. A test may add to it."""
-        clients.add(self)
+        clients[self] = None
         if recorder is not None:
             recorder.attach(app, env)
 
@@ -207,16 +209,16 @@ class Client(Generic[E]):
         for _ in range(1 + simulation.draw("cron", 2)):
             await simulation.event(cron, self.place, lambda: self.app.trigger(event, self.env, self.ctx))
 
-    async def crash(self) -> None:
-        """Let the isolate die, and with it all that is in its memory. The bindings keep what was written.
-
-        Requests in flight are answered 500, work given to `wait_until` ends where it is, and lifespans begin again with
-        the next request. Modules stay loaded, with what they hold.
-        """
+    async def _die(self) -> None:
+        """End what runs in the isolate. See `core_env.crash`."""
         for task in self._in_flight:
             task.cancel(_CRASHED)
+        for socket, session in self._sessions:
+            socket.end(1006)
+            session.cancel()
+        self._sessions.clear()
         if isinstance(self.ctx, FakeExecutionContext):
-            await self.ctx.crash()
+            await self.ctx._die()
         await self.__aexit__()
 
     async def _start(self) -> None:
@@ -299,7 +301,7 @@ class Client(Generic[E]):
         client.headers = res.to_http().headers
         for cookie in client.headers.get_set_cookie():
             self._keep(cookie)
-        self._sessions.append(asyncio.ensure_future(res.upgrade.run(server)))
+        self._sessions.append((server, asyncio.ensure_future(res.upgrade.run(server))))
         return client
 
     def mcp(
@@ -354,6 +356,12 @@ class Client(Generic[E]):
 
 
 _CRASHED = "the isolate died"
+
+
+async def crash(env: object) -> None:
+    """Let the isolate of all clients over `env` die."""
+    for client in [client for client in clients if client.env is env]:
+        await client._die()
 
 
 def _note_failure(error: Exception) -> None:

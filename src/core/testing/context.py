@@ -73,7 +73,7 @@ class FakeExecutionContext(Spans):
             raise BaseExceptionGroup("work given to wait_until failed", errors)
         return results
 
-    async def crash(self) -> None:
+    async def _die(self) -> None:
         """End everything given to `wait_until` where it is, as the death of the isolate does, and forget it."""
         tasks = [task for task in self.waited if isinstance(task, asyncio.Future)]
         for task in tasks:

@@ -6,9 +6,12 @@ A test writes only the bindings that it is about. One that cannot be made up is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from typing_extensions import is_typeddict
 
 from core.bindings.secret import Secret
 from core.context import Clock, system_clock
@@ -49,6 +52,13 @@ def env(
     applied. Without it a variable is "", 0 or False, and a secret a string of its own; an optional attribute is left
     at its default.
 
+    Beside its bindings the Env has `await made.crash()`, unless an attribute has that name: the isolate of its clients
+    dies. Requests in flight are answered 500, work given to `wait_until` ends where it is, WebSockets are lost (1006),
+    and lifespans are left, and begin again with the next request. The bindings keep what was written. Modules stay
+    loaded, with what they hold: a test resets what a handler keeps in a global. Durable Objects are elsewhere, and
+    `FakeDurableObjectNamespace.evict` ends one. A type checker does not find `crash` on your class: annotate such an
+    Env as `Any`.
+
     Raises EnvError, once, for an override that is not an attribute and for attributes of which no fake can be made.
     """
     configuration = _loaded(config)
@@ -74,13 +84,28 @@ def env(
             values[field.name] = value
     if problems:
         raise EnvError(problems)
-    made = inject(env_class, values)
+    made: E = inject(_mortal(cast("Any", env_class)), values)
     for value in values.values():
         # Durable Objects have the Env that they are in; a fake that came with an Env of its own keeps it.
         objects = getattr(value, "objects", None)
         if objects is not None and getattr(objects, "env", made) is None:
             objects.env = made
     return made
+
+
+async def _crash(made: object) -> None:
+    from core.testing.client import crash
+
+    await crash(made)
+
+
+@lru_cache(maxsize=64)
+def _mortal(env_class: Any) -> Any:
+    """The class with `crash`. A TypedDict, whose values are dicts, has no methods."""
+    if is_typeddict(env_class) or any(field.attribute == "crash" for field in fields_of(env_class)):
+        return env_class
+    named = {name: getattr(env_class, name) for name in ("__module__", "__qualname__", "__doc__")}
+    return type(env_class)(env_class.__name__, (env_class,), {**named, "__slots__": (), "crash": _crash})
 
 
 _UNSET = object()

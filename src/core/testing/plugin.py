@@ -331,7 +331,10 @@ def core_app(request: pytest.FixtureRequest) -> App[Any]:
 
 @pytest.fixture
 def core_env(core_app: App[Any], core_clock: FakeClock, core_config: Path | None) -> Any:
-    """An `Env` of fakes for `core_app`, on `core_clock`, with the configuration's variables and migrations."""
+    """An `Env` of fakes for `core_app`, on `core_clock`, with the configuration's variables and migrations.
+
+    `await core_env.crash()` lets the isolate die: see `core.testing.env`.
+    """
     from core.testing.environment import env
 
     if core_app.env_class is None:

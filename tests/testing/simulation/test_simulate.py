@@ -20,6 +20,7 @@ from tests.testing.simulation.schedules import Env, Memory, increment
 from core import Bindings, KVNamespace, Request, Response, create_app
 from core.context import system_clock
 from core.errors import KVError
+from core.http.websocket import WebSocket, WebSocketClosed
 from core.testing import (
     Client,
     FakeClock,
@@ -30,6 +31,7 @@ from core.testing import (
     FakeQueue,
     SimulatedCall,
     call_log,
+    env,
     exactly_once_effect,
     linearizable,
     never_more_than,
@@ -412,16 +414,38 @@ def test_what_is_mistaken_is_told() -> None:
 
 async def test_a_crash_ends_requests_and_background_work_and_keeps_bindings() -> None:
     kv, ctx = FakeKVNamespace(latency=1.0, clock=(clock := FakeClock())), FakeExecutionContext()
-    client = Client(app, Env(KV=kv), ctx)
+    made: Any = env(Env, KV=kv)
+    client, elsewhere = Client(app, made, ctx), Client(app, made)
     request = asyncio.create_task(client.post("/increments"))
     await asyncio.sleep(0)
     assert (await client.post("/later")).status == 200
-    await client.crash()
+    assert (await elsewhere.post("/later")).status == 200
+    await made.crash()
     assert (await request).status == 500
     await clock.advance(10)
     kv.latency = 0
     assert await kv.get("n") is None
     assert (await client.post("/increments")).status == 200
+    assert repr(made).startswith("Env(KV=")
+    assert isinstance(made, Env)
+
+
+async def test_a_crash_ends_web_sockets() -> None:
+    living = create_app(Env)
+
+    @living.websocket("/echo")
+    async def echo(req: Request[Env], socket: WebSocket) -> None:
+        async for message in socket:
+            await socket.send(message)
+
+    made: Any = env(Env)
+    client = Client(living, made)
+    socket = await client.websocket("/echo")
+    await socket.send("a")
+    assert await socket.receive() == "a"
+    await made.crash()
+    with pytest.raises(WebSocketClosed, match="1006"):
+        await socket.receive()
 
 
 async def test_places_see_their_own_writes_at_once_and_those_of_others_after_60_seconds() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,21 +46,16 @@ class Recorded:
     ) -> Answer:
         """Send the request. Background work has ended when it returns."""
         sent = Sent(method, url, headers or {}, cookies or {}, json, body)
-
-        def replay(time: float) -> Awaitable[Answer]:
-            return play(self._app, self._config, sent, seed or {}, time)
-
+        replay = partial(play, self._app, self._config, sent, seed or {})
         if self._test is not None:
-            self._update(*self._test, asyncio.run(lasting(replay, time)))
-        answer = asyncio.run(play(self._app, self._config, sent, seed or {}, time))
+            import pytest
+
+            file, function = self._test
+            before = file.read_text("utf-8")
+            after = rewritten(before, function, self._calls, asyncio.run(lasting(replay, time)))
+            if after != before:
+                file.write_text(after, "utf-8")
+                pytest.skip(f"{file.name} was written again")
+        answer = asyncio.run(replay(time))
         self._calls += 1
         return answer
-
-    def _update(self, file: Path, function: str, expected: Answer) -> None:
-        import pytest
-
-        before = file.read_text("utf-8")
-        after = rewritten(before, function, self._calls, expected)
-        if after != before:
-            file.write_text(after, "utf-8")
-            pytest.skip(f"{file.name} was written again")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -14,13 +13,12 @@ from core.app import App
 from core.bindings.calls import BindingCall, Proceed, add_hook
 from core.bindings.secret import Secret
 from core.config.model import Configuration
-from core.env import fields_of
 from core.testing.client import Client
 from core.testing.clock import FakeClock
 from core.testing.context import FakeExecutionContext
 from core.testing.durable_object import FakeDurableObjectNamespace
 from core.testing.environment import env
-from core.testing.recorded.state import differences, fakes_of, fill, held
+from core.testing.recorded.state import alone, fakes_of, fill, held, parsed, text_of, values_of
 from core.testing.recorded.values import Answer, StandIn, State, mapped
 
 _LONGEST = 30.0
@@ -68,10 +66,7 @@ async def play(
         return mapped(value, lambda part, _: part.text(reveal) if isinstance(part, StandIn) else part)
 
     def reveal(name: str) -> str:
-        attribute = next(
-            field.attribute for field in fields_of(cast("type[object]", app.env_class)) if field.name == name
-        )
-        value = getattr(bindings, attribute)
+        value = values_of(bindings)[name]
         return value.reveal() if isinstance(value, Secret) else str(value)
 
     async with Client(app, bindings, context, base_url="http://localhost", ip="127.0.0.1", contract=False) as client:
@@ -89,15 +84,11 @@ async def play(
             for fake in fakes_of(bindings).values():
                 if isinstance(fake, FakeDurableObjectNamespace):
                     await fake.objects.rest()
-    added, removed = differences(before, held(bindings))
-    body: Any = None
-    if data:
-        try:
-            is_json = "json" in (response.headers.get("Content-Type") or "")
-            body = json.loads(data) if is_json else data.decode()
-        except ValueError:
-            body = data
-    return Answer(response.status, body, response.headers.get("Location"), added, removed)
+    after = held(bindings)
+    body: Any = text_of(data) or None
+    if data and "json" in (response.headers.get("Content-Type") or ""):
+        body = parsed(body)
+    return Answer(response.status, body, response.headers.get("Location"), alone(after, before), alone(before, after))
 
 
 def _watch(bindings: object, seen: set[object]) -> None:

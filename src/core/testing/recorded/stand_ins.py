@@ -17,24 +17,13 @@ import attrs
 
 from core import passwords
 from core.errors import DeveloperError
+from core.http.headers import is_secret
 from core.signing import unsign
 from core.testing.recorded.replay import Sent
 from core.testing.recorded.values import Jwt, Revealed, Signed, StandIn, State, mapped
 
-_SECRET: Final = r"pass(?:word|wd|phrase)|secret|token|api.?key|credential|signature|authorization|session|cookie"
-_NAMED: Final = re.compile(_SECRET, re.IGNORECASE)
-_FIELD: Final = re.compile(rf"((?:^|[?&])[^=&]*(?:{_SECRET})[^=&]*=)([^&]+)", re.IGNORECASE)
+_FIELD: Final = re.compile(r"([^=&]+)=([^&]+)")
 _SHORTEST: Final = 8
-_PASSWORD: Final = "A password of a test, 1"
-
-
-def is_secret(name: str) -> bool:
-    """True for the name of a header, field or column whose value may be a secret."""
-    return _NAMED.search(name) is not None
-
-
-def _is_hash(value: object) -> bool:
-    return isinstance(value, str) and value.startswith("$scrypt$")
 
 
 @attrs.define
@@ -45,30 +34,31 @@ class StandIns:
     declared: frozenset[str]
     """The names of the values that are secrets, and not variables with another value on this machine."""
     now: float
-    _passwords: bool = attrs.field(init=False, default=True)
+    _texts_too: bool = attrs.field(init=False, default=False)
     texts: dict[str, str] = attrs.field(init=False, factory=dict[str, str])
     """The text in place of each secret text."""
 
-    def request(self, sent: Sent, *, passwords: bool) -> Sent:
-        """The request without secrets in its headers, cookies, query and body; without `passwords`, these stay."""
-        self._passwords = passwords
-        headers = {name: self._value(value, name) if is_secret(name) else value for name, value in sent.headers.items()}
-        cookies = {name: self._value(value, f"cookie {name}") for name, value in sent.cookies.items()}
+    def request(self, sent: Sent, *, texts_too: bool) -> Sent:
+        """The request without what the local secrets have signed, and then without secret texts: in its headers,
+        cookies, query and body.
+        """
+        self._texts_too = texts_too
+        cookies = {name: self._other(value, f"cookie {name}") for name, value in sent.cookies.items()}
         body = self._fields(sent.body) if isinstance(sent.body, str) else sent.body
-        json = mapped(
-            sent.json,
-            lambda part, name: self._value(part, name) if part and isinstance(part, str) and is_secret(name) else part,
-        )
         url, mark, query = sent.url.partition("?")
+        headers, json = mapped(sent.headers, self._other), mapped(sent.json, self._other)
         return Sent(sent.method, url + mark + self._fields(query), headers, cookies, json, body)
 
     def _fields(self, text: str) -> str:
         def other(found: re.Match[str]) -> str:
             value = unquote_plus(found[2])
-            instead = self._text(value, found[1].strip("?&="))
-            return found[0] if instead == value else found[1] + quote_plus(instead)
+            instead = self._text(value, found[1]) if is_secret(found[1].lower()) else value
+            return found[0] if instead == value else f"{found[1]}={quote_plus(instead)}"
 
         return _FIELD.sub(other, text)
+
+    def _other(self, value: Any, name: str) -> Any:
+        return self._value(value, name) if value and isinstance(value, str) and is_secret(name.lower()) else value
 
     def _value(self, value: str, name: str) -> str | StandIn:
         scheme, _, text = value.rpartition(" ")
@@ -87,46 +77,38 @@ class StandIns:
         return f"{scheme} {self._text(text, name)}".lstrip()
 
     def _text(self, text: str, name: str) -> str:
-        if "pass" in name.lower():
-            return self.texts.setdefault(text, _PASSWORD) if self._passwords else text
+        if not self._texts_too:
+            return text
+        # As long as the text, with small and large letters, a digit and a mark: an application may insist on them.
         word = re.sub(r"\W+", "-", name.lower())
-        return self.texts.setdefault(text, f"{word}-of-a-test-{len(self.texts) + 1}")
+        instead = f"Aa{len(self.texts) + 1}-{word}-of-a-test-"
+        return self.texts.setdefault(text, (instead * len(text))[: len(text)])
 
-    def records(self, state: State) -> State:
-        """Records with the other texts in place of the secret ones of the request."""
+    async def records(self, state: State) -> State:
+        """Records with the other texts in place of the secret ones of the request, and of those in columns that are
+        named as secrets.
+
+        A hash of a password of the request becomes one of the text in its place, any other one of another password.
+        It takes a third of a second for each.
+        """
         texts = dict(self.texts)
         for text, instead in self.texts.items():
             texts[hashlib.sha256(text.encode()).hexdigest()] = hashlib.sha256(instead.encode()).hexdigest()
         # A short text is in many that have nothing to do with it.
         long = sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True)
         any_of = re.compile("|".join(map(re.escape, long)) or r"\Z.")
-
-        def other(value: Any, _: str) -> Any:
-            if not isinstance(value, str):
-                return value
-            return texts.get(value) or any_of.sub(lambda found: texts[found[0]], value)
-
-        return {place: mapped(records, other) for place, records in state.items()}
-
-    async def columns(self, state: State) -> State:
-        """Records with other texts in columns that are named as secrets, and other hashes of passwords.
-
-        A hash of a password of the request becomes one of the text in its place, any other one of another password.
-        It takes a third of a second for each.
-        """
-        found: dict[str, str] = {}
-        mapped(state, lambda value, _: found.setdefault(value, "") if _is_hash(value) else None)
-        for value in found:
-            texts = [each for text, each in self.texts.items() if await passwords.verify(text, value)]
-            found[value] = await passwords.hash(texts[0] if texts else f"{_PASSWORD} and 2")
+        hashes: set[str] = set()
+        mapped(state, lambda part, _: hashes.add(part) if str(part).startswith("$scrypt$") else None)
+        for value in hashes:
+            known = [instead for text, instead in self.texts.items() if await passwords.verify(text, value)]
+            texts[value] = await passwords.hash(known[0] if known else "The password of somebody else")
 
         def other(value: Any, name: str) -> Any:
-            if not isinstance(value, str) or not value:
+            if not isinstance(value, str):
                 return value
-            if value in found:
-                return found[value]
-            known = value in self.texts.values() or value.isdigit()
-            return self._text(value, name.removeprefix("pass")) if is_secret(name) and not known else value
+            if value and value not in texts and is_secret(name.lower()) and not value.isdigit():
+                return self._text(value, name)
+            return texts.get(value) or any_of.sub(lambda found: texts[found[0]], value)
 
         return {place: mapped(records, other) for place, records in state.items()}
 

@@ -16,6 +16,7 @@ from core.backends.embedded.durable_object.ids import id_from_digits, id_from_na
 from core.backends.embedded.files import Files
 from core.backends.embedded.store import Database
 from core.env import fields_of
+from core.statements.tokens import quoted
 from core.testing.d1 import FakeD1Database
 from core.testing.durable_object import FakeDurableObjectNamespace
 from core.testing.kv import FakeKVNamespace
@@ -70,14 +71,14 @@ def _rows(connection: sqlite3.Connection, table: str) -> list[Record]:
     # A generated column cannot be written.
     found = connection.execute("SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", (table,))
     columns = [column for (column,) in found]
-    rows = connection.execute(f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)}")
+    rows = connection.execute(f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table)}")
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _keys(connection: sqlite3.Connection, files: Files | None) -> Iterator[Record]:
     rows = connection.execute("SELECT key, value, file, expiration, metadata FROM kv ORDER BY key")
     for key, value, file, expiration, metadata in rows:
-        record = {"key": key.decode(), "value": _text(_whole(value, file, files))}
+        record = {"key": key.decode(), "value": text_of(_whole(value, file, files))}
         if expiration is not None:
             record["expiration"] = expiration
         if metadata is not None:
@@ -89,7 +90,7 @@ def _objects(connection: sqlite3.Connection, files: Files | None) -> Iterator[Re
     rows = connection.execute("SELECT key, version, http_metadata, custom_metadata FROM r2_objects ORDER BY key")
     for key, version, http, custom in rows.fetchall():
         pieces = connection.execute("SELECT data, file FROM r2_pieces WHERE owner = ? ORDER BY number", (version,))
-        record = {"key": key.decode(), "value": _text(b"".join(_whole(data, file, files) for data, file in pieces))}
+        record = {"key": key.decode(), "value": text_of(b"".join(_whole(data, file, files) for data, file in pieces))}
         for name, text in (("http_metadata", http), ("custom_metadata", custom)):
             if text != "{}":
                 record[name] = json.loads(text)
@@ -100,20 +101,31 @@ def _whole(value: bytes | None, file: str | None, files: Files | None) -> bytes:
     return files.read(file) if file is not None and files is not None else value or b""
 
 
-def _text(value: bytes) -> str | bytes:
+def text_of(value: bytes) -> str | bytes:
+    """A text, or bytes that are none."""
     try:
         return value.decode()
     except UnicodeDecodeError:
         return value
 
 
+def parsed(text: Any) -> Any:
+    """What a text says as JSON, or the text, where it is none."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def values_of(env: object) -> dict[str, Any]:
+    """The values of an Env by name."""
+    return {} if env is None else {each.name: getattr(env, each.attribute, None) for each in fields_of(type(env))}
+
+
 def fakes_of(env: object) -> dict[str, Any]:
     """The fakes in an Env that hold records, by name."""
-    if env is None:
-        return {}
-    found = {field.name: getattr(env, field.attribute, None) for field in fields_of(type(env))}
     kinds = (FakeD1Database, FakeKVNamespace, FakeR2Bucket, FakeQueue, FakeDurableObjectNamespace, FakeRateLimit)
-    return {name: value for name, value in found.items() if isinstance(value, kinds)}
+    return {name: value for name, value in values_of(env).items() if isinstance(value, kinds)}
 
 
 def held(env: object) -> State:
@@ -169,7 +181,8 @@ async def fill(env: object, seed: State) -> None:
             case FakeKVNamespace():
                 for record in records:
                     metadata = json.dumps(record["metadata"]) if "metadata" in record else None
-                    row = (_bytes(record["value"]), record.get("expiration"), metadata, None)
+                    value = record["value"].encode() if isinstance(record["value"], str) else record["value"]
+                    row = (value, record.get("expiration"), metadata, None)
                     fake._write(record["key"].encode(), row)
             case FakeR2Bucket():
                 for record in records:
@@ -193,10 +206,10 @@ async def fill(env: object, seed: State) -> None:
                         table, record = "_cf_KV", {"key": key.encode("utf-8", "surrogatepass"), "value": dump(value)}
                     case _:
                         pass
-                columns = ", ".join(map(_quoted, record))
+                columns = ", ".join(map(quoted, record))
                 marks = ", ".join("?" * len(record))
                 # OR REPLACE: a trigger on another table may have written this row already.
-                insert = f"INSERT OR REPLACE INTO {_quoted(str(table))} ({columns}) VALUES ({marks})"
+                insert = f"INSERT OR REPLACE INTO {quoted(str(table))} ({columns}) VALUES ({marks})"
                 connection.execute(insert, [*record.values()])
 
 
@@ -212,44 +225,27 @@ async def _empty(objects: Objects, named: str) -> Database:
     with database.transaction() as connection:
         connection.execute("PRAGMA defer_foreign_keys = ON")
         for table in (*tables, "_cf_KV", "_cf_ALARM"):
-            connection.execute(f"DELETE FROM {_quoted(table)}")
+            connection.execute(f"DELETE FROM {quoted(table)}")
     return database
 
 
-def _bytes(value: str | bytes) -> bytes:
-    return value.encode() if isinstance(value, str) else value
-
-
-def differences(before: State, after: State) -> tuple[State, State]:
-    """The records that are in `after` alone, and those that are in `before` alone."""
-    return _alone(after, before), _alone(before, after)
-
-
-def _alone(these: State, others: State) -> State:
+def alone(these: State, others: State) -> State:
+    """The records that are in `these` and not in `others`."""
     found: State = {}
     for place, records in these.items():
         there = Counter(map(repr, others.get(place, ())))
-        alone = Unordered()
+        left = Unordered()
         for record in records:
             if there[repr(record)] > 0:
                 there[repr(record)] -= 1
             else:
-                alone.append(record if "." in place else _read(record))
-        if alone:
-            found[place] = alone
+                left.append(record if "." in place else _read(record))
+        if left:
+            found[place] = left
     return found
 
 
 def _read(record: Record) -> Record:
     """A key or object with what its JSON says, so that the order and spacing of its text do not count."""
     value = record.get("value")
-    if isinstance(value, str) and value[:1] in ("{", "["):
-        try:
-            return {**record, "value": json.loads(value)}
-        except ValueError:
-            pass
-    return record
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return {**record, "value": parsed(value)} if isinstance(value, str) and value[:1] in ("{", "[") else record

@@ -53,18 +53,15 @@ def imports(names: set[str]) -> str:
 
 
 def rewritten(text: str, function: str, number: int, expected: Answer) -> str:
-    """A file with other literals in the assertion of the call `number`, from 0 on, in a test."""
+    """A file with another `Answer(…)`, of the call `number`, from 0 on, in a test."""
     tree = ast.parse(text)
     test = next(
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function
     )
-    answers = [
-        node.test.comparators[0]
-        for node in ast.walk(test)
-        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare) and _is_answer(node.test.comparators[0])
-    ]
+    calls = [node for node in ast.walk(test) if isinstance(node, ast.Call)]
+    answers = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "Answer"]
     answer = sorted(answers, key=lambda node: node.lineno)[number]
     line = text.splitlines()[answer.lineno - 1]
     new = literal(expected, len(line) - len(line.lstrip()), _WIDTH)
@@ -74,10 +71,6 @@ def rewritten(text: str, function: str, number: int, expected: Answer) -> str:
         needed = names_in(f"  {new}") - ({"datetime"} if "datetime" in found else set())
         return _replaced(text, found[_HOME], imports({alias.name for alias in found[_HOME].names} | needed))
     return text
-
-
-def _is_answer(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Answer"
 
 
 def _replaced(text: str, node: ast.stmt | ast.expr, new: str) -> str:

@@ -17,16 +17,13 @@ def no_lost_update(calls: Sequence[SimulatedCall], /) -> None:
     A put to R2 that its condition refused is no write.
     """
     for write in calls:
-        if write.kind not in ("kv", "r2") or write.key is None or not _wrote(write):
+        if write.kind not in ("kv", "r2") or write.key is None or not write.event or not _wrote(write):
             continue
-        reads = [call for call in calls if _same(call, write) and call.event == write.event and call.method in _GETS]
-        before = [read for read in reads if read.took_effect is not None and read.took_effect < _moment(write)]
-        if not before or not write.event:
-            continue
-        read = before[-1]
-        for other in calls:
-            between = _same(other, write) and _wrote(other) and _moment(read) < _moment(other) < _moment(write)
-            if between and other.event != write.event:
+        before = [call for call in calls if _same(call, write) and _moment(call) < _moment(write)]
+        reads = [call for call in before if call.event == write.event and call.method in _GETS]
+        for other in before if reads else ():
+            read = reads[-1]
+            if _wrote(other) and other.event != write.event and _moment(read) < _moment(other):
                 raise AssertionError(f"an update is lost:\n  {read}\n  {other}\n  {write}")
 
 
@@ -54,12 +51,9 @@ def linearizable(key: str, /) -> Check:
             first_end = min(ends[number] for number in left)
             for number in left:
                 call = ours[number]
-                if call.began > first_end:
-                    continue
-                if call.method == "get":
-                    if call.result == value and explained(done | {number}, value):
-                        return True
-                elif explained(done | {number}, call.args[1] if call.method == "put" else None):
+                then = value if call.method == "get" else call.args[1] if call.method == "put" else None
+                fits = call.began <= first_end and (call.method != "get" or call.result == value)
+                if fits and explained(done | {number}, then):
                     return True
             return False
 

@@ -51,7 +51,7 @@ def simulate(
 
     - `"error"`: a binding fails, before its effect or after it, in the platform's words.
     - `"crash"`: the isolate of a request, batch or schedule dies at a call, with its `wait_until`. A client is answered
-      500, a batch is delivered again.
+      500, a batch is delivered again. Modules and lifespans stay, with what they hold.
     - `"queue"`: `FakeQueue.deliver` and `consume` hand messages over twice, late, and in smaller batches.
     - `"evict"`: a Durable Object that nothing runs in loses its instance before a call.
     - `"alarm"`: an alarm that ended well runs once more.

@@ -38,12 +38,7 @@ class DrawnTape(Tape):
 
     def draw(self, options: int, choose: Callable[[], int]) -> int:
         """One of `options`, by number. `choose` is not asked: Hypothesis chooses."""
-
-        def drawn() -> int:
-            value: int = self._data.draw(st.integers(0, options * self._spread - 1))
-            return value if value < options else 0
-
-        return super().draw(options, drawn)
+        return super().draw(options, lambda: self._data.draw(st.integers(0, options * self._spread - 1)))
 
 
 async def run_example(test: Callable[[], Coroutine[Any, Any, None]], settings: Settings) -> None:

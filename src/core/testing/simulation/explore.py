@@ -6,6 +6,7 @@ import asyncio
 import difflib
 import logging
 from collections.abc import Callable, Coroutine, Mapping
+from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
 from core.testing.simulation.scheduler import Settings, Simulation
@@ -76,10 +77,8 @@ def _compare(first: Simulation, second: Simulation) -> None:
     one, other = [call.call for call in first.log], [call.call for call in second.log]
     if one == other and first.tape.options == second.tape.options:
         return
-    at = next(
-        (n for n, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), min(len(one), len(other))
-    )
-    calls = [calls[at] if at < len(calls) else "no call" for calls in (one, other)]
+    pairs = enumerate([*zip_longest(one, other, fillvalue="no call"), ("no call", "no call")])
+    at, calls = next((at, pair) for at, pair in pairs if pair[0] != pair[1] or at == len(one) == len(other))
     error = NotRepeatableError(
         f"two runs with the same choices differ: call {at + 1} was {calls[0]}, then {calls[1]}. Something beside the "
         "schedule decides: a clock of its own, the order of a set, a value kept from the run before. Make it in the test"
@@ -105,7 +104,13 @@ def _shortest(
             passing = made
         return False
 
-    def pass_over() -> None:
+    # The plain order with one choice that differs is the shortest there is.
+    if len(failed.tape.deviations) > 1:
+        for position, value in [*failed.tape.deviations.items()]:
+            if attempt({position: value}):
+                break
+    while left > 0:
+        before = _weight(failed.tape.deviations)
         size = len(failed.tape.deviations)
         while size:
             at = 0
@@ -115,20 +120,9 @@ def _shortest(
                     at += size
             size //= 2
         for position, value in [*failed.tape.deviations.items()]:
-            if left <= 0:
-                return
             # A smaller choice, or the same one earlier: fewer calls are then between it and the next.
-            if attempt({**failed.tape.deviations, position: value - 1}):
-                return
-
-    # The plain order with one choice that differs is the shortest there is.
-    if len(failed.tape.deviations) > 1:
-        for position, value in [*failed.tape.deviations.items()]:
-            if attempt({position: value}):
+            if left <= 0 or attempt({**failed.tape.deviations, position: value - 1}):
                 break
-    while left > 0:
-        before = _weight(failed.tape.deviations)
-        pass_over()
         if _weight(failed.tape.deviations) == before:
             break
     return failed, passing
@@ -144,11 +138,8 @@ def _told(failed: Simulation, passing: Simulation, *, number: int, settings: Set
     assert error is not None
     count = len(failed.tape.deviations)
     deviations = "1 deviation" if count == 1 else f"{count} deviations"
-    difference = [
-        line.rstrip("\n")
-        for line in difflib.ndiff(*([str(call) for call in run.log] for run in (passing, failed)))
-        if not line.startswith("?")
-    ]
+    before, after = ([str(call) for call in run.log] for run in (passing, failed))
+    difference = [line.rstrip("\n") for line in difflib.ndiff(before, after) if not line.startswith("?")]
     error.add_note(
         "\n".join(
             [

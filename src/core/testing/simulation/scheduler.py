@@ -123,7 +123,7 @@ class Simulation:
         self._last = -1
         self._tasks: dict[asyncio.Task[Any] | None, int] = {}
         self._fakes: dict[object, str] = {}
-        self._clocks: dict[Timers, None] = {}
+        self._clocks: dict[Timers, None] = {self.clock: None}
         self._walkers: list[asyncio.Future[None]] = []
         self._counts: dict[str, int] = {}
         self._clients = count()
@@ -152,9 +152,9 @@ class Simulation:
         self.log.append(entry)
         self._check(event, entry)
         await self._turn(event, entry, entry.writes)
-        when = self._fault_of(entry, event)
+        when, fault = self._fault_of(entry, event)
         if when == 1:
-            raise self._fail(entry, event, "before its effect")
+            raise self._failed(entry, event, fault, "before its effect")
         try:
             entry.result = await self._answered(call, answer, event)
         except BaseException as error:
@@ -163,7 +163,7 @@ class Simulation:
             raise
         entry.took_effect = next(self._moments)
         if when == 2:
-            raise self._fail(entry, event, "after its effect")
+            raise self._failed(entry, event, fault, "after its effect")
         await self._turn(event, entry, False)
         entry.ended = next(self._moments)
         return entry.result
@@ -178,27 +178,22 @@ class Simulation:
         finally:
             _event.reset(inside)
 
-    def _fault_of(self, entry: SimulatedCall, event: Event) -> int:
-        """Draw when the call fails: 0 never, 1 before its effect, 2 after it."""
-        entry.fault = ""
+    def _fault_of(self, entry: SimulatedCall, event: Event) -> tuple[int, BaseException]:
+        """Draw when the call fails, and how: 0 never, 1 before its effect, 2 after it."""
         if event.mortal and (when := self.draw("crash", 3)):
-            entry.fault = "the isolate dies"
-            return when
+            return when, IsolateDied()
         if entry.kind in _ERRORS and (drawn := self.draw("error", 5)):
             kind, *texts = _ERRORS[entry.kind]
             text = texts[(drawn - 1) // 2]
-            entry.error = kind(text.format(method=entry.method, METHOD=entry.method.upper()))
-            entry.fault = "the binding fails"
-            return 1 + (drawn - 1) % 2
-        return 0
+            return 1 + (drawn - 1) % 2, kind(text.format(method=entry.method, METHOD=entry.method.upper()))
+        return 0, IsolateDied()
 
-    def _fail(self, entry: SimulatedCall, event: Event, when: str) -> BaseException:
-        entry.fault = f"{entry.fault} {when}"
-        if entry.error is None:
-            event.alive = False
-            return IsolateDied()
-        entry.ended = next(self._moments)
-        return entry.error
+    def _failed(self, entry: SimulatedCall, event: Event, fault: BaseException, when: str) -> BaseException:
+        event.alive = not isinstance(fault, IsolateDied)
+        entry.fault = f"the {'binding fails' if event.alive else 'isolate dies'} {when}"
+        if event.alive:
+            entry.error, entry.ended = fault, next(self._moments)
+        return fault
 
     def _check(self, event: Event, entry: SimulatedCall) -> None:
         if not event.alive:
@@ -285,8 +280,7 @@ class Simulation:
         waits = [wait for clock in self._clocks if (wait := clock.until_next()) is not None]
         if not waits:
             return False
-        everywhere: dict[Timers, None] = {**self._clocks, self.clock: None}
-        for clock in everywhere:
+        for clock in [*self._clocks]:
             clock.advance(min(waits))
         return True
 

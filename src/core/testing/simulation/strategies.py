@@ -8,8 +8,10 @@ orders (weighted by the calls that a task has left).
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count
+from itertools import accumulate, count
 from random import Random
 from typing import TypeAlias
 
@@ -42,14 +44,11 @@ def _walk(random: Random, deviation: float = 1.0) -> Strategy:
 
 def _priorities(random: Random, length: int, changes: int) -> Strategy:
     """PCT: a priority for each task, and `changes` moments at which the task that would go on falls to the last."""
-    of: dict[int, float] = {}
+    of: dict[int, float] = defaultdict(lambda: 1 + random.random())
     at = {below(random, max(length, 1)) for _ in range(changes)}
     moments = count()
 
     def pick(points: Sequence[Point]) -> int:
-        for point in points:
-            if point.task not in of:
-                of[point.task] = 1 + random.random()
         now, first = next(moments), max(points, key=lambda point: of[point.task])
         if now in at:
             of[first.task] = -float(now)
@@ -60,12 +59,9 @@ def _priorities(random: Random, length: int, changes: int) -> Strategy:
 
 def _events(random: Random) -> Strategy:
     """POS: a priority for each call. Those that race with the chosen one are given another."""
-    of: dict[Point, float] = {}
+    of: dict[Point, float] = defaultdict(random.random)
 
     def pick(points: Sequence[Point]) -> int:
-        for point in points:
-            if point not in of:
-                of[point] = random.random()
         chosen = max(range(len(points)), key=lambda number: of[points[number]])
         first = points[chosen]
         for point in points:
@@ -81,12 +77,8 @@ def _orders(random: Random, lengths: Mapping[int, int]) -> Strategy:
     left = dict(lengths)
 
     def pick(points: Sequence[Point]) -> int:
-        weights = [max(left.get(point.task, 1), 1) for point in points]
-        at = random.random() * sum(weights)
-        chosen = 0
-        while chosen < len(points) - 1 and at >= weights[chosen]:
-            at -= weights[chosen]
-            chosen += 1
+        weights = [*accumulate(max(left.get(point.task, 1), 1) for point in points)]
+        chosen = bisect(weights, below(random, weights[-1]))
         task = points[chosen].task
         left[task] = left.get(task, 1) - 1
         return chosen
