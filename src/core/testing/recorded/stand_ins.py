@@ -23,6 +23,7 @@ from core.testing.recorded.replay import Sent
 from core.testing.recorded.values import Jwt, Revealed, Signed, StandIn, State, mapped
 
 _FIELD: Final = re.compile(r"([^=&]+)=([^&]+)")
+_SCHEMES: Final = frozenset({"", "apikey", "basic", "bearer", "jwt", "token"})
 _SHORTEST: Final = 8
 
 
@@ -62,7 +63,7 @@ class StandIns:
 
     def _value(self, value: str, name: str) -> str | StandIn:
         scheme, _, text = value.rpartition(" ")
-        if " " in scheme:
+        if scheme.lower() not in _SCHEMES:
             scheme, text = "", value
         made = Jwt.read(text, self.secrets, scheme, self.now)
         if made is not None:
