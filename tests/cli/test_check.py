@@ -69,8 +69,8 @@ def test_json_has_every_field(users: Path) -> None:
 
 def test_json_of_nothing_is_what_was_proven(users: Path) -> None:
     done = run("check", "--format", "json", folder=users)
-    proven = {"handlers": 6, "statements": 6, "names": 4}
-    assert (done.returncode, json.loads(done.stdout)) == (0, {"findings": [], "proven": proven})
+    proven, unread = {"handlers": 6, "statements": 6, "names": 4}, {"handlers": 0, "statements": 0}
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"findings": [], "proven": proven, "unread": unread})
 
 
 def test_what_was_not_read_is_said_and_is_an_error_where_everything_is_to_be_read(users: Path) -> None:
@@ -93,7 +93,9 @@ def test_what_was_not_read_is_said_and_is_an_error_where_everything_is_to_be_rea
     )
     log = json.loads(run("check", "--format", "sarif", folder=users).stdout)["runs"][0]
     assert [(one["ruleId"], one["level"]) for one in log["results"]] == [("core-unread", "note")]
-    assert log["properties"] == {"proven": {"handlers": 6, "statements": 6, "names": 4}}
+    proven, unread = {"handlers": 6, "statements": 6, "names": 4}, {"handlers": 0, "statements": 1}
+    assert log["properties"] == {"proven": proven, "unread": unread}
+    assert json.loads(run("check", "--format", "json", folder=users).stdout)["unread"] == unread
 
 
 def test_sarif_has_what_the_standard_demands(users: Path) -> None:

@@ -208,10 +208,8 @@ def _proven(proof: Proof, path: Path, configurations: Sequence[Configuration], *
     from core.program.envs import declares_bindings
     from core.program.extensions import unchecked_in
 
-    parts = ((proof.handlers, "handler"), (proof.statements, "statement"), (proof.names, "name"))
-    proven = ", ".join(_count(number, noun) for number, noun in parts if number)
-    unread = {what: sum(one.what == what for one in dict.fromkeys(proof.unread)) for what in ("handler", "statement")}
-    lost = ", ".join(_count(number, noun) for noun, number in unread.items() if number)
+    proven = ", ".join(_count(number, noun[:-1]) for noun, number in _counts(proof)["proven"].items() if number)
+    lost = ", ".join(_count(number, noun[:-1]) for noun, number in _counts(proof)["unread"].items() if number)
     counted = f"{proven or 'nothing'} proven{f'; not read: {lost}' if lost else ''}."
     if not agrees:
         if proven or lost:
@@ -226,6 +224,15 @@ def _proven(proof: Proof, path: Path, configurations: Sequence[Configuration], *
         yield f"Nothing of the program was compared with {where}: it has no name, no handler, no statement."
     if not proof.names and declares_bindings(configurations) is not None:
         yield "None of its bindings was compared: no Env of the program was understood."
+
+
+def _counts(proof: Proof) -> dict[str, dict[str, int]]:
+    """What was proven, and what was not read: how many of each."""
+    unread = [one.what for one in dict.fromkeys(proof.unread)]
+    return {
+        "proven": {"handlers": proof.handlers, "statements": proof.statements, "names": proof.names},
+        "unread": {"handlers": unread.count("handler"), "statements": unread.count("statement")},
+    }
 
 
 def _count(number: int, noun: str) -> str:
@@ -245,8 +252,7 @@ def _json(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> 
         }
         for finding in proof.findings
     ]
-    proven = {"handlers": proof.handlers, "statements": proof.statements, "names": proof.names}
-    return json.dumps({"findings": rows, "proven": proven}, indent=2, ensure_ascii=False)
+    return json.dumps({"findings": rows, **_counts(proof)}, indent=2, ensure_ascii=False)
 
 
 def _sarif(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> str:
@@ -270,7 +276,6 @@ def _sarif(proof: Proof, path: Path, configurations: Sequence[Configuration]) ->
             {"id": code, "name": _camel(code), "shortDescription": {"text": CHECKS[code].rule}} for code in CODES
         ],
     }
-    proven = {"handlers": proof.handlers, "statements": proof.statements, "names": proof.names}
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -279,7 +284,7 @@ def _sarif(proof: Proof, path: Path, configurations: Sequence[Configuration]) ->
                 "tool": {"driver": driver},
                 "columnKind": "unicodeCodePoints",
                 "results": results,
-                "properties": {"proven": proven},
+                "properties": _counts(proof),
             }
         ],
     }
