@@ -136,6 +136,7 @@ def test_a_failure_is_told_to_people_as_every_other_place_tells_it(serve: Callab
         "    main.py order",
         '      number = int(req.params["number"])',
     ]
+    assert [line for line in served.lines if "uvicorn" in line] == []
 
 
 def test_what_keeps_it_from_starting_is_a_record_too(serve: Callable[..., Command], shop: Path) -> None:

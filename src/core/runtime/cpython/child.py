@@ -53,6 +53,8 @@ def main(arguments: list[str]) -> int:
     else:
         logging.basicConfig(level=logging.INFO)
         logging.root.handlers[0].setFormatter(TextFormatter())
+        # That a process began and ended is the supervisor's to say, in its own words.
+        logging.getLogger("uvicorn").setLevel(logging.WARNING)
     with asyncio.Runner(loop_factory=_fastest_loop() if job.role == "web" else None) as runner:
         return runner.run(_Child(job).run())
 
