@@ -439,15 +439,19 @@ def test_a_start_that_hangs_is_given_up(tmp_path: Path) -> None:
     ("text", "told"),
     [
         (
-            "api = create_app()",
-            'there is no `app`, but an App named api. Write [core] app = "main:api" in wrangler.toml',
+            "x = 3\napi = create_app()",
+            '6 NoApp: there is no `app`, but an App named api. Write [core] app = "main:api" in wrangler.toml',
         ),
-        ("app = 3", "`app` is a int, not an App. Write `app = create_app(Env)`"),
-        ("x = 3", "there is no `app`. Write `app = create_app(Env)`"),
+        ("x = 3\napp = 3", "6 NoApp: `app` is an int, not an App. Write `app = create_app(Env)`"),
+        (
+            "class App:\n    pass\n\napp = App()",
+            "8 NoApp: `app` is a main.App, not an App of core. Write `app = create_app(Env)`",
+        ),
+        ("x = 3", "1 NoApp: there is no `app`. Write `app = create_app(Env)`"),
     ],
 )
 def test_a_module_without_the_application_is_told(tmp_path: Path, text: str, told: str) -> None:
-    assert refusals(table_of(tmp_path, text)) == [f"main.py:1 NoApp: {told}"]
+    assert refusals(table_of(tmp_path, text)) == [f"main.py:{told}"]
 
 
 # What is kept ---------------------------------------------------------------------------------------------------------

@@ -81,8 +81,13 @@ def find_app(module: ModuleType, entry: Entry) -> App[Any]:
         return cast("App[object]", app)
     others = [key for key, value in vars(module).items() if isinstance(value, App)]
     if app is not None:
+        from core.program.wording import with_article
+
+        cls, wanted = type(app).__name__, "an App"
+        if cls == "App":
+            cls, wanted = f"{type(app).__module__}.App", "an App of core"
         error = DeveloperError(
-            f"{file}: `{attribute}` is a {type(app).__name__}, not an App. Write `{attribute} = create_app(Env)`"
+            f"{file}: `{attribute}` is {with_article(cls)}, not {wanted}. Write `{attribute} = create_app(Env)`"
         )
     elif others:
         error = DeveloperError(

@@ -87,7 +87,8 @@ class Start(Recorder):
             except DeveloperError as error:
                 file = real(module.__file__ or "")
                 if file not in self.stopped:
-                    self.note("NoApp", str(error).partition(": ")[2], Place(file, 1))
+                    line = error.location[1] if error.location is not None else 1
+                    self.note("NoApp", str(error).partition(": ")[2], Place(file, line))
         self.imported = True
         finished = module is not None and not (self.stopped or self.refusals or self.unread)
         own = [one for name, one in list(sys.modules.items()) if name not in before and is_own(file_of(one))]
