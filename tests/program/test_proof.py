@@ -153,6 +153,13 @@ def test_what_fails_while_the_application_is_imported_is_one_finding(root: Path)
     ]
 
 
+def test_a_protocol_that_core_itself_does_not_have_is_told_its_module(root: Path) -> None:
+    project(root, app="from core import RateLimit\n")
+    assert check(root) == [
+        "src/app.py:6 core-import: core has no RateLimit. Write from core.bindings.rate_limit import RateLimit"
+    ]
+
+
 def test_a_module_of_the_runtime_is_told_where_it_is_there(root: Path) -> None:
     told = "there is no module js. Import it in the function that needs it, and run that with `core serve`: "
     project(root, app="import js\napp = create_app(Env)\n")

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, cast
 
+from core.bindings.kinds import PROTOCOLS
 from core.errors import BindingError, DeveloperError, MissingExtraError, NothingSentError
 from core.explain.misuse import fix_for_attribute, fix_for_call, fix_for_operation, frame_of, known_as, line_of, told
 from core.explain.names import IN_WORKERD, MODULE, NAMES, WORKERD
@@ -138,6 +139,8 @@ def _here(name: str | None) -> str | None:
 
 
 def _explain_name(name: str, module: str) -> str | None:
+    if module == "core" and name in PROTOCOLS:
+        return f"Write `from core.bindings.{PROTOCOLS[name].module} import {name}`."
     near = get_close_matches(name, [each for each in dir(sys.modules.get(module)) if each[:1] != "_"], n=1)
     public = getattr(sys.modules.get(module), "__all__", ())
     listed = f"It has {', '.join(f'`{each}`' for each in public[:6])}." if public else None

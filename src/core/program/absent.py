@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 
+from core.bindings.kinds import PROTOCOLS
 from core.explain.names import IN_WORKERD, MODULE, WORKERD
 from core.program.modules import Modules, Scope
 from core.program.nodes import parents_of
@@ -35,7 +36,9 @@ def no_name(module: str, name: str, names: list[str]) -> str:
     """The message about a name that a module does not have."""
     near = get_close_matches(name, names, n=1)
     hint = f"Did you mean {near[0]}?" if near else "Correct the name, or define it there"
-    if module.partition(".")[0] == "core" and name in MODULE:
+    if module == "core" and name in PROTOCOLS:
+        hint = f"Write from core.bindings.{PROTOCOLS[name].module} import {name}"
+    elif module.partition(".")[0] == "core" and name in MODULE:
         hint = f"In core this is {MODULE[name]}"
     return f"{module} has no {name}. {hint}"
 
