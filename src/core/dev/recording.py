@@ -240,11 +240,12 @@ class _Recording:
         rows = [(place, row) for place, rows in seed.items() for row in rows]
         first = {at for at, (_, (name, _)) in enumerate(asked) if name in _NEEDED or is_secret(name.lower())}
         first |= {len(asked) + number for number in likely(rows, self._seen, expected.added)}
+        parts = [*asked, *rows]
 
         def made(numbers: list[int]) -> tuple[Sent, State]:
             left: dict[str, list[Any]] = {"a header": [], "a cookie": []}
             for number in sorted(numbers):
-                place, part = [*asked, *rows][number]
+                place, part = parts[number]
                 left.setdefault(place, []).append(part)
             return attrs.evolve(sent, headers=dict(left.pop("a header")), cookies=dict(left.pop("a cookie"))), left
 
