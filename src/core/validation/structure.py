@@ -1036,13 +1036,12 @@ _SIGNS: Final = {">=": "at least", "<=": "at most", ">": "more than", "<": "less
 def _in_our_words(error: ValueError) -> str:
     """What a validator said, without what attrs' own say of the program: a field's name in Python, the value again."""
     text: str = error.args[0]
-    match error.args:
-        case (_, _, re.Pattern(pattern=pattern), _):
-            return f"must match {pattern}"
-        case (_, _, list() | tuple() | range() | set() | frozenset() | dict() as options, _):
-            shown = map(_shown, islice(cast("Iterable[object]", options), _LONGEST))
-            # A set has no order of its own.
-            return f"must be one of {', '.join(sorted(shown) if isinstance(options, AbstractSet) else shown)}"
-        case _:
-            bound = _BOUND.fullmatch(text)
-            return text if bound is None else f"must be {_SIGNS[bound[2]]} {bound[3]}{' long' if bound[1] else ''}"
+    given: Any = error.args[2] if len(error.args) == 4 else None
+    if isinstance(given, re.Pattern):
+        return f"must match {cast('re.Pattern[str]', given).pattern}"
+    if isinstance(given, list | tuple | range | AbstractSet | dict):
+        shown = map(_shown, islice(cast("Iterable[object]", given), _LONGEST))
+        # A set has no order of its own.
+        return f"must be one of {', '.join(sorted(shown) if isinstance(given, AbstractSet) else shown)}"
+    bound = _BOUND.fullmatch(text)
+    return text if bound is None else f"must be {_SIGNS[bound[2]]} {bound[3]}{' long' if bound[1] else ''}"

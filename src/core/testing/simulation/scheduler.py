@@ -103,9 +103,9 @@ class Simulation:
     ) -> None:
         self.tape = tape
         self.clock: FakeClock = FakeClock()
-        self.places = settings.places
-        self.faults = settings.faults
-        self.checks = settings.checks
+        self.places: int = settings.places
+        self.faults: Collection[str] = settings.faults
+        self.checks: Sequence[Check] = settings.checks
         self.log: list[SimulatedCall] = []
         self.error: BaseException | None = None
         """The failure of a run that was made."""
