@@ -19,7 +19,7 @@ export function useRemote(load, key, turn) {
   else if (here.turn !== turn && !here.waiting && !here.stopped) begin({ turn });
   const want = (first, last) => {
     const { caller, asked } = here;
-    if (here.stopped) return;
+    if (here.stopped || here.key !== key) return; // what an effect of the list before wants, nobody does
     const list = here.old ? [0, 0] : [first, last];
     for (let chunk = Math.floor(list[0] / CHUNK); chunk <= Math.floor(list[1] / CHUNK); chunk += 1) {
       if (asked.has(chunk)) continue;
