@@ -14,7 +14,7 @@ import pytest
 from tests.mypy_plugin.conftest import MIGRATION, WRANGLER
 from tests.support.libraries import with_libraries
 
-from core.openapi.facts import Answer, ApplicationFacts, Effect, Open, Raise, Read
+from core.openapi.facts import Answer, ApplicationFacts, Effect, Held, Open, Raise, Read, RouteFacts
 from core.openapi.followed import Target
 from core.openapi.functions import Reader, State
 from core.openapi.gather import gather
@@ -244,6 +244,22 @@ async def nothing_at_all(req: Req, res: Response) -> None:
     res.status(204).send()
 
 
+async def status_behind_a_loop(req: Req, res: Response) -> None:
+    while True:
+        if "a" in req.query:
+            res.json({"a": 1})
+            break
+        return
+    res.status(201)
+
+
+async def sent_again(req: Req, res: Response) -> None:
+    res.json({"a": 1})
+    if "b" in req.query:
+        res.status(202)
+        res.json({"b": 1})
+
+
 async def matched(req: Req, res: Response) -> None:
     match req.method:
         case "GET":
@@ -271,9 +287,17 @@ async def changed_elsewhere(req: Req, res: Response, tree: Tree) -> None:
     res.json({"errors": errors, "fields": fields, "author": author})
 
 
-async def spread(req: Req, res: Response, tree: Tree) -> None:
+async def spread(req: Req, res: Response, checked: Checked) -> None:
     base = {"id": 1, "name": "x"}
-    res.json({**base, "name": None, **attrs.asdict(tree)})
+    res.json({**base, "name": None, **attrs.asdict(checked)})
+
+
+async def as_dicts(req: Req, res: Response, checked: Checked, tree: Tree, page: Page[Tree]) -> None:
+    res.json(attrs.asdict(checked, recurse=False))
+    res.json(attrs.asdict(checked, value_serializer=lambda _, __, value: str(value)))
+    res.json(attrs.asdict(checked, filter=lambda attribute, _: attribute.name == "age"))
+    res.json(attrs.asdict(tree))
+    res.json(attrs.asdict(page))
 
 
 async def comprehended(req: Req, res: Response, trees: list[Tree]) -> None:
@@ -459,6 +483,20 @@ async def nested(req: Req, res: Response) -> None:
 async def later(req: Req, res: Response) -> None:
     req.ctx.wait_until(record())
     asyncio.create_task(record())
+
+
+async def waited_for(req: Req, res: Response) -> None:
+    task = asyncio.create_task(record())
+    await task
+
+
+async def grouped(req: Req, res: Response) -> None:
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(record())
+            group.create_task(sorry(res))
+    except* CoreError:
+        res.status(404).json({})
 
 
 async def record() -> None:
@@ -722,6 +760,18 @@ def test_the_status_is_the_one_that_was_set_on_the_way(
     assert [status for status, _, _ in answers(functions[name])] == statuses
 
 
+def test_a_status_behind_what_is_sent_is_an_open_place(functions: Functions) -> None:
+    def route(name: str) -> list[Effect]:
+        held = Held("function", f"app.{name}", ("", 0))
+        return functions.reader.route(RouteFacts("GET", "/", held, held.name))
+
+    assert [each.reason for each in route("status_behind_a_loop") if isinstance(each, Open)] == [
+        "the status is set behind what is sent, so which answer has it is not known. Set it before"
+    ]
+    assert [status for status, _, _ in answers(route("sent_again"))] == [(200,), (202,)]
+    assert not any(isinstance(each, Open) for each in route("sent_again"))
+
+
 def test_a_status_that_is_not_known_is_an_open_place(functions: Functions) -> None:
     assert [each.reason for each in functions["status_nobody_knows"] if isinstance(each, Open)] == [
         "the status of this answer is not known. Give a number, or a Literal type"
@@ -746,8 +796,12 @@ def test_a_dict_keeps_the_fields_that_the_code_gives_it(functions: Functions) ->
     assert "properties" not in changed["properties"]["author"]
     ((_, _, spread),) = answers(functions["spread"])
     assert spread["properties"]["id"] == {"const": 1}
-    assert spread["properties"]["name"] == {"type": "string", "description": "What it is called."}
-    assert set(spread["required"]) > {"id", "name", "children", "parent"}
+    assert spread["properties"]["name"] == {"type": "string", "minLength": 1, "maxLength": 9}
+    assert set(spread["required"]) > {"id", "name", "age", "tags"}
+    # A serializer, a filter, and a field that JSON has under another name: `asdict` makes something else of these.
+    plain, *others = [body for _, _, body in answers(functions["as_dicts"])]
+    assert plain == {"$class": "app.Checked"}
+    assert others == [{"type": "object", "additionalProperties": {"$unknown": "Any"}}] * 4
     ((_, _, made),) = answers(functions["comprehended"])
     assert made["properties"]["names"] == {"type": "array", "items": {"type": "string"}}
     assert made["properties"]["by"]["additionalProperties"]["properties"] == {"size": {"type": "integer"}}
@@ -817,6 +871,9 @@ def test_errors_made_elsewhere_are_found_by_the_calls(functions: Functions) -> N
     assert ((400,), {"const": "Bad"}) in raises(functions["made_by_a_helper"])
     assert raises(functions["nested"]) == [((403,), {"const": "No"})]
     assert functions["later"] == []
+    assert raises(functions["waited_for"]) == [((500,), {"const": "Never seen"})]
+    assert raises(functions["grouped"]) == []  # what is raised is a group
+    assert [status for status, _, _ in answers(functions["grouped"])] == [(503,), (404,)]
     assert {status for (status,), _ in raises(functions["methods"])} == {402, 412, 423, 503}
     (unknown,) = {each.reason for each in functions["handed_on"] if isinstance(each, Open)}
     assert unknown.startswith("what what(…) does here is not known")

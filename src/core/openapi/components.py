@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from core.openapi.facts import ClassFacts, Effect, is_required, object_of
+from core.openapi.facts import ClassFacts, Effect, classes_in, is_required, object_of
 from core.validation.schema import Schema, is_array, is_object, json_type
 
 Key: TypeAlias = tuple[str, str]
@@ -96,7 +96,7 @@ class Components:
             for field in facts.fields
         ):
             return True
-        inner = {found for field in facts.fields for found in _classes_in(field.schema)}
+        inner = {found for field in facts.fields for found in classes_in(field.schema)}
         return any(self._differs(other, (*seen, name)) for other in inner)
 
     def written(self, *places: dict[str, Any], kept: Kept) -> dict[str, Schema]:
@@ -203,14 +203,3 @@ class Kept:
 
 def _shape(path: str) -> str:
     return re.sub(r"\{[^}]*\}", "{}", path)
-
-
-def _classes_in(schema: Any) -> Iterator[str]:
-    if is_object(schema):
-        if "$class" in schema:
-            yield schema["$class"]
-        for value in schema.values():
-            yield from _classes_in(value)
-    elif is_array(schema):
-        for value in schema:
-            yield from _classes_in(value)

@@ -7,12 +7,12 @@ of `ClassFacts`, and `{"$unknown": reason}` for a value that the type checker kn
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import attrs
 
-from core.validation.schema import Schema
+from core.validation.schema import Schema, is_array, is_object
 
 MAY_BE_EMPTY: Final = "x-may-be-empty"
 """What a document says of an answer with a body that is sent without one too, for which OpenAPI has no word."""
@@ -231,3 +231,15 @@ def object_of(facts: ClassFacts, *, reading: bool = False) -> Schema:
 def is_required(facts: ClassFacts, field: Field, *, reading: bool) -> bool:
     """Return True if an object of a class that is read, or that is written, has a field for certain."""
     return field.default is None if reading or not facts.total else not field.may_be_unset
+
+
+def classes_in(schema: Any) -> Iterator[str]:
+    """The names of the classes that a schema has in it, without those inside of them."""
+    if is_object(schema):
+        if "$class" in schema:
+            yield schema["$class"]
+        for value in schema.values():
+            yield from classes_in(value)
+    elif is_array(schema):
+        for value in schema:
+            yield from classes_in(value)

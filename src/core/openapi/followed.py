@@ -104,6 +104,8 @@ RESPONSE: Final = "core.response.Response"
 REQUEST: Final = "core.request.Request"
 
 _AS_DICT: Final = frozenset(["attr.asdict", "attrs.asdict", "attr._funcs.asdict", "dataclasses.asdict"])
+_KEEPS_VALUES: Final = frozenset(["recurse", "retain_collection_types"])
+"""The arguments of `asdict` that leave fields and values as they are."""
 _CHANGES_A_DICT: Final = frozenset(["update", "pop", "setdefault", "clear", "popitem"])
 _CHAINED: Final = frozenset(["status", "header", "append", "cookie", "delete_cookie"])
 _ONE_ROW: Final = re.compile(
@@ -1127,8 +1129,10 @@ class Followed:
         if not isinstance(call, CallExpr):
             return plain
         name = call.callee.fullname if isinstance(call.callee, RefExpr) else ""
-        if name in _AS_DICT and call.args:
-            return self.schema(call.args[0], frame)
+        if name in _AS_DICT and call.args and _KEEPS_VALUES.issuperset(call.arg_names[1:]):
+            made = self.schema(call.args[0], frame)
+            if not self.schemas.is_renamed(made):
+                return made
         if name in ("builtins.list", "builtins.sorted", "builtins.tuple") and call.args:
             inner = self.schema(call.args[0], frame)
             return {"type": "array", "items": inner["items"]} if "items" in inner and is_vague(plain) else plain

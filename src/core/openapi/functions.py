@@ -18,8 +18,10 @@ from mypy.nodes import (
     AssertStmt,
     AssignmentStmt,
     Block,
+    BreakStmt,
     CallExpr,
     ComparisonExpr,
+    ContinueStmt,
     Decorator,
     DictExpr,
     Expression,
@@ -121,8 +123,11 @@ _BINDINGS: Final = {
 _COMPARISONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
 }  # fmt: skip
-_LATER: Final = frozenset(["wait_until", "create_task", "ensure_future", "on_send"])
+_LATER: Final = frozenset(["wait_until", "on_send"])
 """The functions that run their argument after the response, so that its errors answer nobody."""
+_DROPPED: Final = frozenset(["asyncio.tasks.create_task", "asyncio.tasks.ensure_future"])
+"""The same where a statement is nothing but the call: elsewhere somebody may wait for the task."""
+_TASK_GROUP: Final = "asyncio.taskgroups.TaskGroup"
 _PAGED: Final = {"core.pagination.page_of": "page", "core.pagination.cursor_of": "cursor"}
 _SUPPRESS: Final = "contextlib.suppress"
 _TEXT: Final[Schema] = {"type": "string"}
@@ -144,6 +149,8 @@ class State:
     headers: dict[str, Schema] = attrs.Factory(dict[str, Schema])
     sent: list[Answer] = attrs.Factory(list[Answer])
     """The answers that a header which is staged now belongs to as well."""
+    late: tuple[str, int] | None = None
+    """Where a status was staged behind what was sent."""
     limited: bool = False
     """True behind a middleware that has its own bound on bodies."""
 
@@ -163,6 +170,7 @@ def _merged(states: Sequence[State]) -> State:
         media.pop() if len(media) == 1 else None,
         headers,
         list(sent.values()),
+        next((state.late for state in states if state.late is not None), None),
         any(state.limited for state in states),
     )
 
@@ -207,7 +215,10 @@ class Reader:
             return state
 
         self._calls = 0
-        run(0, State())
+        late = run(0, State()).late
+        if late is not None:
+            reason = "the status is set behind what is sent, so which answer has it is not known. Set it before"
+            effects.append(Open(path=late[0], line=late[1], reason=reason))
         return effects
 
     def alone(self, held: Held) -> list[Effect]:
@@ -401,6 +412,8 @@ class _Walk:
         self.effects = effects
         self.state = state
         self.exits: list[State] = []
+        self.jumps: list[State] = []
+        """The response where the innermost loop ends a turn in its middle."""
         self.current = current
         """The errors that are being handled: a bare `raise` raises them again."""
 
@@ -418,6 +431,8 @@ class _Walk:
 
     def _statement(self, statement: Statement) -> bool:
         match statement:
+            case ExpressionStmt(expr=CallExpr(callee=RefExpr(fullname=name))) if name in _DROPPED:
+                pass  # nobody waits for it
             case ExpressionStmt() | AssertStmt():
                 self._expression(statement.expr)
             case AssignmentStmt():
@@ -431,6 +446,9 @@ class _Walk:
                     self._consumed(statement.expr)
                 self.exits.append(self.state)
                 return False
+            case BreakStmt() | ContinueStmt():
+                self.jumps.append(self.state)
+                return False
             case RaiseStmt():
                 self._raise_statement(statement)
                 return False
@@ -438,7 +456,9 @@ class _Walk:
                 return self._if(statement)
             case ForStmt() | WhileStmt():
                 self._expression(statement.expr)
+                around, self.jumps = self.jumps, list[State]()
                 self._fork([(statement.body, {}), (None, {})])
+                self.state, self.jumps = _merged([self.state, *self.jumps]), around
                 return self._fork([(statement.else_body, {})])
             case WithStmt():
                 return self._with(statement)
@@ -611,7 +631,7 @@ class _Walk:
             caught = self._take(mark, names)
             infos = [info for name in names if (info := self.followed.lookup(name)) is not None]
             is_followed = not any(isinstance(each, Open) for each in self.effects[mark:])
-            if not caught and is_followed and infos and all(map(is_core_error, infos)):
+            if not caught and is_followed and infos and all(map(is_core_error, infos)) and not statement.is_star:
                 continue  # everything inside is known, and raises none of them
             if not caught or not {"builtins.Exception", "builtins.BaseException"}.isdisjoint(names):
                 caught += tuple(each for info in infos for each in self.followed.by_type(Instance(info, [])))
@@ -693,6 +713,13 @@ class _Walk:
             receiver = self.followed.class_of(callee.expr, self.frame)
             if receiver == RESPONSE and self._response(call, callee):
                 return
+            if receiver == _TASK_GROUP:
+                # Its errors come as a group, which no handler of errors is for.
+                mark = len(self.effects)
+                for given in call.args:
+                    self._expression(given)
+                self.effects[mark:] = [each for each in self.effects[mark:] if not isinstance(each, Raise)]
+                return
             self._request(call, callee, receiver)
             if receiver == _STATEMENT and callee.name == "one":
                 self._requires_row(call)
@@ -741,6 +768,7 @@ class _Walk:
             self._expression(given)
         if method == "status":
             self.state.status = self.followed.statuses(call.args[0], self.frame) if call.args else ()
+            self.state.late = (self.path, call.line) if self.state.sent else None
         elif method in ("header", "append"):
             if len(call.args) == 2:
                 self._stage(call.args[0], call.args[1])
@@ -785,7 +813,7 @@ class _Walk:
         whole = {**self.state.headers, **(headers or {})}
         answer = Answer(path=self.path, line=line, status=status, media_type=media, body=body, item=item, headers=whole)
         self.effects.append(answer)
-        self.state.sent = [*self.state.sent, answer]
+        self.state.sent, self.state.late = [*self.state.sent, answer], None
 
     def _send(self, call: CallExpr, method: str) -> None:
         body = argument(call, 0, "body" if method == "send" else "value")

@@ -41,7 +41,7 @@ from mypy.types import (
 )
 
 from core.mypy_plugin.types import attrs_fields
-from core.openapi.facts import ClassDetails, ClassFacts, Field, Held
+from core.openapi.facts import ClassDetails, ClassFacts, Field, Held, classes_in
 from core.validation.schema import Schema, any_of, constrained
 
 _SCALARS: Final[Mapping[str, Schema]] = {
@@ -72,6 +72,8 @@ class Schemas:
 
     def __init__(self, details: Mapping[str, ClassDetails], path_of: Callable[[TypeInfo], str]) -> None:
         self.classes: dict[str, ClassFacts] = {}
+        self._renamed: set[str] = set()
+        """The classes of which JSON has a field under another name than Python."""
         self._details = details
         self._path_of = path_of
 
@@ -104,6 +106,16 @@ class Schemas:
                 return self._instance(proper, depth)
             case _:
                 return {"$unknown": str(proper)}
+
+    def is_renamed(self, schema: Schema) -> bool:
+        """Return True if JSON has a field of these values under another name than Python, so that `asdict` differs."""
+        reached: set[str] = set()
+        todo = [schema]
+        while todo:
+            for name in {*classes_in(todo.pop())} - reached:
+                reached.add(name)
+                todo += [field.schema for field in self.classes[name].fields]
+        return not reached.isdisjoint(self._renamed)
 
     def _instance(self, type_: Instance, depth: int) -> Schema:
         info = type_.type
@@ -149,11 +161,14 @@ class Schemas:
                 home = next((base for base in reversed(info.mro) if attribute in base.names), info)
                 own = map_instance_to_supertype(type_, node.info) if node.info in info.mro else type_
                 is_dataclass = "is_in_init" in record
+                # Of an attrs class the alias is written; an attribute `_x` has the alias `x`.
+                written = attribute if is_dataclass else record.get("alias") or attribute.lstrip("_")
+                if written != attribute:
+                    self._renamed.add(name)
                 schema = self.of(expand_type_by_instance(node.type, own) if node.type is not None else None, depth + 1)
                 fields.append(
                     self._field(
-                        # Of an attrs class the alias is written; an attribute `_x` has the alias `x`.
-                        attribute if is_dataclass else record.get("alias") or attribute.lstrip("_"),
+                        written,
                         schema,
                         self._told(info).fields.get(attribute, {}),
                         described_fields(home).get(attribute),
