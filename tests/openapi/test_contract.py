@@ -105,6 +105,21 @@ async def test_ranges_and_defaults_have_their_say_and_a_body_that_is_not_declare
         await client({"id": 1}, contract=Contract(document)).get("/records/1")
 
 
+async def test_bytes_without_a_content_type_are_an_octet_stream() -> None:
+    app = create_app()
+
+    @app.get("/file")
+    async def file(req: Request, res: Response) -> None:
+        res.send(b"\x00\x01")
+
+    responses = {"200": {"description": "", "content": {"application/octet-stream": {}}}}
+    document = {**DOCUMENT, "paths": {"/file": {"get": {"operationId": "file", "responses": responses}}}}
+    assert (await Client(app, None, contract=Contract(document)).get("/file")).headers.get("content-type") is None
+    responses["200"] = json_of({})
+    with pytest.raises(ContractError, match="is without a content type, but application/json is declared"):
+        await Client(app, None, contract=Contract(document)).get("/file")
+
+
 async def test_a_stream_is_not_read_and_the_path_without_parameters_is_meant_first() -> None:
     app = create_app()
 

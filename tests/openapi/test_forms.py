@@ -394,9 +394,21 @@ async def errs(req: Req, res: Response) -> None:
             res.json(None)
 
 
+class Full(CoreError):
+    def __init__(self) -> None:
+        super().__init__(429, "Full")
+
+
+@app.get("/full")
+async def full(req: Req, res: Response) -> None:
+    raise Full
+
+
 @app.on_error
 async def answer(err: Exception, req: Req, res: Response, next: Next) -> None:
     match err:
+        case Full(status=status):
+            res.status(status).json({"full": True})
         case CoreError() if err.status >= 500:
             res.status(err.status).json({"server": True})
         case CoreError():
@@ -559,6 +571,7 @@ REQUESTS: list[tuple[str, str, dict[str, str], str | None, int]] = [
     ("GET", "/errors/odd", {}, None, 422),
     ("GET", "/errors/odd?pass=1", {}, None, 500),
     ("GET", "/errors/none", {}, None, 200),
+    ("GET", "/full", {}, None, 429),
     ("GET", "/mine", {}, None, 401),
     ("GET", "/mine?api_key=k", {}, None, 200),
     ("GET", "/ticks", {}, None, 200),

@@ -188,7 +188,9 @@ class Contract:
         if body == b"" and response.get(MAY_BE_EMPTY):
             return
         known = {name.partition(";")[0].strip().lower(): described for name, described in content.items()}
-        names = (media, f"{media.partition('/')[0]}/*", "*/*")
+        # Bytes without a type are application/octet-stream (RFC 9110, section 8.3).
+        assumed = media or "application/octet-stream"
+        names = (assumed, f"{assumed.partition('/')[0]}/*", "*/*")
         described = next((known[name] for name in names if name in known), None)
         if described is None:
             yield f"is {media or 'without a content type'}, but {', '.join(content)} is declared"

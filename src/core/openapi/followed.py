@@ -75,6 +75,7 @@ from mypy.nodes import (
     YieldExpr,
     YieldFromExpr,
 )
+from mypy.patterns import AsPattern, ClassPattern, Pattern
 from mypy.types import (
     AnyType,
     CallableType,
@@ -147,6 +148,8 @@ class Notes:
         """The iterable that a name of a loop or a comprehension runs through."""
         self.never_none: set[Node] = set()
         """Names of which None was ruled out by a test that leaves the function."""
+        self.captured: dict[Node | None, list[MemberExpr]] = {}
+        """The attributes that a pattern gives the name to. mypy has no types for these expressions."""
         self.returned: list[Expression] = []
         self.attributes: dict[str, list[Expression]] = {}
         """The values of `self.name`."""
@@ -181,6 +184,9 @@ class Notes:
                     ]
                 ) if node is not None and _leaves(statement.body[0]):
                     self.never_none.add(node)
+                case MatchStmt():
+                    for pattern in statement.patterns:
+                        self._capture(statement.subject, pattern)
                 case _:
                     pass
             for expression in _expressions(statement):
@@ -188,6 +194,14 @@ class Notes:
             inside = always and isinstance(statement, Block | WithStmt)
             for inner in blocks(statement):
                 self._collect(inner.body, always=inside)
+
+    def _capture(self, subject: Expression, pattern: Pattern) -> None:
+        """Note the attributes that `case CoreError(status=status)` gives names to."""
+        if not isinstance(pattern, ClassPattern):
+            return
+        for attribute, inner in zip(pattern.keyword_keys, pattern.keyword_values, strict=True):
+            if isinstance(inner, AsPattern) and inner.pattern is None and inner.name is not None:
+                self.captured.setdefault(inner.name.node, []).append(MemberExpr(subject, attribute))
 
     def _target(self, target: Expression, value: Expression | None, always: bool) -> None:
         match target:
@@ -1013,7 +1027,9 @@ class Followed:
                 value = self.bound(expression, frame)
                 if value is not None:
                     return self.whole_statuses(value)
-                assigned = frame.notes.assigned.get(expression.node, []) if expression.node is not None else []
+                assigned: Sequence[Expression | None] = frame.notes.captured.get(expression.node, ())
+                if not assigned and expression.node is not None:
+                    assigned = frame.notes.assigned.get(expression.node, ())
                 parts = [self.statuses(each, frame) if each is not None else () for each in assigned]
             case _:
                 pass

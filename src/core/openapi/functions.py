@@ -543,7 +543,7 @@ class _Walk:
             taken, left = self._parted(truth)
             branches.append((block, {**otherwise, **taken}))
             otherwise |= left
-            is_whole = is_whole or (isinstance(pattern, AsPattern) and pattern.pattern is None and guard is None)
+            is_whole = is_whole or (_is_capture(pattern) and guard is None)
         self.frame.errors = outer
         return self._fork(branches if is_whole else [*branches, (None, otherwise)])
 
@@ -1196,11 +1196,15 @@ def _makes_error(call: CallExpr) -> bool:
     return isinstance(made, TypeInfo) and any(base.fullname == CORE_ERROR for base in made.mro)
 
 
+def _is_capture(pattern: object) -> bool:
+    return isinstance(pattern, AsPattern) and pattern.pattern is None
+
+
 def _matches(pattern: object, raised: Raise) -> bool | None:
     match pattern:
         case ClassPattern(class_ref=RefExpr(fullname=name)):
-            has_parts = bool(pattern.positionals or pattern.keyword_values)
-            return (None if has_parts else True) if name in raised.classes else False
+            always = not pattern.positionals and all(map(_is_capture, pattern.keyword_values))
+            return (True if always else None) if name in raised.classes else False
         case AsPattern(pattern=None):
             return True
         case AsPattern(pattern=inner):
