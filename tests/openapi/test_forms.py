@@ -378,6 +378,32 @@ async def on_odd(err: Exception, req: Req, res: Response, next: Next) -> None:
     fail(res, 422, "ODD")
 
 
+@errors.on_error(ValueError)
+async def on_value(err: Exception, req: Req, res: Response, next: Next) -> None:
+    res.status(400).json({"value": str(err)})
+
+
+@errors.on_error(LookupError)
+async def on_lookup(err: Exception, req: Req, res: Response, next: Next) -> None:
+    res.status(404).json({"key": str(err)})
+
+
+@errors.on_error(ArithmeticError)
+async def on_arithmetic(err: Exception, req: Req, res: Response, next: Next) -> None:
+    res.status(422).json({"zero": True})
+
+
+@errors.on_error(ConnectionError)
+async def on_connection(err: Exception, req: Req, res: Response, next: Next) -> None:
+    res.status(502).json({"gone": True})
+
+
+@errors.get("/of-python/:n")
+async def of_python(req: Req, res: Response) -> None:
+    n = int(req.params["n"])
+    res.json({"share": 1 / n, "zone": [1, 2][n], "word": {"0": "zero"}[str(n)]})
+
+
 app.use("/errors", errors)
 
 
@@ -487,6 +513,11 @@ async def status(req: Req, res: Response) -> None:
     res.status(code).json({"code": code})
 
 
+@app.get("/same")
+async def same(req: Req, res: Response) -> None:
+    res.status(304 if req.query.get("seen") else 200).json({"same": True})
+
+
 @app.not_found
 async def missing(req: Req, res: Response) -> None:
     res.status(404).json({"missing": req.path})
@@ -571,6 +602,11 @@ REQUESTS: list[tuple[str, str, dict[str, str], str | None, int]] = [
     ("GET", "/errors/odd", {}, None, 422),
     ("GET", "/errors/odd?pass=1", {}, None, 500),
     ("GET", "/errors/none", {}, None, 200),
+    ("GET", "/errors/of-python/x", {}, None, 400),
+    ("GET", "/errors/of-python/0", {}, None, 422),
+    ("GET", "/errors/of-python/1", {}, None, 404),
+    ("GET", "/same", {}, None, 200),
+    ("GET", "/same?seen=1", {}, None, 304),
     ("GET", "/full", {}, None, 429),
     ("GET", "/mine", {}, None, 401),
     ("GET", "/mine?api_key=k", {}, None, 200),
@@ -599,10 +635,14 @@ async def test_every_answer_is_in_the_document_or_is_a_finding(forms: tuple[Any,
         response = await client.request(method, target, headers=headers, body=body)
         assert response.status == status, target
     open_ = {(Path(problem.path).name, FORMS.splitlines()[problem.line - 1]) for problem in described.problems}
-    assert open_ == {("forms.py", "    make(res)")}, "one in unknown(); reported() says what it answers"
+    assert open_ == {
+        ("forms.py", "    make(res)"),  # in unknown(); reported() says what it answers
+        ("forms.py", "@errors.on_error(ConnectionError)"),
+    }
     never = {str(answer) for answer in contract.unreached if answer.status not in ("400", "413")}
     assert never == {
         *(f"unknown {status}" for status in ("3XX", "4XX", "5XX")),
+        "of_python 200",
         "protocol 200",
         "reported 202",
         "retried 418",

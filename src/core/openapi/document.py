@@ -110,6 +110,19 @@ class _Writer:
         for route, name in zip(self.application.routes, operation_ids(self.application.routes), strict=True):
             for path in openapi_paths(route.path):
                 self._route(route, name if path == openapi_path(route.path) else f"{name}_without", path, paths, tags)
+        for level in (
+            self.application.error_handlers,
+            *(level for route in self.application.routes for level in route.errors),
+        ):
+            for cls in level.keys() - self.reader.met - {*UNEXPECTED.classes}:
+                if not cls.startswith("core."):
+                    where, line = level[cls].place
+                    name = cls.removeprefix("builtins.")
+                    self._problem(
+                        Effect(path=where, line=line),
+                        f"nothing that is read raises {name}, so no operation "
+                        "has what is answered here. Raise it, or another error, in the program where it comes from",
+                    )
         info: dict[str, Any] = {"title": self.application.title, "version": self.application.version}
         if self.application.description:
             info["description"] = inspect.cleandoc(self.application.description)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from core.errors import phrase_of
@@ -49,6 +49,25 @@ UNEXPECTED: Final = Raise(
 UNAUTHORIZED: Final = error(401, "Unauthorized", cls="core.errors.AuthenticationError", headers=["WWW-Authenticate"])
 NOT_FOUND: Final = error(404, "Not Found")
 NOT_ALLOWED: Final = error(405, "Method Not Allowed", headers=["Allow"])
+
+_VALUE: Final = "builtins.ValueError"
+OF_PYTHON: Final[Mapping[str, str]] = {
+    "builtins.int": _VALUE,
+    "builtins.float": _VALUE,
+    "builtins.bytes.fromhex": _VALUE,
+    "datetime.date.fromisoformat": _VALUE,
+    "datetime.datetime.fromisoformat": _VALUE,
+    "datetime.datetime.strptime": _VALUE,
+    "datetime.time.fromisoformat": _VALUE,
+    "uuid.UUID": _VALUE,
+    "decimal.Decimal": "decimal.InvalidOperation",
+    "json.loads": "json.decoder.JSONDecodeError",
+    "base64.b64decode": "binascii.Error",
+    "ipaddress.ip_address": _VALUE,
+    "asyncio.timeouts.timeout": "builtins.TimeoutError",
+    "asyncio.tasks.wait_for": "builtins.TimeoutError",
+}
+"""The errors of what programs call in Python most of all: of a text that means nothing, and of time that is up."""
 
 
 def is_caught(raised: Raise, caught: Sequence[str]) -> bool:

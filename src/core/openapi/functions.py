@@ -69,7 +69,7 @@ from core.openapi.facts import (
     StepFacts,
     is_json,
 )
-from core.openapi.failures import CONFLICT, CORE_ERROR, INVALID, NOT_FOUND, UNAUTHORIZED, error, is_caught
+from core.openapi.failures import CONFLICT, CORE_ERROR, INVALID, NOT_FOUND, OF_PYTHON, UNAUTHORIZED, error, is_caught
 from core.openapi.followed import (
     REQUEST,
     RESPONSE,
@@ -108,6 +108,14 @@ _PLACES: Final = {
     "core.http.forms.Form": "form",
 }
 """The part of a request that fields are read from, by the class that reads them."""
+_LOOKUPS: Final = {
+    "builtins.dict": "builtins.KeyError",
+    "typing.Mapping": "builtins.KeyError",
+    "core": "builtins.KeyError",
+    "builtins.list": "builtins.IndexError",
+    "builtins.str": "builtins.IndexError",
+}
+"""The error of `value[key]`, by the class of the value; `core` is what is read of a request."""
 _CONFLICT: Final = "core.errors.conflict.conflict"
 _D1_ERROR: Final = "core.errors.bindings.D1Error"
 _BINDINGS: Final = {
@@ -190,6 +198,8 @@ class Reader:
         self._calls = 0
         """The number of calls that were read for one route."""
         self._handled: dict[object, list[Effect]] = {}
+        self.met: set[str] = set()
+        """The classes of errors that found their handlers."""
 
     def route(self, route: RouteFacts) -> list[Effect]:
         """Everything that may happen to a request of a route; each error with the error handlers around it."""
@@ -337,6 +347,7 @@ class Reader:
                 handler = level.get(cls)
                 if handler is None or handler.name in tried:
                     continue
+                self.met.add(cls)
                 yield from self._answers_of(handler, raised, (*tried, handler.name))
                 return
         yield raised, None
@@ -700,6 +711,8 @@ class _Walk:
             return
         if isinstance(expression, IndexExpr):
             self._index(expression)
+        if isinstance(expression, OpExpr) and expression.op in ("/", "//", "%"):
+            self._divides(expression)
         for part in parts_of(expression):
             self._expression(part)
         if isinstance(expression, MemberExpr):
@@ -728,6 +741,7 @@ class _Walk:
                 self._refuse(Raise(classes=bases), call.line)
         for part in parts_of(call):
             self._consumed(part)
+        self._may_refuse(call)
         if _makes_error(call):
             self._raise(call)
         else:
@@ -851,9 +865,12 @@ class _Walk:
         if media is not None and self.state.media is not None and method != "sse":
             media = self.state.media
             schema = schema if method == "json" else _contents(media)
-        if status and _NO_BODY.issuperset(status):
-            media, schema = None, None
-        self._answered(call.line, status, media, schema, item, headers)
+        bare = tuple(each for each in status if each in _NO_BODY)
+        if bare:
+            self._answered(call.line, bare, None, headers=headers)
+        if bare != status or not status:
+            rest = tuple(each for each in status if each not in bare)
+            self._answered(call.line, rest, media, schema, item, headers)
 
     def _pass_on(self, line: int, sent: Expression) -> None:
         """`res.send(http.Response(…))`: known as far as it is made here."""
@@ -1035,11 +1052,46 @@ class _Walk:
         return ""
 
     def _index(self, expression: IndexExpr) -> None:
-        where = self._place(expression.base, self.followed.class_of(expression.base, self.frame))
+        receiver = self.followed.class_of(expression.base, self.frame)
+        where = self._place(expression.base, receiver)
         name = self._text(expression.index) if where not in ("", "params") else None
         if name is not None:
             required = where != "form" or self.followed.class_of(expression, self.frame) != ""
             self._read(expression.line, f"{where}-name", name, _TEXT, required=required)
+        if where != "params" and (failure := _LOOKUPS.get("core" if where else receiver)):
+            self._fails(failure, expression.line)
+
+    # -- errors of Python's own
+
+    def _fails(self, name: str, line: int) -> None:
+        """An error of Python's own, which may have a handler."""
+        info = self.followed.lookup(name)
+        if info is not None:
+            for raised in self.followed.by_type(Instance(info, [])):
+                self._refuse(raised, line)
+
+    def _divides(self, expression: OpExpr) -> None:
+        divided = self.followed.class_of(expression.left, self.frame)
+        if divided in ("builtins.int", "builtins.float") and not constant_fold_expr(expression.right, ""):
+            self._fails("builtins.ZeroDivisionError", expression.line)
+
+    def _may_refuse(self, call: CallExpr) -> None:
+        """A call of Python's own that fails for some texts."""
+        callee = call.callee
+        if not isinstance(callee, RefExpr) or not call.args:
+            return
+        name = callee.fullname
+        if (
+            isinstance(callee, MemberExpr)
+            and isinstance(callee.expr, RefExpr)
+            and isinstance(callee.expr.node, TypeInfo)
+        ):
+            name = f"{callee.expr.fullname}.{callee.name}"
+        made = callee.node
+        failure = "builtins.ValueError" if isinstance(made, TypeInfo) and made.is_enum else OF_PYTHON.get(name)
+        number = self.followed.class_of(call.args[0], self.frame) in ("builtins.int", "builtins.float", "builtins.bool")
+        if failure is not None and not (number and name.startswith("builtins.")):
+            self._fails(failure, call.line)
 
     # -- calls
 
