@@ -1,15 +1,24 @@
-"""An S3 service on this machine, as one process."""
+"""An S3 service on this machine, as one process: moto, whose writes are made one after the other.
+
+S3 promises that a write with a condition looks and writes in one step. moto looks, and then writes, in the thread of
+each request, so that of two writers at the same moment both may find what they saw.
+
+    python -m tests.support.moto PORT
+"""
 
 from __future__ import annotations
 
 import http.client
+import io
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -39,7 +48,7 @@ def s3_service(folder: Path) -> Generator[S3Service]:
         port = probe.getsockname()[1]
     log = (folder / "moto.log").open("wb")
     server = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdout=log, stderr=log
+        [sys.executable, "-m", "tests.support.moto", str(port)], cwd=Path(__file__).parents[2], stdout=log, stderr=log
     )
     try:
         end = time.monotonic() + 60
@@ -57,3 +66,27 @@ def s3_service(folder: Path) -> Generator[S3Service]:
         server.kill()
         server.wait(120)
         log.close()
+
+
+def serve(port: int) -> None:
+    """Serve until the process ends."""
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+    from werkzeug.serving import run_simple
+
+    service = DomainDispatcherApplication(create_backend_app)
+    alone = threading.Lock()
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        length = environ.get("CONTENT_LENGTH")
+        if environ["REQUEST_METHOD"] in ("GET", "HEAD") or (not length and environ.get("HTTP_TRANSFER_ENCODING")):
+            return service(environ, start_response)
+        # The body before the turn, so that nobody waits for a client that sends the half of one.
+        environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(int(length or 0)))
+        with alone:
+            return service(environ, start_response)
+
+    run_simple("127.0.0.1", port, application, threaded=True, request_handler=MotoRequestHandler)
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]))
