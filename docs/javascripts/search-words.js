@@ -17,7 +17,7 @@ function searchWords(question) {
   return (kept.length ? kept : words)
     .flatMap((word) => {
       if (isError) return [`tags:${word}^10`, word];
-      const stem = /^[a-z-]{5,}$/i.test(word) ? word.replace(/(ations?|ings?|ies|es|ed|s)$/i, "") : word;
+      const stem = /^[a-z-]{5,}$/i.test(word) ? word.replace(/(ations?|ates?|ated|ings?|ies|es|ed|s)$/i, "") : word;
       return [`${word}^6`, word, ...(stem !== word && stem.length > 3 ? [stem] : [])];
     })
     .join(" ");
