@@ -15,6 +15,8 @@ from tests.support.asgi import Message, ask, scope_of
 
 from core import Request, Response, create_app
 from core.hosts.asgi import BackgroundContext, asgi
+from core.hosts.limits import Limits
+from core.hosts.server import Server
 
 
 async def seen(read: Callable[[Request[Any, Any, Any]], Any], scope: dict[str, Any]) -> Any:
@@ -316,6 +318,35 @@ async def test_a_stream_leaves_piece_by_piece_and_its_source_is_closed() -> None
     assert [message.get("body") for message in sent[1:]] == [b"a", b"b", b""]
     assert sent[-1].get("more_body", False) is False
     assert closed == [True]
+
+
+async def test_a_stream_that_fails_breaks_off_and_is_logged_once_with_its_request(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = create_app()
+
+    @app.get("/lines/:id")
+    async def handler(req: Request, res: Response) -> None:
+        async def chunks() -> AsyncIterator[str]:
+            yield "a"
+            raise KeyError("secret")
+
+        res.stream(chunks())
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = Server(asgi(app), Limits(), arrivals=0, notify_kept=False)
+        serving = asyncio.ensure_future(server.serve(sockets=[listener.dup()]))
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(b"GET /lines/3 HTTP/1.1\r\nHost: a.test\r\n\r\n")
+        received = await reader.read()  # to the end of the connection
+        writer.close()
+        server.should_exit = True
+        await serving
+    assert received.endswith(b"\r\n\r\n1\r\na\r\n"), "without the chunk that ends a body"
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
+        "GET /lines/3 failed in the middle of its body"
+    ]
+    assert caplog.records[-1].exc_info is not None
 
 
 async def test_a_client_that_goes_away_ends_the_stream_and_what_feeds_it() -> None:

@@ -129,6 +129,7 @@ def test_a_streamed_answer_comes_as_it_is_made_and_a_client_that_goes_away_close
 def test_a_stream_that_fails_is_cut_short_and_logged(worker: Running) -> None:
     with pytest.raises((http.client.IncompleteRead, ConnectionError, http.client.RemoteDisconnected)):
         worker.get("/broken")
+    worker.said("GET /broken failed in the middle of its body")
     worker.said("the source broke")
 
 

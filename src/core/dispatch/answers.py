@@ -88,6 +88,14 @@ def answer_failed(req: AnyRequest, res: Response) -> None:
     res.status(500)._send("json", FAILED, "application/json")
 
 
+def body_failed(error: Exception, req: AnyRequest) -> None:
+    """Log the error of a streamed body. Its status has left: the client finds that the body breaks off."""
+    from core.explain.diagnosis import with_note
+
+    with_note(error)
+    log.error("%s %s failed in the middle of its body", req.method, req.path, exc_info=error)
+
+
 def _told(error: Exception, req: AnyRequest) -> CoreError:
     """An error as the client is told it. Nothing of an unexpected error reaches the client: it is logged."""
     if isinstance(error, CoreError):

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from core import http
 from core.app import App
+from core.dispatch.answers import body_failed
 from core.errors import CLIENT_GONE, NULL_BODY_STATUSES
 from core.hosts.process import (
+    FAILED,
     TOLD,
     BackgroundContext,
     join_headers,
@@ -485,7 +487,13 @@ async def _stream(res: Response, chunks: AsyncIterator[bytes], req: AsgiRequest,
         while (await req._receive())["type"] != "http.disconnect":
             pass
 
-    if await stream_until_gone(chunks, send_chunk, watch):
+    try:
+        whole = await stream_until_gone(chunks, send_chunk, watch)
+    except Exception as error:
+        body_failed(error, req)
+        req._scope[FAILED] = error
+        raise  # so that a server breaks the connection
+    if whole:
         await send({"type": "http.response.body", "body": b""})
 
 

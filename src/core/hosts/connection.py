@@ -19,7 +19,7 @@ from uvicorn.server import ServerState
 
 from core.errors import CLIENT_GONE
 from core.hosts.limits import Limits
-from core.hosts.process import TOLD, UNAVAILABLE
+from core.hosts.process import FAILED, TOLD, UNAVAILABLE
 
 # uri-host [ ":" port ] of RFC 9110, section 7.2; an address in brackets is looked at by who uses it.
 _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?")
@@ -51,6 +51,20 @@ class _Cycle(RequestResponseCycle):
         if not self.response_started:
             self.start = message
         return super().send(message)
+
+    async def run_asgi(self, app: Any) -> None:
+        """Answer the request. An error that the host has logged breaks the connection without a second record."""
+
+        async def run(scope: Any, receive: Any, send: Any) -> None:
+            try:
+                await app(scope, receive, send)
+            except Exception as error:
+                if scope.get(FAILED) is not error:
+                    raise
+                self.disconnected = True  # nothing more is sent
+                self.transport.close()
+
+        await super().run_asgi(run)
 
     def is_events(self) -> bool:
         """True while a stream of events is sent: it has no end of its own, and its reader asks for it again."""

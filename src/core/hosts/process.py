@@ -28,6 +28,9 @@ CLIENT_IP = "edge-connecting-ip"
 TOLD: Final = "core.told"
 """The key of a scope that has the status which the server itself answered a body with that breaks off."""
 
+FAILED: Final = "core.failed"
+"""The key of a scope that has the error of a body which broke off, and which is in the log already."""
+
 _BODY: Final = b'{"error": "Service Unavailable"}'
 UNAVAILABLE: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n"

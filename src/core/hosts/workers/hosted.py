@@ -49,7 +49,7 @@ def entrypoint(app: App[Any], /) -> type[Any]:
                 await app.lifespans.ensure_in_worker(req.env, req.ctx)
             res = Response()
             await app.dispatcher.respond(req, res)
-            return js_response(res, req.ctx)
+            return js_response(res, req)
 
         async def queue(self, batch: Any, env: Any = None, ctx: Any = None) -> None:
             from core.backends.workerd.queue import WorkerdMessageBatch

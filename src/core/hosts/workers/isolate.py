@@ -250,7 +250,7 @@ async def _fetch(given: Any, method: str, url: str) -> Any:
         await app.lifespans.ensure_in_worker(own, req.ctx)
     res = Response()
     await app.dispatcher.respond(req, res)
-    return js_response(res, req.ctx)
+    return js_response(res, req)
 
 
 def queue(batch: Any, env: Any, ctx: Any) -> Any:

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from core import http
 from core.backends.workerd.conversion import bridge, js_bytes, js_stream
+from core.dispatch.answers import body_failed
 from core.http.streams import close, encode
 from core.response import Response
 
 if TYPE_CHECKING:
     from core.backends.workerd.web_socket import WorkerdWebSocket
-    from core.context import ExecutionContext
-
-log: logging.Logger = logging.getLogger("core")
+    from core.request import AnyRequest
 
 # JavaScript's form of header lists that come again and again, most of all those with one content type.
 _KEPT: dict[tuple[tuple[str, str], ...], Any] = {}
 _KEPT_MOST: Final = 256
 
 
-def js_response(res: Response, ctx: ExecutionContext) -> Any:
-    """The runtime's `Response` for one that is finalized.
-
-    `ctx` keeps the request alive until a streamed body has ended.
-    """
+def js_response(res: Response, req: AnyRequest) -> Any:
+    """The runtime's `Response` for one that is finalized. The request is kept alive until a streamed body has ended."""
     across = bridge()
     if res.upgrade is not None and res.status_code == 101:
         from core.hosts.workers.websocket import open_socket
@@ -35,7 +30,7 @@ def js_response(res: Response, ctx: ExecutionContext) -> Any:
         # The handshake is the runtime's, but for the subprotocol.
         agreed = res.upgrade.protocol
         headers = (*(() if agreed is None else (("sec-websocket-protocol", agreed),)), *res.own_headers())
-        given = {"status": 101, "headers": _js_headers(headers), "webSocket": open_socket(res.upgrade, ctx)}
+        given = {"status": 101, "headers": _js_headers(headers), "webSocket": open_socket(res.upgrade, req.ctx)}
         return across.new_response(None, **given)
     body = res.body
     options: dict[str, Any] = {"headers": _js_headers(tuple(res.header_fields()))}
@@ -52,8 +47,8 @@ def js_response(res: Response, ctx: ExecutionContext) -> Any:
 
     # A client that goes away would end the request, and with it the cleaning up after the stream.
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    ctx.wait_until(ended)
-    chunks: AsyncIterator[bytes] = Owned(_logged(body), body)
+    req.ctx.wait_until(ended)
+    chunks: AsyncIterator[bytes] = Owned(_logged(body, req), body)
     if _is_events(res.content_type):
         from core.backends.workerd.leaving import until_leaving
 
@@ -109,7 +104,7 @@ def _js_headers(headers: tuple[tuple[str, str], ...]) -> Any:
     return kept
 
 
-async def _logged(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+async def _logged(chunks: AsyncIterator[bytes], req: AnyRequest) -> AsyncGenerator[bytes, None]:
     """The chunks of a streamed body; an error while it is made is logged, and cuts the body short."""
     try:
         async for chunk in chunks:
@@ -118,7 +113,7 @@ async def _logged(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         from core.errors.body import BodyEndedError
 
         if not isinstance(error, BodyEndedError):
-            log.exception("a streamed body failed")
+            body_failed(error, req)
         raise
     finally:
         await close(chunks)
