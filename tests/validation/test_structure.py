@@ -77,9 +77,12 @@ class Order:
 
 
 def test_every_validator_is_told_with_its_path() -> None:
-    found = issues({"items": [{"name": "A", "amount": 0, "end": 0, "tags": ["longer"], "code": "z"}]}, Order)
+    found = issues(
+        {"items": [{"name": "A", "amount": 0, "end": 0, "tags": ["fits", "longer", "longest"], "code": "z"}]}, Order
+    )
     assert [issue["path"] for issue in found] == [
-        "items[0].name", "items[0].name", "items[0].amount", "items[0].end", "items[0].tags", "items[0].code",
+        "items[0].name", "items[0].name", "items[0].amount", "items[0].end",
+        "items[0].tags[1]", "items[0].tags[2]", "items[0].code",
     ]  # fmt: skip
     assert [issue["message"] for issue in found][2:4] == ["must be more than 0", "must be 1 or more"]
 
@@ -238,13 +241,13 @@ class Checked:
         ("part", 0, "must be more than 0"),
         ("part", 2, "must be at most 1"),
         ("name", "a: b", "must be at most 3 long"),
-        ("tags", ["ab", "c"], "must be at least 2 long"),
+        ("tags[1]", ["ab", "c"], "must be at least 2 long"),
     ],
 )
 def test_what_attrs_own_validators_refuse_is_told_without_the_names_of_python(
     field: str, value: Any, message: str
 ) -> None:
-    assert issues({field: value}, Checked) == [{"path": field, "message": message}]
+    assert issues({field.partition("[")[0]: value}, Checked) == [{"path": field, "message": message}]
 
 
 def test_mistakes_are_told_under_the_alias() -> None:

@@ -654,7 +654,7 @@ def _ask_validators(cls: Any, given: Mapping[str, Any], wrong: Any) -> dict[str,
         said: list[Exception] = []
         for validate in getattr(field.validator, "_validators", (field.validator,)):
             try:
-                validate(instance, field, getattr(instance, field.name))
+                _ask(validate, instance, field, getattr(instance, field.name))
             except Exception as error:
                 if isinstance(error, AttributeError) and wrong:
                     continue  # it looks at a field that could not be read
@@ -663,6 +663,30 @@ def _ask_validators(cls: Any, given: Mapping[str, Any], wrong: Any) -> dict[str,
         if said:
             found[field.name] = said
     return found
+
+
+def _ask(validate: Any, instance: Any, field: Any, value: Any) -> None:
+    """Run a validator. Of `deep_iterable`, which stops at the first item without its place, every item is asked."""
+    each = getattr(validate, "member_validator", None)
+    if each is None or not isinstance(value, list | tuple):
+        validate(instance, field, value)
+        return
+    from cattrs.errors import IterableValidationError, IterableValidationNote
+
+    if validate.iterable_validator is not None:
+        validate.iterable_validator(instance, field, value)
+    errors: list[Exception] = []
+    for index, item in enumerate(cast("Sequence[Any]", value)):
+        try:
+            each(instance, field, item)
+        except Exception as error:
+            told = _as_told(error)
+            told.add_note(IterableValidationNote("", index, field.type))
+            errors.append(told)
+        if len(errors) == MOST_ISSUES:
+            break
+    if errors:
+        raise IterableValidationError("", errors, list)  # pyright: ignore[reportCallIssue]  # pyright goes by the constructor of ExceptionGroup
 
 
 def _as_told(error: Exception) -> Exception:
