@@ -95,6 +95,15 @@ async def test_a_response_that_the_document_does_not_allow_fails_the_test(
     assert str(raised.value).endswith("if the response is meant: core openapi -o openapi.json")
 
 
+async def test_a_field_is_declared_by_an_alternative_that_the_value_fits() -> None:
+    document = json.loads(json.dumps(DOCUMENT))
+    schema = {"anyOf": [{"$ref": "#/components/schemas/Record"}, {"type": "null"}]}
+    document["paths"]["/records/{id}"]["get"]["responses"]["200"] = json_of(schema)
+    assert await (await client({"id": 1}, contract=Contract(document)).get("/records/1")).json() == {"id": 1}
+    with pytest.raises(ContractError, match="name is not declared"):
+        await client({"id": 1, "name": "Ada"}, contract=Contract(document)).get("/records/1")
+
+
 async def test_ranges_and_defaults_have_their_say_and_a_body_that_is_not_declared_does_not_pass() -> None:
     assert (await client(None, 204).delete("/records/1")).status == 204
     assert (await client(CoreError(418, "Tea")).delete("/records/1")).status == 418
@@ -112,8 +121,11 @@ async def test_bytes_without_a_content_type_are_an_octet_stream() -> None:
     async def file(req: Request, res: Response) -> None:
         res.send(b"\x00\x01")
 
-    responses = {"200": {"description": "", "content": {"application/octet-stream": {}}}}
-    document = {**DOCUMENT, "paths": {"/file": {"get": {"operationId": "file", "responses": responses}}}}
+    responses: dict[str, Any] = {"200": {"description": "", "content": {"application/octet-stream": {}}}}
+    document: dict[str, Any] = {
+        **DOCUMENT,
+        "paths": {"/file": {"get": {"operationId": "file", "responses": responses}}},
+    }
     assert (await Client(app, None, contract=Contract(document)).get("/file")).headers.get("content-type") is None
     responses["200"] = json_of({})
     with pytest.raises(ContractError, match="is without a content type, but application/json is declared"):

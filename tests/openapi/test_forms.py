@@ -395,7 +395,7 @@ async def on_arithmetic(err: Exception, req: Req, res: Response, next: Next) -> 
 
 @errors.on_error(ConnectionError)
 async def on_connection(err: Exception, req: Req, res: Response, next: Next) -> None:
-    res.status(502).json({"gone": True})
+    res.status(502).json({"away": True})
 
 
 @errors.get("/of-python/:n")
@@ -518,6 +518,76 @@ async def same(req: Req, res: Response) -> None:
     res.status(304 if req.query.get("seen") else 200).json({"same": True})
 
 
+@attrs.frozen
+class Animal:
+    name: str
+
+
+@attrs.frozen
+class Dog(Animal):
+    tricks: list[str]
+
+
+@attrs.frozen
+class Cat(Animal):
+    lives: int = 9
+
+
+ANIMALS: dict[str, Animal] = {"rex": Dog("rex", []), "tom": Cat("tom")}
+
+
+class Shelter:
+    def __init__(self) -> None:
+        self.oldest: Animal = Cat("tom")
+
+    def found(self, name: str) -> Animal:
+        return Dog(name, ["sit"]) if name == "rex" else Cat(name)
+
+    def everyone(self) -> list[Animal]:
+        return [Dog("rex", []), Animal("x")]
+
+
+shelter = Shelter()
+
+
+@app.get("/animals/:name")
+async def animal(req: Req, res: Response) -> None:
+    name = req.params["name"]
+    match req.query.get("how"):
+        case "kept":
+            res.json(ANIMALS[name])
+        case "perhaps":
+            res.json({"perhaps": ANIMALS.get(name)})
+        case "oldest":
+            oldest = shelter.oldest
+            res.json(oldest)
+        case "everyone":
+            res.json([each for each in shelter.everyone() if each.name])
+        case _:
+            res.json(shelter.found(name))
+
+
+@app.post("/animals")
+async def new_animal(req: Req, res: Response) -> None:
+    res.json(await req.json(Animal))
+
+
+async def softened(req: Req, res: Response, next: Next) -> None:
+    try:
+        await next()
+    except CoreError as err:
+        if err.status != 404:
+            raise
+        res.status(410).json({"away": True})
+
+
+@app.get("/softened/:status", softened)
+async def hard(req: Req, res: Response) -> None:
+    if req.params["status"] == "404":
+        raise CoreError(404, "None")
+    raise CoreError(409, "Taken")
+
+
 @app.not_found
 async def missing(req: Req, res: Response) -> None:
     res.status(404).json({"missing": req.path})
@@ -620,6 +690,17 @@ REQUESTS: list[tuple[str, str, dict[str, str], str | None, int]] = [
     ("GET", "/numbers/x", {}, None, 404),
     ("GET", "/status", {}, None, 200),
     ("GET", "/status?bad=1", {}, None, 207),
+    ("GET", "/animals/rex", {}, None, 200),
+    ("GET", "/animals/tom", {}, None, 200),
+    ("GET", "/animals/rex?how=kept", {}, None, 200),
+    ("GET", "/animals/rex?how=perhaps", {}, None, 200),
+    ("GET", "/animals/x?how=perhaps", {}, None, 200),
+    ("GET", "/animals/rex?how=oldest", {}, None, 200),
+    ("GET", "/animals/rex?how=everyone", {}, None, 200),
+    ("POST", "/animals", {}, '{"name": "rex"}', 200),
+    ("POST", "/animals", {}, "{}", 422),
+    ("GET", "/softened/404", {}, None, 410),
+    ("GET", "/softened/1", {}, None, 409),
     ("GET", "/nowhere", {}, None, 404),
     ("GET", "/hidden", {}, None, 200),
 ]
@@ -648,6 +729,19 @@ async def test_every_answer_is_in_the_document_or_is_a_finding(forms: tuple[Any,
         "retried 418",
         "retried 503",
     }, "code that is never run here"
+
+
+def test_a_value_is_of_the_classes_that_the_code_puts_there_and_what_is_read_of_its_own(
+    document: dict[str, Any],
+) -> None:
+    sent = answers(document, "/animals/{name}")["200"]["anyOf"]
+    assert {"$ref": "#/components/schemas/Dog"} in sent
+    assert {"$ref": "#/components/schemas/Cat"} in sent
+    assert {"$ref": "#/components/schemas/Animal"} not in sent
+    read = document["paths"]["/animals"]["post"]
+    for body in (read["requestBody"], read["responses"]["200"]):
+        assert body["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Animal"}
+    assert list(answers(document, "/softened/{status}")) == ["400", "409", "410"]
 
 
 def test_a_helper_answers_as_each_of_its_calls_says(document: dict[str, Any]) -> None:

@@ -208,7 +208,33 @@ class Contract:
             best = min(error.context, key=lambda inner: len(list(inner.path))) if error.context else None
             detail = f"{error.message}" + (f" ({best.message})" if best is not None else "")
             yield f"{place + ': ' if place else ''}{_short(detail)}"
-        yield from _unknown(value, schema, self.document, "")
+        yield from self._unknown(value, schema, "")
+
+    def _unknown(self, value: Any, schema: Mapping[str, Any], place: str) -> Iterator[str]:
+        """Fields that the document lacks: a schema allows them, but a document that leaves them out is behind."""
+        schema = target(self.document, schema)
+        alternatives = schema.get("anyOf") or schema.get("oneOf")
+        if alternatives:
+            fitting = [list(self._unknown(value, each, place)) for each in alternatives if self._fits(value, each)]
+            yield from min(fitting, key=len, default=())
+            return
+        if "allOf" in schema:  # its parts know of each other's fields nothing
+            return
+        if isinstance(value, dict) and "properties" in schema and "additionalProperties" not in schema:
+            properties = schema["properties"]
+            for name, inner in value.items():
+                where = f"{place}.{name}" if place else name
+                if name not in properties:
+                    yield f"{where} is not declared"
+                else:
+                    yield from self._unknown(inner, properties[name], where)
+        elif isinstance(value, list):
+            for number, inner in enumerate(value):
+                yield from self._unknown(inner, schema.get("items", {}), f"{place}[{number}]")
+
+    def _fits(self, value: Any, schema: Mapping[str, Any]) -> bool:
+        fits: bool = self._validator(schema).is_valid(value)
+        return fits
 
     def _validator(self, schema: Mapping[str, Any]) -> Any:
         validator = self._validators.get(id(schema))
@@ -252,28 +278,6 @@ def _text_of(parameter: Mapping[str, Any]) -> str:
         with contextlib.suppress(re.error):  # a pattern of another language's, which Python cannot read
             return f"(?:{re.compile(demanded.removeprefix('^').removesuffix('$')).pattern})"
     return ".*" if "slashes included" in parameter.get("description", "") else "[^/]*"
-
-
-def _unknown(value: Any, schema: Mapping[str, Any], document: Mapping[str, Any], place: str) -> Iterator[str]:
-    """Fields that the document does not have: a schema allows them, but a document that leaves them out is behind."""
-    schema = target(document, schema)
-    alternatives = schema.get("anyOf") or schema.get("oneOf")
-    if alternatives:
-        yield from min((list(_unknown(value, part, document, place)) for part in alternatives), key=len)
-        return
-    if "allOf" in schema:  # its parts know of each other's fields nothing
-        return
-    if isinstance(value, dict) and "properties" in schema and "additionalProperties" not in schema:
-        properties = schema["properties"]
-        for name, inner in value.items():
-            where = f"{place}.{name}" if place else name
-            if name not in properties:
-                yield f"{where} is not declared"
-            else:
-                yield from _unknown(inner, properties[name], document, where)
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from _unknown(inner, schema.get("items", {}), document, f"{place}[{number}]")
 
 
 def _short(text: str) -> str:

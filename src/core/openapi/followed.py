@@ -96,7 +96,7 @@ from mypy.types import (
 
 from core.errors import phrase_of
 from core.mypy_plugin.types import attrs_fields
-from core.openapi.facts import Held, Raise, object_of
+from core.openapi.facts import Held, Raise, classes_in, object_of
 from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED
 from core.openapi.schemas import Schemas, constant, docstring, is_vague
 from core.validation.schema import Schema, any_of, json_type
@@ -450,6 +450,20 @@ class Followed:
                 case _:
                     for block in blocks(statement):
                         self._find(block.body, home)
+
+    @cached_property
+    def _extended(self) -> frozenset[str]:
+        """The classes with subclasses in the program that have more fields: JSON has those of the instance."""
+        return frozenset(
+            base.fullname
+            for info in self.classes
+            for base in info.mro[1:]
+            if attrs_fields(base) and attrs_fields(info).keys() - attrs_fields(base).keys()
+        )
+
+    def _may_have_more(self, schema: Schema) -> bool:
+        """Return True if a value may have fields that the class of its type has not."""
+        return any(name.partition("[")[0] in self._extended for name in classes_in(schema))
 
     def is_program(self, fullname: str) -> bool:
         """True for a name of the program's own."""
@@ -1108,8 +1122,13 @@ class Followed:
         if value is not None and value.frame is not frame and plain.get("type") in ("string", "integer"):
             # An argument is the constant that this call hands over.
             return value.schema if {"const", "enum"} & value.schema.keys() else plain
-        if not is_vague(plain) or node is None:
+        if node is None or not (is_vague(plain) or self._may_have_more(plain)):
             return plain
+        found = self._assigned(name, node, value, plain, frame)
+        return found if is_vague(plain) or not is_vague(found) else plain
+
+    def _assigned(self, name: NameExpr, node: Node, value: Value | None, plain: Schema, frame: Frame) -> Schema:
+        """What was assigned to a name, whose type says little."""
         if value is None:
             assigned = frame.notes.assigned.get(node, [])
             if len(assigned) > 1 and None not in assigned:
@@ -1176,9 +1195,16 @@ class Followed:
             )
             if row is not None:
                 return row
+        if is_vague(plain) or self._may_have_more(plain):
             returned = self.returned(call, frame)
             if returned and not (isinstance(call.callee, RefExpr) and isinstance(call.callee.node, TypeInfo)):
-                return any_of(self.schema(each, inside) for each, inside in returned)
+                found = any_of(self.schema(each, inside) for each, inside in returned)
+                return found if is_vague(plain) or not is_vague(found) else plain
+            if isinstance(call.callee, MemberExpr) and call.callee.name in ("get", "pop") and call.args:
+                values = self._values(call.callee.expr, frame)
+                if values and not any(map(is_vague, values)):
+                    otherwise = self.schema(call.args[1], frame) if len(call.args) > 1 else {"type": "null"}
+                    return any_of([*values, otherwise])
         return plain
 
     def _for_clients(self, expression: Expression, frame: Frame) -> tuple[Raise, ...]:
@@ -1265,7 +1291,7 @@ class Followed:
                 return any_of({"const": each} for each in known)
         plain = self.schemas.of(self.type_of(expression, frame))
         if not is_vague(plain):
-            return plain
+            return self._item(expression, plain, frame) if self._may_have_more(plain) else plain
         if isinstance(expression, MemberExpr):
             call = self._origin(expression.expr, frame) if expression.name == "results" else None
             row = self._rows(*call) if call is not None else None
@@ -1287,6 +1313,21 @@ class Followed:
                 found: Schema = part["properties"][name]
                 return found
         return plain
+
+    def _item(self, expression: MemberExpr | IndexExpr, plain: Schema, frame: Frame) -> Schema:
+        """A part of a value whose class has subclasses: any of the values that were put there, where that is seen."""
+        if isinstance(expression, MemberExpr):
+            value = self._given(expression, frame)
+            found = [value.schema] if value is not None else []
+        else:
+            found = self._values(expression.base, frame)
+        return any_of(found) if found and not any(map(is_vague, found)) else plain
+
+    def _values(self, container: Expression, frame: Frame) -> list[Schema]:
+        """The schemas of everything in a list or dict."""
+        whole = self.schema(container, frame)
+        found: list[Schema] = [*whole.get("properties", {}).values()]
+        return found + [whole[key] for key in ("additionalProperties", "items") if key in whole]
 
     def _dict(self, expression: DictExpr, frame: Frame) -> Schema:
         parts: list[Schema] = []

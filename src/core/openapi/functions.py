@@ -427,6 +427,8 @@ class _Walk:
         """The response where the innermost loop ends a turn in its middle."""
         self.current = current
         """The errors that are being handled: a bare `raise` raises them again."""
+        self._handled_as: Node | None = None
+        """The name of `except … as name`, for which conditions may have ruled some out."""
 
     def run(self, body: Block) -> State:
         """Walk the body. Returns the response as it is afterwards."""
@@ -651,14 +653,14 @@ class _Walk:
             goes_on = self._block(statement.else_body)
         after, errors = self.state, self.frame.errors
         ends = [after] if goes_on else []
-        outer = self.current
+        outer, outer_name = self.current, self._handled_as
         for handler, node, caught in handled:
             self.state = _merged([start, after])
-            self.current = caught
+            self.current, self._handled_as = caught, node
             self.frame.errors = {**errors, **({node: caught} if node is not None else {})}
             if self._block(handler):
                 ends.append(self.state)
-        self.current, self.frame.errors = outer, errors
+        self.current, self._handled_as, self.frame.errors = outer, outer_name, errors
         self.state = _merged(ends) if ends else after
         finished = self._block(statement.finally_body) if statement.finally_body is not None else True
         return bool(ends) and finished
@@ -667,8 +669,8 @@ class _Walk:
         if statement.from_expr is not None:
             self._expression(statement.from_expr)
         if statement.expr is None:
-            for raised in self.current:
-                self.effects.append(raised)
+            known = self.frame.errors.get(self._handled_as) if self._handled_as is not None else None
+            self.effects += self.current if known is None else known
             return
         self._consumed(statement.expr)
         self._raise(statement.expr)
