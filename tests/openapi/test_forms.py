@@ -581,6 +581,12 @@ async def softened(req: Req, res: Response, next: Next) -> None:
         res.status(410).json({"away": True})
 
 
+@app.get("/asked")
+async def asked(req: Req, res: Response) -> None:
+    draft = req.query["draft"] if "draft" in req.query else None
+    res.json({"draft": draft, "wanted": req.query["wanted"], "dark": "dark" in req.cookies})
+
+
 @app.get("/softened/:status", softened)
 async def hard(req: Req, res: Response) -> None:
     if req.params["status"] == "404":
@@ -699,6 +705,7 @@ REQUESTS: list[tuple[str, str, dict[str, str], str | None, int]] = [
     ("GET", "/animals/rex?how=everyone", {}, None, 200),
     ("POST", "/animals", {}, '{"name": "rex"}', 200),
     ("POST", "/animals", {}, "{}", 422),
+    ("GET", "/asked?wanted=1", {}, None, 200),
     ("GET", "/softened/404", {}, None, 410),
     ("GET", "/softened/1", {}, None, 409),
     ("GET", "/nowhere", {}, None, 404),
@@ -742,6 +749,15 @@ def test_a_value_is_of_the_classes_that_the_code_puts_there_and_what_is_read_of_
     for body in (read["requestBody"], read["responses"]["200"]):
         assert body["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Animal"}
     assert list(answers(document, "/softened/{status}")) == ["400", "409", "410"]
+
+
+def test_a_parameter_that_is_asked_for_first_may_be_left_out(document: dict[str, Any]) -> None:
+    parameters = document["paths"]["/asked"]["get"]["parameters"]
+    assert [(each["in"], each["name"], each.get("required", False)) for each in parameters] == [
+        ("query", "draft", False),
+        ("query", "wanted", True),
+        ("cookie", "dark", False),
+    ]
 
 
 def test_a_helper_answers_as_each_of_its_calls_says(document: dict[str, Any]) -> None:

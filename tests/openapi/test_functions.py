@@ -578,6 +578,7 @@ async def parts(req: Req, res: Response) -> None:
     req.cookies.get("theme")
     req.cookies["session"]
     req.params["id"]
+    "draft" in req.query and "X-Odd" not in req.headers
 
 
 async def staged(req: Req, res: Response) -> None:
@@ -947,6 +948,8 @@ def test_names_of_queries_headers_and_cookies_are_found(functions: Functions) ->
         ("header-name", "X-Must", True),
         ("cookie-name", "theme", False),
         ("cookie-name", "session", True),
+        ("query-name", "draft", False),
+        ("header-name", "X-Odd", False),
     ]
 
 

@@ -86,7 +86,7 @@ class Raise(Effect):
 class Read(Effect):
     """Something read of a request: `part` is json, form, text, bytes, stream, query, params, headers, or one name of
     them: query-name, form-name, header-name, cookie-name. It is security for the credentials that the framework's
-    authenticator `name` reads."""
+    authenticator `name` reads. A name without a schema is asked for alone, as by `name in req.query`."""
 
     part: str
     name: str | None = None

@@ -715,6 +715,8 @@ class _Walk:
             self._index(expression)
         if isinstance(expression, OpExpr) and expression.op in ("/", "//", "%"):
             self._divides(expression)
+        if isinstance(expression, ComparisonExpr):
+            self._contains(expression)
         for part in parts_of(expression):
             self._expression(part)
         if isinstance(expression, MemberExpr):
@@ -1062,6 +1064,18 @@ class _Walk:
             self._read(expression.line, f"{where}-name", name, _TEXT, required=required)
         if where != "params" and (failure := _LOOKUPS.get("core" if where else receiver)):
             self._fails(failure, expression.line)
+
+    def _contains(self, expression: ComparisonExpr) -> None:
+        """`"draft" in req.query` asks for a parameter."""
+        for operator, left, right in zip(
+            expression.operators, expression.operands, expression.operands[1:], strict=False
+        ):
+            where = (
+                self._place(right, self.followed.class_of(right, self.frame)) if operator in ("in", "not in") else ""
+            )
+            name = self._text(left) if where not in ("", "params") else None
+            if name is not None:
+                self._read(expression.line, f"{where}-name", name)
 
     # -- errors of Python's own
 

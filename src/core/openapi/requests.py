@@ -33,6 +33,8 @@ class Requests:
         route demands of parameters of the path.
         """
         result: dict[tuple[str, str], dict[str, Any]] = {}
+        asked = set[tuple[str, str]]()
+        """What the program asks for before it reads it."""
         for name in re.findall(r"\{([^}]+)\}", path):
             text: Schema = {"type": "string"}
             if name in patterns:
@@ -58,7 +60,10 @@ class Requests:
                     result[key] = parameter
                 elif parameter["schema"].get("type") == "array" and result[key]["schema"] == {"type": "string"}:
                     result[key]["schema"] = parameter["schema"]
-                if read.required:
+                if read.schema is None:
+                    asked.add(key)
+                    result[key].pop("required", None)
+                elif read.required and key not in asked:
                     result[key]["required"] = True
             elif read.part in ("query", "params", "headers") and read.schema is not None:
                 place = {"params": "path", "headers": "header"}.get(read.part, "query")
