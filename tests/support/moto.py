@@ -70,7 +70,11 @@ def s3_service(folder: Path) -> Generator[S3Service]:
 
 def serve(port: int) -> None:
     """Serve until the process ends."""
-    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+    from moto.moto_server.werkzeug_app import (  # pyright: ignore[reportMissingTypeStubs]
+        DomainDispatcherApplication,
+        MotoRequestHandler,
+        create_backend_app,
+    )
     from werkzeug.serving import run_simple
 
     service = DomainDispatcherApplication(create_backend_app)
