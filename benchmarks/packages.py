@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from core.program.entry import Entry
 from core.runtime.bundle import BundleError
 from core.runtime.capnp import Plan
 from core.runtime.collect import collect
@@ -111,7 +112,7 @@ def build(name: str, module: str, beside: str = "") -> dict[str, Any]:
         project = Path(folder)
         (project / "main.py").write_text(f"import {module}\n{_BESIDE if beside else _ALONE}")
         making = make_bundle(
-            project / "main.py",
+            Entry(str(project), "main", "app", ""),
             project=project,
             plan=Plan(durable_objects={"COUNTER": "Counter"}, secrets=["JWT_SECRET"]) if beside else Plan(),
             out=project / "dist",
@@ -122,7 +123,7 @@ def build(name: str, module: str, beside: str = "") -> dict[str, Any]:
         why = None
         try:
             asyncio.run(making)
-            compiled = collect(project / "main.py", project=project, extra=[name]).compiled.values()
+            compiled = collect(project, project=project, extra=[name]).compiled.values()
             if compiled:
                 note = f"without the compiled modules of {', '.join(found.package for found in compiled)}"
         except BundleError as error:

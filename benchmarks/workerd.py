@@ -22,6 +22,7 @@ from pathlib import Path
 
 import attrs
 
+from core.program.entry import Entry
 from core.runtime.build_worker import ask, glue_of
 from core.runtime.bundle import HOST, Bundle, framework_size, write_bundle
 from core.runtime.capnp import Module, Plan
@@ -196,7 +197,12 @@ async def make_targets(tools: Toolchain, folder: Path) -> dict[str, Target]:
         label = "snapshot" if snapshot else "no snapshot"
         bare = without_framework(f"bare-{snapshot}", BARE, image if snapshot else None)
         ours = await make_bundle(
-            main, project=project, plan=PLAN, out=folder / f"ours-{snapshot}", toolchain=tools, snapshot=snapshot
+            Entry(str(project), "main", "app", ""),
+            project=project,
+            plan=PLAN,
+            out=folder / f"ours-{snapshot}",
+            toolchain=tools,
+            snapshot=snapshot,
         )
         found[f"bare, {label}"] = Target(f"bare, {label}", bare)
         found[f"core, {label}"] = Target(f"core, {label}", ours)
@@ -339,7 +345,7 @@ async def run(rounds: int, requests: int, memory_requests: int, warm_up: int) ->
             name: await memory(tools, bundle, folder / f"memory-{name}", memory_requests, warm_up)
             for name, bundle in (("core", ours), ("JavaScript", plainest))
         }
-        packages = collect(folder / "project" / "main.py", project=folder / "project").packages
+        packages = collect(folder / "project", project=folder / "project").packages
         cold = {name: statistics.median(target.cold) for name, target in targets.items()}
         plain = {target.name: statistics.median(target.plain) for target in pair}
         return {

@@ -409,15 +409,15 @@ def _checked(value: Any, field: EnvField) -> object:
         lacks = [name for name in sorted(typing_extensions.get_protocol_members(kind)) if not _has(value, name)]
         if lacks:
             raise _Mismatch(
-                f"expected {_article(kind.__name__)}, found {_found(value)}, which has no {_listed(lacks)}. {_write(field)}"
+                f"expected {with_article(kind.__name__)}, found {_found(value)}, which has no {_listed(lacks)}. {_write(field)}"
             )
         return value
     if isinstance(value, Secret):
-        raise _Mismatch(f"expected {_article(_shown(field.annotation))}, found a secret. {_write(field)}")
+        raise _Mismatch(f"expected {with_article(_shown(field.annotation))}, found a secret. {_write(field)}")
     if not _is_json(value):
         if isinstance(kind, type) and isinstance(value, kind):
             return value
-        raise _Mismatch(f"expected {_article(_shown(field.annotation))}, found {_found(value)}. {_write(field)}")
+        raise _Mismatch(f"expected {with_article(_shown(field.annotation))}, found {_found(value)}. {_write(field)}")
     return _variable(value, field)
 
 
@@ -451,7 +451,7 @@ def _variable(value: Any, field: EnvField) -> object:
     annotation, kind = field.annotation, field.kind
     if type(value) is kind and kind in (bool, int, float):
         return value
-    wanted = f"expected {_article(_shown(annotation))}, found {_found(value)}"
+    wanted = f"expected {with_article(_shown(annotation))}, found {_found(value)}"
     if kind in (bool, int) or kind_of(kind) is not None:
         raise _Mismatch(f"{wanted}. {_write(field)}")
     # Imported here: it takes a while to load, and few Envs have variables that are lists or objects.
@@ -515,7 +515,7 @@ def _found(value: object) -> str:
         case dict():
             return "a table"
         case _:
-            return _article(type(value).__name__)
+            return with_article(type(value).__name__)
 
 
 def _shown(annotation: Any) -> str:
@@ -524,7 +524,8 @@ def _shown(annotation: Any) -> str:
     return repr(annotation).replace("typing.", "")
 
 
-def _article(words: str) -> str:
+def with_article(words: str) -> str:
+    """Return words with `a` or `an` before them."""
     return f"{'an' if words[:1] in 'AEIOaeio' or words.startswith('R2') else 'a'} {words}"
 
 

@@ -132,6 +132,9 @@ def test_a_missing_entry_file_and_a_file_that_is_no_python_are_findings(root: Pa
     assert check(root) == ["src/broken.py:1 core-import: syntax error: invalid syntax. Fix it"]
     (root / "wrangler.toml").write_text(WRANGLER.replace("src/app.py", "src/main.py"))
     assert "wrangler.toml:2 core-env: main: there is no file src/main.py. Write it, or correct main" in check(root)
+    (root / "wrangler.toml").write_text(WRANGLER.replace("src/app.py", "wrangler.toml"))
+    told = "main: wrangler.toml is not a Python file. Write the one that has `app`"
+    assert f"wrangler.toml:2 core-env: {told}" in check(root)
 
 
 def test_without_a_python_entry_all_files_but_tests_are_checked(root: Path) -> None:

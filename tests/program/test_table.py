@@ -16,9 +16,10 @@ from tests.support.starting import ROOT, in_fork
 from core.app import App
 from core.config.load import load_all
 from core.handlers import info_of, name_of
+from core.hosts.application import find_app
 from core.mypy_plugin.findings import Findings
 from core.program.ask import ask
-from core.program.entry import Entry, entry_of, find_app, import_main, module_of
+from core.program.entry import Entry, entry_of, import_main, module_of
 from core.program.proof import Options, prove
 from core.routing.pattern import Pattern
 
@@ -55,7 +56,7 @@ def shown(path: Path) -> str:
 
 def started(entry: Entry) -> App[Any]:
     """A program as a host starts it."""
-    app = find_app(import_main(entry), entry)
+    app = find_app(import_main(entry), entry.attribute, entry.config)
     app.check()
     return app
 
@@ -149,7 +150,7 @@ def refused(entry: Entry, mistakes: str, first: int) -> str:
     for line, mistake in enumerate(mistakes.splitlines(), first):
         try:
             exec(compile("\n" * (line - 1) + mistake, entry.file, "exec"), vars(module))
-            find_app(module, entry).check()
+            find_app(module, entry.attribute, entry.config).check()
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
             lines += [frame.lineno or 0 for frame in frames if frame.filename == entry.file][-1:]

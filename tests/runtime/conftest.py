@@ -21,6 +21,7 @@ from tests.support.commands import Answer
 from tests.support.moto import s3_service
 from tests.support.once import made_once
 
+from core.program.entry import Entry, module_of
 from core.runtime import make as making
 from core.runtime.build_worker import base_of, glue_of
 from core.runtime.bundle import Bundle
@@ -151,16 +152,24 @@ def bundle(tools: Toolchain, background: Background, tmp_path_factory: pytest.Te
 
     def make(place: Path) -> None:
         out = place / "dist"
-        background.run(make_bundle(APPLICATION, project=APPLICATION.parent, plan=PLAN, out=out, toolchain=tools))
+        background.run(
+            make_bundle(entry_at(APPLICATION), project=APPLICATION.parent, plan=PLAN, out=out, toolchain=tools)
+        )
 
     return Bundle.read(made_once(tmp_path_factory, "bundle", make) / "dist")
+
+
+def entry_at(file: Path) -> Entry:
+    """The application of a main file without a configuration."""
+    folder, module = module_of(file)
+    return Entry(str(folder), module, "app", "")
 
 
 class Make(Protocol):
     """Makes the bundle of an application."""
 
-    def __call__(self, main: Path | str, plan: Plan, /, **options: Any) -> Bundle:
-        """Give the bundle of a main file, or of one with this text; `options` are those of `make_bundle`."""
+    def __call__(self, main: Entry | Path | str, plan: Plan, /, **options: Any) -> Bundle:
+        """Give the bundle of an application, of a main file, or of one of this text, with options of `make_bundle`."""
         ...
 
 
@@ -172,7 +181,7 @@ def make(tools: Toolchain, background: Background, tmp_path_factory: pytest.Temp
     All processes of a run share the bundle of the same application with the same plan.
     """
 
-    async def quick(main: Path, plan: Plan, out: Path, **options: Any) -> None:
+    async def quick(entry: Entry, plan: Plan, out: Path, **options: Any) -> None:
         glue = await glue_of(tools)
         base = await base_of(tools, glue)
         begun: Any = making._build_worker
@@ -185,16 +194,15 @@ def make(tools: Toolchain, background: Background, tmp_path_factory: pytest.Temp
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(making, "_build_worker", from_base)
             patch.setattr(making, "_start_once", untried)
-            options.setdefault("project", main.parent)
-            await make_bundle(main, plan=plan, out=out, toolchain=tools, **options)
+            options.setdefault("project", Path(entry.folder))
+            await make_bundle(entry, plan=plan, out=out, toolchain=tools, **options)
 
-    def make(main: Path | str, plan: Plan, /, **options: Any) -> Bundle:
+    def make(main: Entry | Path | str, plan: Plan, /, **options: Any) -> Bundle:
         def fill(place: Path) -> None:
-            file = main
-            if isinstance(file, str):
-                file = place / "main.py"
-                file.write_text(str(main))
-            background.run(quick(file, plan, place / "dist", **options))
+            if isinstance(main, str):
+                (place / "main.py").write_text(main)
+            entry = main if isinstance(main, Entry) else entry_at(main if isinstance(main, Path) else place / "main.py")
+            background.run(quick(entry, plan, place / "dist", **options))
 
         digest = hashlib.sha256(repr((main, plan, options)).encode()).hexdigest()[:16]
         return Bundle.read(made_once(tmp_path_factory, f"bundle-{digest}", fill) / "dist")
@@ -204,8 +212,7 @@ def make(tools: Toolchain, background: Background, tmp_path_factory: pytest.Temp
 
 def make_of(make: Make, project: Project) -> Bundle:
     """The bundle of a project, as its configuration has it."""
-    given = {"attribute": project.attribute, "migrations": project.migrations}
-    return make(project.main, project.plan, project=project.folder, **given)
+    return make(project.entry, project.plan, project=project.folder, migrations=project.migrations)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from tests.runtime.conftest import Background, start_running
+from tests.runtime.conftest import Background, entry_at, start_running
 
 from core.cli.new import BINDINGS, render
 from core.runtime.bundle import Bundle, BundleError, Migrations, size_report, start_report
@@ -33,7 +33,7 @@ def builder(tools: Toolchain, background: Background, folder: Path) -> Build:
             (project / f"{name}.py").write_text(dedent(text))
         return background.run(
             make_bundle(
-                project / "main.py",
+                entry_at(project / "main.py"),
                 project=project,
                 plan=plan or Plan(),
                 out=folder / "dist",
@@ -225,7 +225,7 @@ def test_a_class_that_the_configuration_binds_and_nobody_wrote_is_told(build: Bu
 
 def test_a_main_file_without_an_application_is_told(build: Build) -> None:
     message = told(build, main="x = 1\n")
-    assert "main has no application. Write `app = create_app(Env)`" in message
+    assert "main.py: there is no `app`. Write `app = create_app(Env)`" in message
 
 
 def test_a_folder_with_files_of_its_own_is_never_emptied(build: Build, tmp_path: Path) -> None:
@@ -255,12 +255,11 @@ def test_all_that_core_new_knows_is_built_and_works(tools: Toolchain, background
     project = open_project(folder)
     bundle = background.run(
         make_bundle(
-            project.main,
+            project.entry,
             project=folder,
             plan=project.plan,
             out=folder / "dist",
             toolchain=tools,
-            attribute=project.attribute,
             migrations=project.migrations,
         )
     )

@@ -19,7 +19,7 @@ def collected(project: Path, main: str = "") -> Collected:
     """An application that imports a package which was installed with a compiled module."""
     project.mkdir(exist_ok=True)
     (project / "main.py").write_text(f"import markupsafe\n{main}")
-    found = collect(project / "main.py", project=project)
+    found = collect(project, project=project)
     assert [*map(str.lower, found.compiled)] == ["markupsafe"]
     return found
 

@@ -24,7 +24,7 @@ def hosted(
 ) -> Iterator[Running]:
     """The application behind the platform's SDK."""
     place = tmp_path_factory.mktemp("hosted")
-    collected = collect(APPLICATION, project=APPLICATION.parent, extra=["workers-runtime-sdk"])
+    collected = collect(APPLICATION.parent, project=APPLICATION.parent, extra=["workers-runtime-sdk"])
     made = write_bundle(
         place / "dist",
         tools,

@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from tests.runtime.conftest import Background, start_running
+from tests.runtime.conftest import Background, entry_at, start_running
 
 from core.runtime.capnp import Plan
 from core.runtime.make import make_bundle
@@ -34,7 +34,7 @@ def test_what_an_application_made_at_import_is_there_after_a_start_from_the_snap
             res.json({{"pieces": len(TABLE), "whole": whole, "more": len(bytearray(20_000_000))}})
         """)
     )
-    making = make_bundle(main, project=tmp_path, plan=Plan(), out=tmp_path / "dist", toolchain=tools)
+    making = make_bundle(entry_at(main), project=tmp_path, plan=Plan(), out=tmp_path / "dist", toolchain=tools)
     running = start_running(tools, background.run(making), background, tmp_path / "state", plan=Plan())
     try:
         answer = running.get("/").json()

@@ -23,7 +23,8 @@ from core.backends.embedded.store import Store
 from core.config.model import Configuration
 from core.env import inject
 from core.errors import EnvError
-from core.program.entry import entry_of, find_app, import_main
+from core.hosts.application import find_app
+from core.program.entry import entry_of, import_main
 from core.sql.migrations import Migration, read_migrations
 
 _TAKE_OVER: Final = 300
@@ -111,7 +112,7 @@ async def load(
     configuration = read_configuration(place)
     entry = entry_of(configuration)
     module = import_main(entry)
-    app = find_app(module, entry)
+    app = find_app(module, entry.attribute, entry.config)
     app.check()
     given["classes"] = vars(module)
     if read_secrets is not None:

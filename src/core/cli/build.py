@@ -64,7 +64,6 @@ def run(args: argparse.Namespace) -> int:
         "project": project.folder,
         "plan": project.plan,
         "toolchain": toolchain(),
-        "attribute": project.attribute,
         "extra": args.extra,
         "left_out": args.left_out,
         "progress": _progress,
@@ -72,14 +71,14 @@ def run(args: argparse.Namespace) -> int:
     if args.hosted:
         from core.runtime.make import fill_python_modules
 
-        packages = asyncio.run(fill_python_modules(project.main, **given))
+        packages = asyncio.run(fill_python_modules(project.entry, **given))
         print(table_of(packages))
         if (problem := upload_problem(packages)) is not None:
             print(f"warning: {problem}.", file=sys.stderr)
         print("\nThe packages are in python_modules. Deploy with: npx wrangler deploy")
         return 0
     out = (args.out or project.folder / "dist").resolve()
-    making = make_bundle(project.main, out=out, snapshot=args.snapshot, migrations=project.migrations, **given)
+    making = make_bundle(project.entry, out=out, snapshot=args.snapshot, migrations=project.migrations, **given)
     bundle = asyncio.run(making)
     print(size_report(bundle))
     if (problem := upload_problem(bundle.packages)) is not None:

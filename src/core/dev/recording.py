@@ -29,8 +29,9 @@ from core.dev.journal import Journal
 from core.dev.options import Options
 from core.env import fields_of
 from core.errors import DeveloperError, UsageError
+from core.hosts.application import find_app
 from core.http.headers import is_secret
-from core.program.entry import entry_of, find_app, import_main
+from core.program.entry import entry_of, import_main
 from core.testing.recorded.replay import Sent, play
 from core.testing.recorded.shrink import fewest, lasting, likely
 from core.testing.recorded.stand_ins import StandIns
@@ -60,7 +61,7 @@ def record(options: Options, keys: list[str], last: int, folder: Path) -> int:
             raise UsageError("`core dev` has seen no request since it was started. Send one")
     configuration = read_configuration(options)
     entry = entry_of(configuration)
-    app = find_app(import_main(entry), entry)
+    app = find_app(import_main(entry), entry.attribute, entry.config)
     logging.disable()
     sys.addaudithook(_stay_here)
     code = 0

@@ -6,18 +6,16 @@ name, so that `src/users/main.py` with `src/users/__init__.py` beside it is `use
 
 from __future__ import annotations
 
-import re
 import sys
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
-from core.errors import ConfigurationError, DeveloperError
+from core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from core.app import App
     from core.config.model import Configuration
 
 
@@ -33,6 +31,11 @@ class Entry(NamedTuple):
     config: str
     file: str = ""
 
+    @property
+    def main(self) -> str:
+        """The application as a worker imports it: `module:name`."""
+        return f"{self.module}:{self.attribute}"
+
 
 def entry_of(configuration: Configuration) -> Entry:
     """The place of an application, by `main` and `[core] app`. Raises ConfigurationError where `main` is wrong."""
@@ -47,10 +50,12 @@ def entry_of(configuration: Configuration) -> Entry:
         folder = directory / "src" if (directory / "src").is_dir() else directory
         return Entry(str(folder), named, attribute, config)
     file = (directory / main).resolve()
+    at = f"{configuration.path.name}:{configuration.line_of('main')}"
     if not file.is_file():
-        at = f"{configuration.path.name}:{configuration.line_of('main')}"
         fix = f'Write its file, as in main = "{_file_of(main)}"' if ":" in main else "Write it, or correct main"
         raise ConfigurationError([f"{at}: main: there is no file {main}. {fix}"])
+    if file.suffix != ".py":
+        raise ConfigurationError([f"{at}: main: {main} is not a Python file. Write the one that has `{attribute}`"])
     folder, module = module_of(file)
     return Entry(str(folder), named or module, attribute, config, str(file))
 
@@ -66,41 +71,6 @@ def import_main(entry: Entry) -> ModuleType:
         sys.path.insert(0, entry.folder)
     invalidate_caches()
     return import_module(entry.module)
-
-
-def find_app(module: ModuleType, entry: Entry) -> App[Any]:
-    """The application of a module. Raises DeveloperError where it is missing or something else."""
-    from core.app import App
-
-    name, attribute = module.__name__, entry.attribute
-    app = getattr(module, attribute, None)
-    config = Path(entry.config)
-    path, root = Path(module.__file__ or name), config.parent.resolve()
-    file = path.relative_to(root) if path.is_relative_to(root) else path.name
-    if isinstance(app, App):
-        return cast("App[object]", app)
-    others = [key for key, value in vars(module).items() if isinstance(value, App)]
-    if app is not None:
-        from core.program.wording import with_article
-
-        cls, wanted = type(app).__name__, "an App"
-        if cls == "App":
-            cls, wanted = f"{type(app).__module__}.App", "an App of core"
-        error = DeveloperError(
-            f"{file}: `{attribute}` is {with_article(cls)}, not {wanted}. Write `{attribute} = create_app(Env)`"
-        )
-    elif others:
-        error = DeveloperError(
-            f"{file}: there is no `{attribute}`, but an App named {others[0]}. Write [core] app = "
-            f'"{name}:{others[0]}" in {config.name}'
-        )
-    else:
-        error = DeveloperError(f"{file}: there is no `{attribute}`. Write `{attribute} = create_app(Env)`")
-    if path.is_file():
-        made = re.compile(rf"(?:{attribute if app is not None or not others else others[0]})\s*[:=]")
-        lines = path.read_text("utf-8", "replace").splitlines()
-        error.location = str(path), next((number for number, line in enumerate(lines, 1) if made.match(line)), 1)
-    raise error
 
 
 def module_of(file: Path) -> tuple[Path, str]:

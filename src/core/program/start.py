@@ -21,8 +21,9 @@ import core.router
 from core.errors import DeveloperError, EnvError, RegistrationError
 from core.explain.frames import is_own
 from core.handlers import MiddlewareInfo, attach_info, info_of, name_of
+from core.hosts.application import find_app
 from core.program.behind import functions_behind, real
-from core.program.entry import Entry, find_app, import_main
+from core.program.entry import Entry, import_main
 from core.program.extensions import declared
 from core.program.notes import file_of
 from core.program.recording import Recorder
@@ -83,7 +84,7 @@ class Start(Recorder):
             self.refuse(error, Place(self.entry.config, 1))
         if module is not None:
             try:
-                self.app = find_app(module, self.entry)
+                self.app = find_app(module, self.entry.attribute, self.entry.config)
             except DeveloperError as error:
                 file = real(module.__file__ or "")
                 if file not in self.stopped:

@@ -69,32 +69,12 @@ class Collected:
     own: frozenset[str] = frozenset()
 
 
-def main_module(main: Path) -> tuple[Path, str]:
-    """The folder that goes on `sys.path` for a main file, and the name that the file is imported by.
+def collect(root: Path, *, project: Path, extra: Iterable[str] = (), left_out: Iterable[str] = ()) -> Collected:
+    """The files for the application that is imported from the folder `root`.
 
-    A file inside a package is imported as a part of it, so that its relative imports work.
-    """
-    if not main.is_file():
-        raise BundleError(
-            f"{main} does not exist. `main` in the configuration names the file that has the application."
-        )
-    if main.suffix != ".py":
-        raise BundleError(f"{main} is not a Python file. `main` in the configuration names the file that has `app`.")
-    parts = [main.stem] if main.stem != "__init__" else []
-    folder = main.parent
-    while (folder / "__init__.py").exists():
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    return folder, ".".join(parts)
-
-
-def collect(main: Path, *, project: Path, extra: Iterable[str] = (), left_out: Iterable[str] = ()) -> Collected:
-    """The files for the application whose main file is `main`. `extra` names further distributions to take along,
-    `left_out` those that stay behind with all that only they require.
-
+    `extra` names further distributions to take along, `left_out` those that stay behind with what only they require.
     Raises BundleError for a dependency that is not installed.
     """
-    root, _ = main_module(main)
     own = dict(_application(root))
     wanted = [_FRAMEWORK, *_declared(project), *extra, *_imported(own)]
     problems: list[str] = []

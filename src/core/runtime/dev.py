@@ -23,7 +23,7 @@ import attrs
 from core.errors import DeveloperError
 from core.runtime.build_worker import base_of, glue_of
 from core.runtime.bundle import Bundle, write_bundle
-from core.runtime.collect import collect, main_module
+from core.runtime.collect import collect
 from core.runtime.keeper import until_unwell
 from core.runtime.logs import LogReader, ServiceLog
 from core.runtime.make import check_compiled, inspect
@@ -108,8 +108,7 @@ class _Dev:
         before = _stamps(watched)
         try:
             project = open_project(self._config, environment=self._environment)
-            root, module = main_module(project.main)
-            watched += [root, project.folder / "pyproject.toml"]
+            watched += [Path(project.entry.folder), project.folder / "pyproject.toml"]
             if self._lock is None:
                 self._lock = lock_state(self._state or project.state)
             watched += [
@@ -119,43 +118,43 @@ class _Dev:
             before = await asyncio.to_thread(_stamps, watched)
             for sentence in project.without:
                 self._write(f"note: {sentence}.")
-            bundle = await self._bundle(tools, project, root, module, folder)
+            bundle = await self._bundle(tools, project, folder)
             await self._stop()
-            await self._start(tools, project, bundle, root)
+            await self._start(tools, project, bundle)
         except DeveloperError as error:
             self._write(f"error: {error}")
             if self._reload:
                 self._write("waiting for a change …")
         return watched, before
 
-    async def _bundle(self, tools: Toolchain, project: Project, root: Path, module: str, folder: Path) -> Bundle:
+    async def _bundle(self, tools: Toolchain, project: Project, folder: Path) -> Bundle:
         glue = await glue_of(tools)
-        collected = await asyncio.to_thread(collect, project.main, project=project.folder)
+        collected = await asyncio.to_thread(collect, Path(project.entry.folder), project=project.folder)
         await check_compiled(collected, project.folder, tools, glue)
-        name = module if project.attribute is None else f"{module}:{project.attribute}"
         classes = {}
         plan = project.local_plan
         if plan.classes:
             # Which methods they have is only known once they are there.
-            seen = await inspect(collected, root, name, plan=plan, toolchain=tools, glue=glue)
+            seen = await inspect(collected, project.entry, plan=plan, toolchain=tools, glue=glue)
             classes = {cls: seen.classes[cls] for cls in plan.classes}
         return write_bundle(
             folder,
             tools,
             name=plan.name,
-            main=name,
+            main=project.entry.main,
             files=collected.files,
             glue=glue,
             classes=classes,
             packages=collected.packages,
             snapshot=await base_of(tools, glue),
             migrations=project.migrations,
-            details={"root": str(root)},
+            details={"root": project.entry.folder},
         )
 
-    async def _start(self, tools: Toolchain, project: Project, bundle: Bundle, root: Path) -> None:
+    async def _start(self, tools: Toolchain, project: Project, bundle: Bundle) -> None:
         # Records go to standard error as they are: through `sys.stderr` they would be text that somebody printed.
         log = ServiceLog(self._log_format)
+        root = Path(project.entry.folder)
         on_line, bindings = node_output(log, root, write=self._write)
         node = await start_node(
             tools,

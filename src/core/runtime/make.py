@@ -25,10 +25,11 @@ import attrs
 from core.errors import DeveloperError
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.program.cache import Cache
+from core.program.entry import Entry
 from core.runtime.build_worker import ask, base_of, digest_of, glue_of
 from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, worker_file, write_bundle
 from core.runtime.capnp import Plan, Socket, worker_config
-from core.runtime.collect import Collected, collect, main_module
+from core.runtime.collect import Collected, collect
 from core.runtime.ready import try_bundle
 from core.runtime.toolchain import Toolchain
 
@@ -48,13 +49,12 @@ class Inspection:
 
 
 async def make_bundle(
-    main: Path,
+    entry: Entry,
     *,
     project: Path,
     plan: Plan,
     out: Path,
     toolchain: Toolchain,
-    attribute: str | None = None,
     snapshot: bool = True,
     extra: Iterable[str] = (),
     left_out: Iterable[str] = (),
@@ -64,28 +64,24 @@ async def make_bundle(
 ) -> Bundle:
     """Make the bundle of an application in `out`, which is emptied first.
 
-    `plan` is the configuration's, `attribute` the application's name where it is not `app`. No secret's value
-    is needed: the look at the application finds a placeholder in its place. `extra` names further distributions to take
-    along, `left_out` those to leave behind; `files` are further Python files. Raises BundleError with every reason why
-    it would not run, or does not: what was made is started once.
+    `plan` is the configuration's. No secret's value is needed: the look at the application finds a placeholder in its
+    place. `extra` names further distributions to take along, `left_out` those to leave behind; `files` are further
+    Python files. Raises BundleError with every reason why it would not run, or does not: what was made is started once.
     """
     _check_out(out)
     progress("collecting the application and its dependencies")
-    collected = collect(main, project=project, extra=extra, left_out=left_out)
+    collected = collect(Path(entry.folder), project=project, extra=extra, left_out=left_out)
     if files:
         collected = attrs.evolve(collected, files={**collected.files, **files})
     glue = await glue_of(toolchain)
-    root, module = main_module(main)
     await check_compiled(collected, project, toolchain, glue, progress)
     progress("importing it in a worker")
-    if attribute is not None:
-        module = f"{module}:{attribute}"
-    seen = await inspect(collected, root, module, plan=plan, toolchain=toolchain, glue=glue, compile=not snapshot)
+    seen = await inspect(collected, entry, plan=plan, toolchain=toolchain, glue=glue, compile=not snapshot)
     plan = with_secrets(plan, seen.secrets)
     image: bytes | None = None
     if snapshot:
         progress("taking the memory snapshot")
-        with _build_worker(collected, module, plan.name, toolchain, glue) as worker:
+        with _build_worker(collected, entry.main, plan.name, toolchain, glue) as worker:
             image = await ask(toolchain, worker, "/snapshot", Plan(name=plan.name))
     assets_from = ""
     if plan.assets is not None:
@@ -95,14 +91,14 @@ async def make_bundle(
         out,
         toolchain,
         name=plan.name,
-        main=module,
+        main=entry.main,
         files={**collected.files, **seen.bytecode},
         glue=glue,
         classes={cls: seen.classes[cls] for cls in plan.classes},
         packages=collected.packages,
         snapshot=image,
         migrations=migrations,
-        details={"root": str(root), "plan": attrs.asdict(plan)},
+        details={"root": entry.folder, "plan": attrs.asdict(plan)},
     )
     if plan.assets is not None:
         shutil.copytree(assets_from, out / "assets")
@@ -186,24 +182,23 @@ async def check_compiled(
 
 async def inspect(
     collected: Collected,
-    root: Path,
-    module: str,
+    entry: Entry,
     *,
     plan: Plan,
     toolchain: Toolchain,
     glue: Sequence[str],
     compile: bool = False,
 ) -> Inspection:
-    """Import `module` in a worker that has its bindings, and list its contents. `root` is where its files are.
+    """Import an application in a worker that has its bindings, and list its contents.
 
     `compile` asks for the bytecode of the loaded modules, too: a bundle without a snapshot starts sooner with it.
     Raises BundleError with everything that is wrong.
     """
     base = await base_of(toolchain, glue)
-    with _build_worker(collected, module, plan.name, toolchain, glue, plan.classes, base) as worker:
+    with _build_worker(collected, entry.main, plan.name, toolchain, glue, plan.classes, base) as worker:
         job = "/inspect-and-compile" if compile else "/inspect"
         report = json.loads(await ask(toolchain, worker, job, _without_events(plan)))
-    problems = [*_problems(report, root, plan)]
+    problems = [*_problems(report, Path(entry.folder), plan)]
     if problems:
         raise BundleError("\n\n".join(problems))
     return Inspection(
@@ -352,12 +347,11 @@ _SDK = "workers-runtime-sdk"
 
 
 async def fill_python_modules(
-    main: Path,
+    entry: Entry,
     *,
     project: Path,
     plan: Plan,
     toolchain: Toolchain,
-    attribute: str | None = None,
     extra: Iterable[str] = (),
     left_out: Iterable[str] = (),
     progress: Callable[[str], None] = lambda line: None,
@@ -373,14 +367,12 @@ async def fill_python_modules(
             f"{out} was filled by something else. Remove it first, so that its files are not lost by this"
         )
     progress("collecting the application and its dependencies")
-    collected = collect(main, project=project, extra=extra, left_out=left_out)
+    collected = collect(Path(entry.folder), project=project, extra=extra, left_out=left_out)
     glue = await glue_of(toolchain)
     await check_compiled(collected, project, toolchain, glue, progress)
     progress("importing it in a worker")
-    root, module = main_module(main)
-    name = module if attribute is None else f"{module}:{attribute}"
-    await inspect(collected, root, name, plan=plan, toolchain=toolchain, glue=glue)
-    uploaded = collect(main, project=project, extra=[*extra, _SDK], left_out=left_out)
+    await inspect(collected, entry, plan=plan, toolchain=toolchain, glue=glue)
+    uploaded = collect(Path(entry.folder), project=project, extra=[*extra, _SDK], left_out=left_out)
     files = {path: content for path, content in uploaded.files.items() if path not in uploaded.own}
     # By them the SDK loads itself where an interpreter starts.
     installed = importlib.metadata.distribution(_SDK)

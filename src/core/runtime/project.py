@@ -14,6 +14,7 @@ from core.config.load import load
 from core.config.model import Configuration, Worker
 from core.config.nearest import discover
 from core.config.secrets import read_local_secrets
+from core.program.entry import Entry, entry_of
 from core.runtime.bundle import Migrations
 from core.runtime.capnp import Consumer, Plan
 
@@ -25,8 +26,7 @@ class Project:
     """
 
     configuration: Configuration
-    main: Path
-    attribute: str | None
+    entry: Entry
     plan: Plan
     environment: Mapping[str, str] = attrs.field(repr=False)
     local: Sequence[str] = ()
@@ -73,11 +73,9 @@ def open_project(start: Path, *, environment: str | None = None) -> Project:
     values = dict(os.environ)
     secrets = read_local_secrets(configuration.directory, environment=environment)
     values.update({name: value.reveal() for name, value in secrets.values.items()})
-    main, attribute = entry_of(worker, configuration.directory)
     return Project(
         configuration=configuration,
-        main=main,
-        attribute=attribute,
+        entry=entry_of(configuration),
         plan=plan_of(worker, folder=configuration.directory),
         environment=values,
         local=sorted(secrets.values),
@@ -178,21 +176,6 @@ def _names(worker: Worker, kind: Kind) -> list[str]:
     for key in kind.section:
         tables = getattr(tables, key)
     return [getattr(table, kind.key) for table in (tables if kind.many else [tables]) if table is not None]
-
-
-def entry_of(worker: Worker, folder: Path) -> tuple[Path, str | None]:
-    """The file that has the application, and the application's name in it where `[core] app` says one."""
-    named = worker.core.app
-    if named is None:
-        return folder / (worker.main or "main.py"), None
-    module, _, attribute = named.partition(":")
-    root = folder / (worker.main or "main.py")
-    place = Path(*module.split("."))
-    for base in (root.parent, folder, folder / "src"):
-        for candidate in (base / place.with_suffix(".py"), base / place / "__init__.py"):
-            if candidate.is_file():
-                return candidate, attribute or None
-    return folder / place.with_suffix(".py"), attribute or None
 
 
 def _service_name(name: str) -> str:

@@ -311,10 +311,11 @@ def core_app(request: pytest.FixtureRequest) -> App[Any]:
     named: str = request.config.getoption("--core-app") or request.config.getini("core_app")
     if not named and (config := request.getfixturevalue("core_config")) is not None:
         from core.config.load import load
-        from core.program.entry import entry_of, find_app, import_main
+        from core.hosts.application import find_app
+        from core.program.entry import entry_of, import_main
 
         entry = entry_of(load(config))
-        return find_app(import_main(entry), entry)
+        return find_app(import_main(entry), entry.attribute, entry.config)
     if not named:
         raise pytest.UsageError(
             "core_app: name the application under test in pyproject.toml: [tool.pytest.ini_options] "

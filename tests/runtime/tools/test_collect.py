@@ -8,22 +8,9 @@ from pathlib import Path
 import pytest
 
 from core.runtime.bundle import BundleError
-from core.runtime.collect import collect, main_module
+from core.runtime.collect import collect
 
 pytestmark = pytest.mark.slow  # each reads the lists of all files that are installed
-
-
-def test_a_main_file_in_a_package_is_imported_as_a_part_of_it(tmp_path: Path) -> None:
-    package = tmp_path / "src" / "shop"
-    package.mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "main.py").touch()
-    assert main_module(package / "main.py") == (tmp_path / "src", "shop.main")
-    with pytest.raises(BundleError, match="does not exist"):
-        main_module(tmp_path / "nowhere.py")
-    (tmp_path / "index.js").touch()
-    with pytest.raises(BundleError, match="not a Python file"):
-        main_module(tmp_path / "index.js")
 
 
 def test_secrets_tests_and_what_is_hidden_stay_behind(tmp_path: Path) -> None:
@@ -43,7 +30,7 @@ def test_secrets_tests_and_what_is_hidden_stay_behind(tmp_path: Path) -> None:
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
-    own = [path for path in collect(tmp_path / "main.py", project=tmp_path).files if "core/" not in path]
+    own = [path for path in collect(tmp_path, project=tmp_path).files if "core/" not in path]
     own = [
         path for path in own if not path.startswith(("attr", "cattr", "typing_extensions")) and "dist-info" not in path
     ]
@@ -52,7 +39,7 @@ def test_secrets_tests_and_what_is_hidden_stay_behind(tmp_path: Path) -> None:
 
 def test_of_the_framework_only_what_a_worker_loads_goes_along(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("from core import create_app\napp = create_app()\n")
-    files = collect(tmp_path / "main.py", project=tmp_path).files
+    files = collect(tmp_path, project=tmp_path).files
     ours = {path for path in files if path.startswith("core/")}
     assert "core/hosts/workers/isolate.py" in ours
     for left_out in (
@@ -70,15 +57,15 @@ def test_a_dependency_that_is_not_installed_is_told(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("")
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["not-there-at-all>=1"]\n')
     with pytest.raises(BundleError, match="not-there-at-all is not installed here"):
-        collect(tmp_path / "main.py", project=tmp_path)
-    collect(tmp_path / "main.py", project=tmp_path, left_out=["not_there-at.all"])
+        collect(tmp_path, project=tmp_path)
+    collect(tmp_path, project=tmp_path, left_out=["not_there-at.all"])
 
 
 def test_an_extra_of_the_framework_goes_along(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("import core")
-    assert "jwt/__init__.py" not in collect(tmp_path / "main.py", project=tmp_path).files
+    assert "jwt/__init__.py" not in collect(tmp_path, project=tmp_path).files
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["core-edge[jwt]"]\n')
-    files = collect(tmp_path / "main.py", project=tmp_path).files
+    files = collect(tmp_path, project=tmp_path).files
     assert "jwt/__init__.py" in files
     assert not [path for path in files if path.startswith("cryptography/")]  # a worker has WebCrypto
 
@@ -105,10 +92,10 @@ def test_extras_that_several_ask_for_are_merged(tmp_path: Path, monkeypatch: pyt
     project.mkdir()
     (project / "main.py").write_text("import core")
     (project / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["base_x"]\n')
-    collected = collect(project / "main.py", project=project)
+    collected = collect(project, project=project)
     assert {"base_x.py", "one_x.py", "two_x.py", "cycle_x.py", "plain_x.py"} <= collected.files.keys()
     assert len({package.name for package in collected.packages}) == len(collected.packages)
-    left = collect(project / "main.py", project=project, left_out=["one_x"]).files
+    left = collect(project, project=project, left_out=["one_x"]).files
     assert "one_x.py" not in left
     assert "two_x.py" in left
 
@@ -123,13 +110,11 @@ def test_of_a_namespace_the_distribution_that_has_the_module_goes_along(
     project = tmp_path / "project"
     project.mkdir()
     (project / "main.py").write_text("from space_x import two")
-    files = collect(project / "main.py", project=project).files
+    files = collect(project, project=project).files
     assert "space_x/two/__init__.py" in files
     assert "space_x/one/__init__.py" not in files
     (project / "main.py").write_text("import space_x.one.deeper\nfrom space_x.two import something")
-    assert {"space_x/one/__init__.py", "space_x/two/__init__.py"} <= collect(
-        project / "main.py", project=project
-    ).files.keys()
+    assert {"space_x/one/__init__.py", "space_x/two/__init__.py"} <= collect(project, project=project).files.keys()
 
 
 def test_what_is_installed_between_two_builds_goes_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,9 +124,9 @@ def test_what_is_installed_between_two_builds_goes_along(tmp_path: Path, monkeyp
     project = tmp_path / "project"
     project.mkdir()
     (project / "main.py").write_text("import early_x, late_x")
-    assert "late_x.py" not in collect(project / "main.py", project=project).files
+    assert "late_x.py" not in collect(project, project=project).files
     install(site, "late_x")
-    assert {"early_x.py", "late_x.py"} <= collect(project / "main.py", project=project).files.keys()
+    assert {"early_x.py", "late_x.py"} <= collect(project, project=project).files.keys()
 
 
 def test_an_extra_of_an_extra_goes_along_as_the_worker_needs_it(
@@ -165,5 +150,5 @@ def test_an_extra_of_an_extra_goes_along_as_the_worker_needs_it(
     project.mkdir()
     (project / "main.py").write_text("import core")
     (project / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["self_x[all]"]\n')
-    files = collect(project / "main.py", project=project).files
+    files = collect(project, project=project).files
     assert {"self_x.py", "deep_x.py", "inner_x.py", "worker_x.py"} <= files.keys()

@@ -11,11 +11,12 @@ import logging
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from core.app import App
 from core.context import ScheduledEvent
 from core.errors import BindingError, DeveloperError, EnvError
+from core.hosts.application import find_app
 from core.hosts.workers.context import Given, WorkersContext
 from core.hosts.workers.request import WorkersRequest
 from core.hosts.workers.response import js_response
@@ -68,7 +69,7 @@ _isolate = _Isolate()
 
 
 def start(main: str) -> None:
-    """Import the application, `module` or `module:name`, unless it is there already, out of a snapshot."""
+    """Import the application, `module:name`, unless it is there already, out of a snapshot."""
     if _isolate.main is not None:
         return
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
@@ -86,22 +87,6 @@ def preload() -> None:
     if env_class is not None:
         with suppress(EnvError):  # which `problems` reports
             preload_bindings(env_class)
-
-
-def find_app(module: ModuleType, name: str = "app") -> App[Any]:
-    """The application `name` in a main module, else the only App there. Raises DeveloperError if there is none."""
-    named = getattr(module, name, None)
-    if isinstance(named, App):
-        return cast("App[object]", named)
-    apps = [cast("App[object]", value) for value in vars(module).values() if isinstance(value, App)]
-    found = {id(app): app for app in apps}
-    if len(found) == 1:
-        return next(iter(found.values()))
-    contents = "no application" if not found else f"{len(found)} applications and none called `{name}`"
-    raise DeveloperError(
-        f"{module.__name__} has {contents}. Write `app = create_app(Env)` at the top level of the file that `main` in the "
-        "configuration names"
-    )
 
 
 def problems(env: Any) -> str | None:

@@ -1,0 +1,46 @@
+"""The application in a module that was imported, or why there is none."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+from core.app import App
+from core.env import with_article
+from core.errors import DeveloperError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def find_app(module: ModuleType, attribute: str = "app", config: str = "") -> App[Any]:
+    """The application `attribute` of a module. Raises DeveloperError where it is missing or something else.
+
+    `config` is the file of the configuration, which messages name.
+    """
+    app = getattr(module, attribute, None)
+    if isinstance(app, App):
+        return cast("App[object]", app)
+    path, root = module.__file__ or module.__name__, os.path.realpath(os.path.dirname(config))
+    file = os.path.relpath(path, root) if path.startswith(f"{root}{os.sep}") else os.path.basename(path)
+    others = [key for key, value in vars(module).items() if isinstance(value, App)]
+    made = attribute
+    if app is not None:
+        cls, wanted = type(app).__name__, "an App"
+        if cls == "App":
+            cls, wanted = f"{type(app).__module__}.App", "an App of core"
+        told = f"`{attribute}` is {with_article(cls)}, not {wanted}. Write `{attribute} = create_app(Env)`"
+    elif others:
+        made = others[0]
+        told = f"there is no `{attribute}`, but an App named {made}. Write [core] app = "
+        told += f'"{module.__name__}:{made}" in {os.path.basename(config) or "the configuration"}'
+    else:
+        told = f"there is no `{attribute}`. Write `{attribute} = create_app(Env)`"
+    error = DeveloperError(f"{file}: {told}")
+    if os.path.isfile(path):
+        import re
+
+        with open(path, encoding="utf-8", errors="replace") as source:
+            begun = (number for number, line in enumerate(source, 1) if re.match(rf"{made}\s*[:=]", line))
+            error.location = path, next(begun, 1)
+    raise error
