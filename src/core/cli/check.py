@@ -79,7 +79,7 @@ def add(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from core.program.cache import Cache
-    from core.program.memory import Memory
+    from core.program.memory import Memory, without_collecting
 
     missing = [path for path in args.paths if not path.exists()]
     try:
@@ -89,14 +89,8 @@ def run(args: argparse.Namespace) -> int:
     except DeveloperError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
-    # What a look reads stays until the process ends: looking for garbage in it would take a fifth of the time.
-    collects = gc.isenabled()
-    gc.disable()
-    try:
+    with without_collecting():
         return _watch(args, path) if args.watch else _look(args, path, Memory(Cache(path.parent)))
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _look(args: argparse.Namespace, path: Path, memory: Memory) -> int:

@@ -89,7 +89,7 @@ class Findings:
 
         from core.config.checks import CHECKS
         from core.program.extensions import declared
-        from core.program.memory import Memory
+        from core.program.memory import Memory, without_collecting
         from core.program.projects import programs
         from core.program.proof import Options, prove
 
@@ -103,7 +103,8 @@ class Findings:
             options = Options.of(self._settings, program.sources, [*problems, *program.problems])
             options = attrs.evolve(options, python=self._python, assume=True)
             memory = Memory(Cache(program.path.parent) if program.configurations and program.path else None)
-            proof = prove(program.configurations, options, memory)
+            with without_collecting():
+                proof = prove(program.configurations, options, memory)
             called.append(proof.called)
             for one in (*proof.findings, *proof.ignored):
                 if CHECKS[one.code].title is not None:

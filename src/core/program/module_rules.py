@@ -114,8 +114,10 @@ class ModuleRules:
     def _check_named(self, call: Node) -> None:
         """A binding that a middleware is given by its name, against the Env of the application that uses it."""
         bodies = self.trees.bodies
+        if self.trees.maker_of(call) not in declared().named:
+            return
         envs = {app.env for app in bodies.table.apps if app.env is not None}
-        if self.trees.maker_of(call) not in declared().named or len(envs) != 1:
+        if len(envs) != 1:
             return
         here, file = call.node, str(call.scope.module.path)
         # A module that took no part in the start, such as a test, has applications of its own.

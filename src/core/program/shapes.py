@@ -180,11 +180,10 @@ def name_problem(receivers: Receivers, node: Node) -> Problem | None:
         return None
     name, owner = node.node.attr, node.node.value
     found = _unknown_on_env(receivers, owner, name, node.scope)
-    kind = receivers.kind(owner, node.scope)
-    if kind in (REQUEST, RESPONSE):
-        class_ = "Request" if kind == REQUEST else "Response"
-        if name in NAMES[class_]:
-            found = f"{class_} has no {name}. In core this is {NAMES[class_][name]}"
+    peers = [class_ for class_ in (REQUEST, RESPONSE) if name in NAMES[class_]]
+    kind = receivers.kind(owner, node.scope) if peers else ""
+    if kind in peers:
+        found = f"{kind} has no {name}. In core this is {NAMES[kind][name]}"
     return Problem("core-handler", found, node) if found is not None else None
 
 
@@ -193,12 +192,12 @@ def _unknown_on_env(receivers: Receivers, owner: ast.expr, name: str, scope: Sco
     if not isinstance(owner, ast.Attribute) or owner.attr != "env" or name.startswith("_"):
         return None
     env = receivers.databases.class_of(owner, scope)
-    if env is None or not receivers.reader.is_marked(env):
+    classes = list(receivers.reader.ancestors(env)) if env is not None else []
+    if env is None or any(not {name, "__getattr__"}.isdisjoint(each.body.names) for each in classes):
         return None
-    classes = list(receivers.reader.ancestors(env))
-    if receivers.reader.outside(env) - _BINDINGS or any("__getattr__" in each.body.names for each in classes):
+    if not receivers.reader.is_marked(env) or receivers.reader.outside(env) - _BINDINGS:
         return None
-    if any(None in receivers.reader.bases(each) or name in each.body.names for each in classes):
+    if any(None in receivers.reader.bases(each) for each in classes):
         return None
     known = [field.name for field in receivers.reader.fields(env)]
     near = get_close_matches(name, known, n=1)

@@ -292,6 +292,8 @@ def _note_uses(
                 continue
             case ast.Import() | ast.ImportFrom(level=0) | ast.Call() | ast.ClassDef() | ast.AsyncWith():
                 uses.append((child, scope, waits))
+            case ast.Name() | ast.Constant():
+                continue
             case _:
                 pass
         inner, awaited = scope, waits
