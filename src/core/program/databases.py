@@ -23,12 +23,11 @@ from core.program.modules import Local, Module, Modules, Scope
 from core.program.nodes import own_class, parents_of, scopes_in
 from core.program.places import place_in
 from core.program.reader import Reader
-from core.program.rows import given_value, row_fields, row_kinds
+from core.program.rows import row_kinds
 from core.program.sources import Sources
 from core.program.syntax import REQUESTS, Node, Problem, SyntaxTrees
 from core.sql.interpolated import Interpolated, Text, check_values_in, texts_of
-from core.sql.parameters import Given
-from core.sql.rows import Kind, RowClass
+from core.sql.rows import Kind
 from core.sql.schema import Schema, blank_schema, schema_of
 from core.sql.statement import Statement
 
@@ -224,14 +223,6 @@ class Databases:
         self.unread.append(Unread(str(prepare.scope.module.path), prepare.node.lineno, asked.why))
         if asked.problem is not None:
             yield Problem("core-sql", f"{asked.label}: {asked.problem}", Node(prepare.node.args[0], prepare.scope))
-
-    def row_of(self, node: Node, /) -> RowClass | None:
-        """The class that rows become and its fields."""
-        return row_fields(self.reader, node.node, node.scope) if isinstance(node.node, ast.expr) else None
-
-    def given_of(self, node: Node, /) -> Given | None:
-        """The values that an argument of `bind` may have: a literal's own, or those of a parameter's annotation."""
-        return given_value(self.reader, node.node, node.scope) if isinstance(node.node, ast.expr) else None
 
     def scalar_of(self, node: Node, /) -> tuple[str, frozenset[Kind]] | None:
         """Another type that a column becomes."""

@@ -161,52 +161,43 @@ class ModuleRules:
 
     def _handed_on(self, scope: Scope, name: str) -> Iterator[tuple[Scope, str]]:
         """The functions that a request is given to, and what each of them calls it."""
-        for inner in scopes_in(scope):
-            for node in _checked_in(inner) if inner is scope or name not in inner.names else ():
-                if not isinstance(node, ast.Call):
-                    continue
-                at = [n for n, one in enumerate(node.args) if isinstance(one, ast.Name) and one.id == name]
-                found = self.trees.function(node.func, inner) if at else None
-                if found is None or found[0] in self.trees.bodies.served:
-                    continue
-                helper, where = found[1].children[found[0]], found[0].args
-                of_object = self.trees.modules.resolve(node.func, inner) is None
-                arguments = [*where.posonlyargs, *where.args][at[0] + of_object :][:1]
-                if arguments and len(helper.names[arguments[0].arg]) == 1:
-                    yield helper, arguments[0].arg
+        for node, inner in _seeing(scope, name):
+            if not isinstance(node, ast.Call):
+                continue
+            at = [n for n, one in enumerate(node.args) if isinstance(one, ast.Name) and one.id == name]
+            found = self.trees.function(node.func, inner) if at else None
+            if found is None or found[0] in self.trees.bodies.served:
+                continue
+            helper, where = found[1].children[found[0]], found[0].args
+            of_object = self.trees.modules.resolve(node.func, inner) is None
+            arguments = [*where.posonlyargs, *where.args][at[0] + of_object :][:1]
+            if arguments and len(helper.names[arguments[0].arg]) == 1:
+                yield helper, arguments[0].arg
 
     def _params_read(self, scope: Scope, name: str) -> Iterator[tuple[str, ast.Subscript | ast.Compare]]:
         """`req.params["…"]`, and tests such as `"…" in req.params`, in a body and in the functions inside it."""
-        for inner in scopes_in(scope):
-            if inner is not scope and name in inner.names:
-                continue
-            for node in _checked_in(inner):
-                match node:
-                    case ast.Subscript(value=value, slice=key) if isinstance(node.ctx, ast.Load):
-                        pass
-                    case ast.Compare(left=key, comparators=[value]):
-                        pass
-                    case _:
-                        continue
-                text = self.trees.modules.string(key, inner)
-                if text is not None and self._is_params(value, inner, name):
-                    yield text, node
+        for node, inner in _seeing(scope, name):
+            match node:
+                case ast.Subscript(value=value, slice=key) if isinstance(node.ctx, ast.Load):
+                    pass
+                case ast.Compare(left=key, comparators=[value]):
+                    pass
+                case _:
+                    continue
+            text = self.trees.modules.string(key, inner)
+            if text is not None and self._is_params(value, inner, name):
+                yield text, node
 
     def _params_parsed(self, scope: Scope, name: str) -> Iterator[tuple[list[str], str, ast.expr]]:
         """The fields without a default of `T` in `req.params.parse(T)`, its name, and where it is."""
-        for inner in scopes_in(scope):
-            if inner is not scope and name in inner.names:
-                continue
-            for node in _checked_in(inner):
-                match node:
-                    case ast.Call(func=ast.Attribute(attr="parse", value=value), args=[type_], keywords=[]):
-                        row = (
-                            row_fields(self.trees.reader, type_, inner) if self._is_params(value, inner, name) else None
-                        )
-                        if row is not None:
-                            yield [field.name for field in row[1] if field.required], row[0], type_
-                    case _:
-                        pass
+        for node, inner in _seeing(scope, name):
+            match node:
+                case ast.Call(func=ast.Attribute(attr="parse", value=value), args=[type_], keywords=[]):
+                    row = row_fields(self.trees.reader, type_, inner) if self._is_params(value, inner, name) else None
+                    if row is not None:
+                        yield [field.name for field in row[1] if field.required], row[0], type_
+                case _:
+                    pass
 
     def _is_params(self, node: ast.expr, scope: Scope, name: str) -> bool:
         """Return True for `req.params`, itself or by another name, where the request is called `name`."""
@@ -226,6 +217,13 @@ def _checked_in(scope: Scope) -> Sequence[ast.expr | ast.stmt]:
     if found is None:
         found = scope.module.checked[scope.node] = [node for node in parents_of(scope) if isinstance(node, _CHECKED)]
     return found
+
+
+def _seeing(scope: Scope, name: str) -> Iterator[tuple[ast.expr | ast.stmt, Scope]]:
+    """The nodes that rules look at in a function, and in those inside it that give its name to nothing else."""
+    for inner in scopes_in(scope):
+        if inner is scope or name not in inner.names:
+            yield from ((node, inner) for node in _checked_in(inner))
 
 
 def _unknown(name: str, routes: Sequence[Route], read: str) -> str | None:

@@ -46,19 +46,16 @@ def place_in(modules: Modules, text: Node, at: int, lines: Sequence[str]) -> Nod
             ]
         case _:
             return None
-    line = line_at(value, holes, lines, at)
+    line = next((line for line, end in _ends(value, holes, lines) if at < end), value.lineno)
     column = value.col_offset if line == value.lineno else 0
     place = ast.Constant("", lineno=line, col_offset=column, end_lineno=value.end_lineno)
     return Node(place, scope)
 
 
-def line_at(literal: ast.expr, holes: list[int], lines: Sequence[str], at: int) -> int:
-    """The line of the character `at` of a literal; `holes` are the sizes of the values in an f-string."""
-    return next((line for line, end in _ends(literal, holes, lines) if at < end), literal.lineno)
-
-
 def _ends(literal: ast.expr, holes: list[int], lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Each line of a literal, with the number of characters of its value up to there."""
+    """Each line of a literal, with the number of characters of its value up to there. `holes` are the sizes of the
+    values in an f-string.
+    """
     first, last = literal.lineno, literal.end_lineno or literal.lineno
     written = [line.encode() for line in lines[first - 1 : last]]
     written[-1] = written[-1][: literal.end_col_offset]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from core.program.databases import RUNS, Behind, Databases
-from core.program.rows import row_kinds
+from core.program.rows import given_value, row_fields, row_kinds
 from core.program.syntax import Node, Problem
 from core.sql.classes import check_row
 from core.sql.parameters import check_parameter
@@ -92,7 +92,7 @@ def bind_problems(databases: Databases, call: Node) -> Iterator[Problem]:
         return
     parts = databases.trees.method_call(call)
     for number, argument in enumerate(parts.arguments if parts is not None and found.statement.takes else (), 1):
-        given = databases.given_of(argument)
+        given = given_value(databases.reader, *argument)
         message = check_parameter(number, found.statement.slots, given) if given is not None else None
         if message is not None:
             yield Problem("core-sql", f"{found.label}: {message}", argument)
@@ -142,7 +142,7 @@ def row_messages(databases: Databases, statement: Statement, wanted: Node) -> It
         if message is not None:
             yield message
         return
-    row = databases.row_of(wanted)
+    row = row_fields(databases.reader, *wanted)
     if row is not None:
         for _, message in check_row(statement, *row):
             yield message

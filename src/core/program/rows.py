@@ -18,7 +18,7 @@ _DEEPEST: Final = 20
 NONE: Final[frozenset[Kind]] = frozenset(["none"])
 
 
-def row_fields(reader: Reader, expression: ast.expr, scope: Scope) -> RowClass | None:
+def row_fields(reader: Reader, expression: ast.AST, scope: Scope) -> RowClass | None:
     """The class that rows become and its fields; None for a class that is not understood."""
     class_ = reader.class_of(expression, scope) if isinstance(expression, ast.Name | ast.Attribute) else None
     return class_fields(reader, class_) if class_ is not None else None
@@ -118,8 +118,10 @@ _REFUSED: Final[Mapping[type[ast.expr], str]] = {
 }
 
 
-def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | None:
+def given_value(reader: Reader, expression: ast.AST, scope: Scope) -> Given | None:
     """The values that an argument of `bind` may have; None where that is not certain."""
+    if not isinstance(expression, ast.expr):
+        return None
     if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name | ast.Attribute):
         class_ = reader.class_of(expression.value, scope)
         if class_ is not None:

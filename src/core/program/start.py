@@ -124,7 +124,7 @@ class Start(Recorder):
             told = f"default_deny: {what} is neither public nor behind an authenticator, so no request is served"
             way = "Put public() before it, or register it on router.authenticated(…)"
             self.note("DefaultDeny", f"{told}. {way}", self.registered_at[id(entry)])
-        router_errors = {id(one) for one in self._routers(app)}
+        router_errors = {id(one) for one in app._everything_below()}
         name = next((f"{one.__name__}:{key}" for one in own for key, value in vars(one).items() if value is app), "")
         return App(
             name,
@@ -143,9 +143,6 @@ class Start(Recorder):
                 if id(owner) in router_errors
             ),
         )
-
-    def _routers(self, router: Any) -> Iterator[Any]:
-        return router._everything_below()  # type: ignore[no-any-return]
 
     def _prove(self, entries: list[Registered]) -> None:
         """The order and the requirements of middleware, each mistake at the registration that is refused."""
