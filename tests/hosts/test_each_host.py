@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 # Parts of hosts, or for all of them. `workers` is a folder, and tested inside workerd, in tests/runtime.
 PARTS = {
     "__init__",
+    "application",
     "asgi_websocket",
     "connection",
     "in_flight",
