@@ -131,9 +131,10 @@ test: $(STAMP)/dev-tools  ## Run everything that CI runs
 check: $(STAMP)/dev-tools  ## The inner loop: lint, types and the quick tests
 	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 types-mypy quick lint
 
-# SQLite waits for the disk after each transaction, and tests make thousands: where memory has room for them (3 GB in all),
-# their folders are there. Those of a run that failed stay.
-MEMORY := $(shell df -Pm /dev/shm 2>/dev/null | awk 'NR > 1 && $$4 > 6000 { print "-p /dev/shm" }')
+# SQLite waits for the disk after each transaction, and tests make thousands: where memory has room for their folders
+# (1.5 GB at most) beside what the tests need themselves, they are there. Those of tests that failed stay.
+FREE   := $(shell awk '/^MemAvailable/ { print int($$2 / 1024) }' /proc/meminfo 2>/dev/null)
+MEMORY := $(shell df -Pm /dev/shm 2>/dev/null | awk 'NR > 1 && $$4 > 3000 && 0$(FREE) > 8000 { print "-p /dev/shm" }')
 TESTS   = export PYTEST_DEBUG_TEMPROOT=$$(mktemp -d $(MEMORY)); \
 	trap '[ $$? != 0 ] || rm -rf "$$PYTEST_DEBUG_TEMPROOT"' EXIT; $(BIN)/pytest -q
 
@@ -154,7 +155,7 @@ lint: $(STAMP)/dev-tools  ## Lint, format and the import contract
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-types: types-mypy types-pyright types-public  ## mypy --strict and pyright strict over sources, tests and examples
+types: types-mypy types-pyright types-public  ## mypy --strict over sources, tests and examples, pyright strict over sources and examples
 
 types-mypy: $(STAMP)/dev-tools
 	$(BIN)/mypy

@@ -59,8 +59,8 @@ def shared(*middleware: Any, vary: str | None = None) -> SharedCache:
 )
 async def test_no_order_of_visitors_gives_one_the_answer_for_another(order: list[str | None], vary: str | None) -> None:
     origins = [ALLOWED, "https://b.test"]
-    for given_origins in (origins, lambda origin, req: origin in origins):  # pyright: ignore[reportUnknownVariableType, reportUnknownLambdaType]  # one of the two
-        front = shared(cors(origins=given_origins), vary=vary)  # pyright: ignore[reportUnknownArgumentType]  # as above
+    for given_origins in (origins, lambda origin, req: origin in origins):
+        front = shared(cors(origins=given_origins), vary=vary)
         for origin in order:
             response = await front.get(**({} if origin is None else {"Origin": origin}))
             allowed = response.headers.get("access-control-allow-origin")

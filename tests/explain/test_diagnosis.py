@@ -198,7 +198,7 @@ async def test_the_errors_of_consumers_and_triggers_have_the_fix() -> None:
     @app.queue("jobs")
     async def consume(batch: MessageBatch[object], env: object, ctx: object) -> None:
         for message in batch:  # type: ignore[attr-defined]  # the mistake
-            message.ack()  # pyright: ignore[reportUnknownMemberType]  # nothing is iterated over
+            message.ack()
 
     @app.scheduled("* * * * *")
     async def tick(event: object, env: object, ctx: object) -> None:

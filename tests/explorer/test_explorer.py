@@ -77,6 +77,7 @@ def test_a_request_is_sent_again_and_copied(page: Page, dev: RunningDev) -> None
     page.wait_for_function("before => location.href !== before", arg=before)
     page.get_by_role("tab", name="Response").click()
     assert "one's own" in page.get_by_label("Body of the response").inner_text()
+    rows(page, "/echo?again=1").nth(1).wait_for()
     assert rows(page, "/echo?again=1").count() == 2
 
 

@@ -163,7 +163,7 @@ async def no_words(req: Request[Env], id: int) -> str:
     return ""
 
 
-async def no_type(req: Request[Env], id) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001  # pyright: ignore[reportUnknownParameterType, reportMissingParameterType]
+async def no_type(req: Request[Env], id) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001
     """Words."""
     return ""
 
@@ -182,7 +182,7 @@ async def gives_a_function(req: Request[Env]) -> set[object] | type[int]:
     return set()
 
 
-async def names_nothing(req: Request[Env], x: Nothing) -> str:  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore[reportUndefinedVariable, reportUnknownParameterType]
+async def names_nothing(req: Request[Env], x: Nothing) -> str:  # type: ignore[name-defined]  # noqa: F821
     """Words."""
     return ""
 

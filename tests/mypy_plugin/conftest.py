@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401  # pyright: ignore[reportUnusedImport]
+import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401
 import pytest
 from mypy import api
 from tests.support.starting import quick_starts as quick_starts

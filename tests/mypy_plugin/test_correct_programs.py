@@ -771,7 +771,7 @@ def test_everything_in_a_correct_program_is_read(name: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_program_is_correct_when_it_runs(corpus: Project, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(corpus.root))  # pyright: ignore[reportUnknownMemberType]  # pytest leaves `path` untyped
+    monkeypatch.syspath_prepend(str(corpus.root))
     for module in ("env", f"case_{name}"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     spec = importlib.util.spec_from_file_location(f"case_{name}", corpus.root / f"case_{name}.py")

@@ -89,7 +89,7 @@ def test_an_edit_has_the_level_of_oasdiff(edit: str, edits: dict[str, Any], oasd
 
 def test_every_rule_has_an_edit() -> None:
     messages = {change.message for edit in DATA["edits"] for change in compare(DATA["document"], edited(edit[1]))}
-    for rule in changes._RULES.values():  # pyright: ignore[reportPrivateUsage]
+    for rule in changes._RULES.values():
         for words in rule.words.split(" | "):
             pattern = re.compile(re.sub(r"\\{\d\\}", ".+", re.escape(words)))
             assert any(map(pattern.fullmatch, messages)), words

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401  # pyright: ignore[reportUnusedImport]
+import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401
 import pytest
 from openapi_spec_validator import validate
 from tests.support.libraries import with_libraries

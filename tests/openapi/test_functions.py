@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-import mypy.build  # first, or mypy's modules import each other in a circle  # pyright: ignore[reportUnusedImport]
+import mypy.build  # first, or mypy's modules import each other in a circle
 import mypy.version
 import pytest
 from tests.mypy_plugin.conftest import MIGRATION, WRANGLER

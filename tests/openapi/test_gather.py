@@ -7,7 +7,7 @@ import random
 import sys
 from pathlib import Path
 
-import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401  # pyright: ignore[reportUnusedImport]
+import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401
 import pytest
 from tests.support.command_line import run
 from tests.support.libraries import with_libraries

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401  # pyright: ignore[reportUnusedImport]
+import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401
 import pytest
 from openapi_spec_validator import validate
 from tests.support.libraries import with_libraries

@@ -70,7 +70,7 @@ def s3_service(folder: Path) -> Generator[S3Service]:
 
 def serve(port: int) -> None:
     """Serve until the process ends."""
-    from moto.moto_server.werkzeug_app import (  # pyright: ignore[reportMissingTypeStubs]
+    from moto.moto_server.werkzeug_app import (
         DomainDispatcherApplication,
         MotoRequestHandler,
         create_backend_app,

@@ -98,7 +98,7 @@ def test_it_is_written_by_leaving_it_out() -> None:
 
 @pytest.mark.parametrize(
     ("value", "place"),
-    [(UNSET, "the value"), ({"a": [UNSET]}, "a[0]"), ({"a": UNSET}, "a"), ({"c": Change(tags=[UNSET])}, "c.tags[0]")],  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
+    [(UNSET, "the value"), ({"a": [UNSET]}, "a[0]"), ({"a": UNSET}, "a"), ({"c": Change(tags=[UNSET])}, "c.tags[0]")],  # type: ignore[list-item]
 )
 def test_anywhere_else_it_is_an_error_with_its_path(value: object, place: str) -> None:
     with pytest.raises(TypeError) as caught:

@@ -127,7 +127,11 @@ class Subject(DurableObject[Any]):
         return [*(await self.ctx.storage.list(**options))]
 
     async def wipe(self) -> None:
-        """Call `delete_all` of storage."""
+        """Call `delete_all` of storage, once the clients that left are gone: each close is noted there."""
+        for _ in range(1000):
+            if not self.ctx.get_web_sockets():
+                break
+            await asyncio.sleep(0.001)
         await self.ctx.storage.delete_all()
 
     async def kv(self) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-import jwt  # noqa: F401  # pyright: ignore[reportUnusedImport]  # so that it goes into the bundle
+import jwt  # noqa: F401  # so that it goes into the bundle
 
 from core import Request, Response, create_app
 from core.middleware.jwt import JWTUser, jwt_auth
