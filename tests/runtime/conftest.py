@@ -23,7 +23,6 @@ from tests.support.once import made_once
 
 from core.program.entry import Entry, module_of
 from core.runtime import make as making
-from core.runtime.build_worker import base_of, glue_of
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import Cluster, Consumer, Plan, Socket
 from core.runtime.make import make_bundle
@@ -175,24 +174,15 @@ class Make(Protocol):
 
 @pytest.fixture(scope="session")
 def make(tools: Toolchain, background: Background, tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Makes the bundle of an application, in half of what `core build` takes: for tests that are not of builds.
+    """Makes the bundle of an application without trying it by a start: for tests that are not of builds.
 
-    The snapshot is taken from the kept one of CPython, whose hash seed it has, and the bundle is not tried by a start.
     All processes of a run share the bundle of the same application with the same plan.
     """
 
     async def quick(entry: Entry, plan: Plan, out: Path, **options: Any) -> None:
-        glue = await glue_of(tools)
-        base = await base_of(tools, glue)
-        begun: Any = making._build_worker
-
-        def from_base(*given: Any) -> Any:
-            return begun(*given[:6], base=base)
-
         async def untried(*given: Any) -> None: ...
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(making, "_build_worker", from_base)
             patch.setattr(making, "_start_once", untried)
             options.setdefault("project", Path(entry.folder))
             await make_bundle(entry, plan=plan, out=out, toolchain=tools, **options)

@@ -1,17 +1,19 @@
-"""Answers of a build's workers that are kept: about packages with compiled modules, and CPython itself."""
+"""Answers of a build's workers that are kept: bytecode, and what packages do without their compiled modules."""
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import attrs
 import pytest
-from tests.runtime.conftest import Background
+from tests.runtime.conftest import Background, entry_at
 
-from core.runtime.build_worker import base_of, digest_of, glue_of
+from core.runtime.build_worker import KeptBytecode, digest_of, glue_of
 from core.runtime.bundle import BundleError
+from core.runtime.capnp import Plan
 from core.runtime.collect import Collected, collect
-from core.runtime.make import check_compiled
+from core.runtime.make import Inspection, check_compiled, inspect
 from core.runtime.toolchain import Toolchain
 
 
@@ -24,15 +26,37 @@ def collected(project: Path, main: str = "") -> Collected:
     return found
 
 
-def test_cpython_without_an_application_is_kept_until_its_worker_changes(
+def test_the_standard_library_is_compiled_once_for_an_installation(
     tools: Toolchain, background: Background, tmp_path: Path
 ) -> None:
+    installed = attrs.evolve(tools, root=tmp_path)
+    glue = background.run(glue_of(installed))
+    with zipfile.ZipFile(installed.compiled_library) as library:
+        names = library.namelist()
+    assert {"json/__init__.py", "json/__init__.pyc", "asyncio/events.pyc"} <= {*names}
+    assert "sqlite3/__init__.pyc" not in names  # no application needs it to start
+    assert background.run(glue_of(attrs.evolve(installed, workerd=tmp_path / "nowhere"))) == glue
+
+
+def test_the_bytecode_of_packages_is_kept_by_their_sources(
+    tools: Toolchain, background: Background, tmp_path: Path
+) -> None:
+    (tmp_path / "main.py").write_text("import core\napp = core.create_app()\n")
+    found = collect(tmp_path, project=tmp_path)
     glue = background.run(glue_of(tools))
-    first = background.run(base_of(attrs.evolve(tools, root=tmp_path), glue))
-    without_worker = attrs.evolve(tools, root=tmp_path, workerd=tmp_path / "nowhere")
-    assert background.run(base_of(without_worker, glue)) == first
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        background.run(base_of(without_worker, glue[1:]))
+    entry = entry_at(tmp_path / "main.py")
+    installed = attrs.evolve(tools, root=tmp_path / "root")
+
+    def seen() -> Inspection:
+        return background.run(inspect(found, entry, plan=Plan(), toolchain=installed, glue=glue))
+
+    first, cache = seen(), KeptBytecode(installed)
+    kept = cache.of(found.packaged)
+    assert kept.keys() == first.bytecode.keys() - {"__pycache__/main.cpython-314.pyc"}
+    assert "core/__pycache__/app.cpython-314.pyc" in kept
+    assert seen().bytecode == first.bytecode
+    edited = {**found.packaged, "core/app.py": b"edited = True\n"}
+    assert kept.keys() - cache.of(edited).keys() == {"core/__pycache__/app.cpython-314.pyc"}
 
 
 def test_a_worker_is_asked_once_for_the_same_packages(tools: Toolchain, background: Background, tmp_path: Path) -> None:

@@ -1,22 +1,27 @@
-"""A worker that runs for a build alone: pyodide's adapters, a look at the application, the snapshot."""
+"""A worker that runs for a build alone: what is prepared of pyodide, a look at the application, the snapshot."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import contextlib
 import hashlib
+import io
 import json
 import os
 import tempfile
 import urllib.error
 import urllib.request
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.program.cache import write_cache
-from core.runtime.bundle import Bundle, BundleError, worker_file, write_bundle
+from core.runtime.bundle import Bundle, BundleError, write_bundle
 from core.runtime.capnp import Plan, Raw, Socket, storage_folders, worker_config
+from core.runtime.collect import MARKERS, collect
 from core.runtime.process import Workerd
 from core.runtime.toolchain import Toolchain
 
@@ -32,47 +37,70 @@ def digest_of(parts: Iterable[bytes]) -> str:
 
 
 async def glue_of(toolchain: Toolchain) -> Sequence[str]:
-    """Pyodide's call adapters, in hexadecimal: captured once for each installation and kept beside it."""
-    kept = toolchain.root / f"glue-{toolchain.key}.json"
+    """Pyodide's call adapters, in hexadecimal: captured once for each installation and kept beside it.
+
+    So is the standard library with the bytecode of what an application of the framework loads: an interpreter starts
+    with it in a third of the time.
+    """
+    kept = toolchain.root / f"adapters-{toolchain.key}.json"
     try:
         glue: list[str] = json.loads(kept.read_bytes())
         return glue
     except (OSError, ValueError):
         pass
-    with tempfile.TemporaryDirectory(prefix="core-glue-") as folder:
+    with tempfile.TemporaryDirectory(prefix="core-prepare-") as folder:
+        place = Path(folder)
+        (place / "none").mkdir()
+        files = collect(place / "none", project=place / "none").files
         bundle = write_bundle(
-            Path(folder) / "bundle", toolchain, name="app", main="", files={}, glue=(), classes={}, build_worker=True
+            place / "bundle", toolchain, name="app", main="", files=files, glue=(), classes={}, build_worker=True
         )
-        glue = json.loads(
-            await ask(
-                toolchain, bundle, "/adapters", Plan(), extra=[{"name": "UNSAFE_EVAL", "unsafeEval": Raw("void")}]
-            )
+        made: Mapping[str, Any] = json.loads(
+            await ask(toolchain, bundle, "/prepare", Plan(), extra=[{"name": "UNSAFE_EVAL", "unsafeEval": Raw("void")}])
         )
+    archive = io.BytesIO((toolchain.pyodide / "python_stdlib.zip").read_bytes())
+    with zipfile.ZipFile(archive, "a", zipfile.ZIP_DEFLATED) as library:
+        for path, code in made["library"].items():
+            library.writestr(path, base64.b64decode(code))
+    write_cache(toolchain.compiled_library, archive.getvalue())
+    glue = made["adapters"]
     write_cache(kept, json.dumps(glue).encode())
     return glue
 
 
-async def base_of(toolchain: Toolchain, glue: Sequence[str]) -> bytes:
-    """The memory snapshot of CPython before it has an application, kept beside the installation.
+class KeptBytecode:
+    """The bytecode of packages' modules, kept beside the installation: a worker that gets it compiles nothing.
 
-    CPython starts from it with a fifth of the work. It is for the workers of a build and of `core dev`: a bundle's own
-    snapshot is taken after a start without it, so that each bundle has a hash seed of its own.
+    Each is kept under the digest of its source and of the path at which it is imported, which tracebacks name.
     """
-    file = toolchain.root / f"base-{toolchain.key}.bin"
-    key = digest_of([worker_file("boot.mjs"), worker_file("shim.mjs"), *map(str.encode, glue)]).encode()
-    try:
-        found = file.read_bytes()
-    except OSError:
-        found = b""
-    if found.startswith(key):
-        return found.removeprefix(key)
-    with tempfile.TemporaryDirectory(prefix="core-base-") as folder:
-        bundle = write_bundle(
-            Path(folder) / "bundle", toolchain, name="app", main="", files={}, glue=glue, classes={}, build_worker=True
-        )
-        base = await ask(toolchain, bundle, "/snapshot", Plan())
-    write_cache(file, key + base)
-    return base
+
+    def __init__(self, toolchain: Toolchain) -> None:
+        self._folder = toolchain.root / f"bytecode-{toolchain.key}"
+
+    def of(self, sources: Mapping[str, bytes]) -> dict[str, bytes]:
+        """What is kept of these sources, by its path in a bundle."""
+        kept: dict[str, bytes] = {}
+        for source, content in sources.items():
+            if source.endswith(".py"):
+                with contextlib.suppress(OSError):
+                    kept[_compiled_path(source)] = self._file(source, content).read_bytes()
+        return kept
+
+    def add(self, sources: Mapping[str, bytes], bytecode: Mapping[str, bytes]) -> None:
+        """Keep the bytecode of these sources. Raises nothing where it cannot be written."""
+        for source, content in sources.items():
+            if (compiled := bytecode.get(_compiled_path(source))) is not None:
+                write_cache(self._file(source, content), compiled)
+
+    def _file(self, source: str, content: bytes) -> Path:
+        return self._folder / f"{digest_of([source.encode(), content])}.pyc"
+
+
+def _compiled_path(source: str) -> str:
+    """The path at which the worker's interpreter looks for the bytecode of a source (PEP 3147)."""
+    folder, _, file = source.rpartition("/")
+    version = MARKERS["python_version"].replace(".", "")
+    return f"{folder}/__pycache__/{file.removesuffix('.py')}.cpython-{version}.pyc".lstrip("/")
 
 
 async def ask(

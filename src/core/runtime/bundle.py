@@ -58,8 +58,8 @@ _PYODIDE = (
     ("pyodide.mjs", "esModule"),
     ("pyodide.asm.mjs", "esModule"),
     ("pyodide.asm.wasm", "wasm"),
-    ("python_stdlib.zip", "data"),
 )
+_LIBRARY = "python_stdlib.zip"
 
 
 class BundleError(DeveloperError):
@@ -192,6 +192,8 @@ def write_bundle(
         add(script, "esModule", worker_file(script))
     for file, kind in _PYODIDE:
         add(file, kind, toolchain.pyodide / file)
+    compiled = toolchain.compiled_library
+    add(_LIBRARY, "data", compiled if compiled.exists() else toolchain.pyodide / _LIBRARY)
     adapters = {code: f"glue-{index:02}.wasm" for index, code in enumerate(glue)}
     for code, file in adapters.items():
         add(file, "wasm", bytes.fromhex(code))
@@ -342,7 +344,7 @@ def size_report(bundle: Bundle) -> str:
     """Return the sizes of a bundle's parts: as stored, and compressed."""
     rows: list[tuple[str, ...]] = []
     parts: dict[str, tuple[str, ...]] = {
-        "CPython (pyodide)": ("pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide.mjs", "python_stdlib.zip")
+        "CPython (pyodide)": ("pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide.mjs", _LIBRARY)
     }
     if bundle.manifest["snapshot"]:
         parts["memory snapshot"] = ("snapshot.bin",)

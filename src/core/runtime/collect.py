@@ -68,6 +68,11 @@ class Collected:
     compiled: Mapping[str, Compiled] = attrs.field(factory=dict[str, Compiled])
     own: frozenset[str] = frozenset()
 
+    @property
+    def packaged(self) -> dict[str, bytes]:
+        """The files of packages, the framework's too."""
+        return {path: content for path, content in self.files.items() if path not in self.own}
+
 
 def collect(root: Path, *, project: Path, extra: Iterable[str] = (), left_out: Iterable[str] = ()) -> Collected:
     """The files for the application that is imported from the folder `root`.

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 
 from core.errors import DeveloperError
-from core.runtime.build_worker import base_of, glue_of
+from core.runtime.build_worker import KeptBytecode, glue_of
 from core.runtime.bundle import Bundle, write_bundle
 from core.runtime.collect import collect
 from core.runtime.keeper import until_unwell
@@ -133,20 +133,21 @@ class _Dev:
         await check_compiled(collected, project.folder, tools, glue)
         classes = {}
         plan = project.local_plan
-        if plan.classes:
+        bytecode = KeptBytecode(tools).of(collected.packaged)
+        if plan.classes or not bytecode:
             # Which methods they have is only known once they are there.
             seen = await inspect(collected, project.entry, plan=plan, toolchain=tools, glue=glue)
             classes = {cls: seen.classes[cls] for cls in plan.classes}
+            bytecode = dict(seen.bytecode)
         return write_bundle(
             folder,
             tools,
             name=plan.name,
             main=project.entry.main,
-            files=collected.files,
+            files={**collected.files, **bytecode},
             glue=glue,
             classes=classes,
             packages=collected.packages,
-            snapshot=await base_of(tools, glue),
             migrations=project.migrations,
             details={"root": project.entry.folder},
         )

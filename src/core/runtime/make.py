@@ -26,7 +26,7 @@ from core.errors import DeveloperError
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.program.cache import Cache
 from core.program.entry import Entry
-from core.runtime.build_worker import ask, base_of, digest_of, glue_of
+from core.runtime.build_worker import KeptBytecode, ask, digest_of, glue_of
 from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, worker_file, write_bundle
 from core.runtime.capnp import Plan, Socket, worker_config
 from core.runtime.collect import Collected, collect
@@ -43,7 +43,7 @@ class Inspection:
     crons: Sequence[str | None]
     modules: Sequence[str]
     bytecode: Mapping[str, bytes]
-    """The bytecode of the modules that were loaded, by their paths; empty unless it was asked for."""
+    """The bytecode of the modules that were loaded, by their paths."""
     secrets: Mapping[str, bool] | None
     """The secrets that the Env asks for, and True where it cannot do without; None where it takes any name."""
 
@@ -76,12 +76,13 @@ async def make_bundle(
     glue = await glue_of(toolchain)
     await check_compiled(collected, project, toolchain, glue, progress)
     progress("importing it in a worker")
-    seen = await inspect(collected, entry, plan=plan, toolchain=toolchain, glue=glue, compile=not snapshot)
+    seen = await inspect(collected, entry, plan=plan, toolchain=toolchain, glue=glue)
     plan = with_secrets(plan, seen.secrets)
+    compiled = {**collected.files, **seen.bytecode}
     image: bytes | None = None
     if snapshot:
         progress("taking the memory snapshot")
-        with _build_worker(collected, entry.main, plan.name, toolchain, glue) as worker:
+        with _build_worker(compiled, entry.main, plan.name, toolchain, glue) as worker:
             image = await ask(toolchain, worker, "/snapshot", Plan(name=plan.name))
     assets_from = ""
     if plan.assets is not None:
@@ -92,7 +93,7 @@ async def make_bundle(
         toolchain,
         name=plan.name,
         main=entry.main,
-        files={**collected.files, **seen.bytecode},
+        files=collected.files if snapshot else compiled,
         glue=glue,
         classes={cls: seen.classes[cls] for cls in plan.classes},
         packages=collected.packages,
@@ -162,7 +163,7 @@ async def check_compiled(
     told = cache.read("compiled", key)
     if told is None:
         progress(f"trying {', '.join(found.package for found in compiled.values())} without compiled modules")
-        with _build_worker(collected, "", "app", toolchain, glue) as worker:
+        with _build_worker(collected.files, "", "app", toolchain, glue) as worker:
             binding = {"name": "CORE_COMPILED", "text": asked}
             told = json.loads(await ask(toolchain, worker, "/examine-compiled", Plan(), extra=[binding]))
         cache.write("compiled", key, told)
@@ -187,39 +188,39 @@ async def inspect(
     plan: Plan,
     toolchain: Toolchain,
     glue: Sequence[str],
-    compile: bool = False,
 ) -> Inspection:
     """Import an application in a worker that has its bindings, and list its contents.
 
-    `compile` asks for the bytecode of the loaded modules, too: a bundle without a snapshot starts sooner with it.
-    Raises BundleError with everything that is wrong.
+    The bytecode of packages is kept for the next time. Raises BundleError with everything that is wrong.
     """
-    base = await base_of(toolchain, glue)
-    with _build_worker(collected, entry.main, plan.name, toolchain, glue, plan.classes, base) as worker:
-        job = "/inspect-and-compile" if compile else "/inspect"
-        report = json.loads(await ask(toolchain, worker, job, _without_events(plan)))
+    cache = KeptBytecode(toolchain)
+    kept = cache.of(collected.packaged)
+    files = {**collected.files, **kept}
+    with _build_worker(files, entry.main, plan.name, toolchain, glue, plan.classes) as worker:
+        report = json.loads(await ask(toolchain, worker, "/inspect", _without_events(plan)))
     problems = [*_problems(report, Path(entry.folder), plan)]
     if problems:
         raise BundleError("\n\n".join(problems))
+    added = {path: base64.b64decode(code) for path, code in report["bytecode"].items() if code is not None}
+    cache.add(collected.packaged, added)
     return Inspection(
         classes=report["classes"],
         queues=report["queues"],
         crons=report["crons"],
         modules=report["modules"],
-        bytecode={path: base64.b64decode(content) for path, content in report["bytecode"].items()},
+        bytecode={path: added[path] if path in added else kept[path] for path in report["bytecode"]},
         secrets=report["secrets"],
     )
 
 
 @contextlib.contextmanager
 def _build_worker(
-    collected: Collected,
+    files: Mapping[str, bytes],
     module: str,
     name: str,
     toolchain: Toolchain,
     glue: Sequence[str],
     classes: Iterable[str] = (),
-    base: bytes | None = None,
 ) -> Generator[Bundle]:
     """A bundle that answers the questions of a build, in a folder that is removed after the block."""
     with tempfile.TemporaryDirectory(prefix="core-build-") as folder:
@@ -228,10 +229,9 @@ def _build_worker(
             toolchain,
             name=name,
             main=module,
-            files=collected.files,
+            files=files,
             glue=glue,
             classes=dict.fromkeys(classes, ()),
-            snapshot=base,
             build_worker=True,
         )
 
@@ -373,7 +373,7 @@ async def fill_python_modules(
     progress("importing it in a worker")
     await inspect(collected, entry, plan=plan, toolchain=toolchain, glue=glue)
     uploaded = collect(Path(entry.folder), project=project, extra=[*extra, _SDK], left_out=left_out)
-    files = {path: content for path, content in uploaded.files.items() if path not in uploaded.own}
+    files = uploaded.packaged
     # By them the SDK loads itself where an interpreter starts.
     installed = importlib.metadata.distribution(_SDK)
     files |= {

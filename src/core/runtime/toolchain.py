@@ -52,6 +52,11 @@ class Toolchain:
         """The key under which everything made by this pair (adapters, snapshots) is valid."""
         return f"workerd-{PINNED['workerd']}-pyodide-{PINNED['pyodide']}"
 
+    @property
+    def compiled_library(self) -> Path:
+        """The standard library with bytecode, which is there once it was prepared."""
+        return self.root / f"library-{self.key}.zip"
+
 
 def cache_folder() -> Path:
     """The folder that installations are kept in: `$CORE_RUNTIME_CACHE`, else the user's cache."""

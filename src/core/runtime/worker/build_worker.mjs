@@ -1,13 +1,16 @@
-// What only a build asks of a worker: capture the adapters that pyodide compiles, look at the application while it is
-// imported, and take the memory snapshot. It is the main module of a build's worker and is in no bundle.
+// What only a build asks of a worker: capture the adapters that pyodide compiles and the bytecode of its library, look at
+// the application while it is imported, and take the memory snapshot. It is the main module of a build's worker and is in no bundle.
 export * from './entry.mjs';
 import { load, start, jsModules } from './boot.mjs';
 import { bundle } from './bundle.mjs';
 import compiled from './compiled.py';
 import inspection from './inspection.py';
 
-/** Load Python, use every kind of call that crosses over, and tell which modules were compiled on the way. */
-async function adapters(env) {
+/**
+ * Load Python, use every kind of call that crosses over, and tell which adapters were compiled on the way; then load the
+ * framework, and give the bytecode of the standard library's modules that are loaded by now.
+ */
+async function prepare(env) {
   const found = {};
   const compile = (key, bytes) => {
     found[key] = true;
@@ -26,14 +29,16 @@ proxy.destroy()
 `);
   const sync = py.runPython('from pyodide.ffi import run_sync\nimport js\nlambda: run_sync(js.Promise.resolve(1))');
   await sync.callPromising();
-  return Response.json(Object.keys(found));
+  py.pyimport(bundle.host);
+  const library = JSON.parse(py.runPython(`${inspection}\njson.dumps(library())`));
+  return Response.json({ adapters: Object.keys(found), library });
 }
 
-async function inspect(env, compile) {
+async function inspect(env) {
   const py = await load();
   const look = py.runPython(`${inspection}\ninspect`);
   try {
-    return new Response(look(bundle.host, bundle.main, env, compile), { headers: { 'content-type': 'application/json' } });
+    return new Response(look(bundle.host, bundle.main, env), { headers: { 'content-type': 'application/json' } });
   } finally {
     look.destroy();
   }
@@ -44,11 +49,10 @@ async function examine(env) {
   return new Response(py.runPython(`${compiled}\nexamine`)(env.CORE_COMPILED));
 }
 
-/** The memory once everything is imported; before the application is, where the bundle has none. */
+/** The memory once everything is imported. */
 async function snapshot() {
-  const build = { snapshot: true };
-  const { py, host } = bundle.main === '' ? { py: await load(build) } : await start(build);
-  host?.preload?.();
+  const { py, host } = await start({ snapshot: true });
+  host.preload?.();
   const serializer = (value) => {
     for (const [name, module] of Object.entries(jsModules)) if (module === value) return name;
     throw new Error(`a JavaScript object is held since import time: ${Object.prototype.toString.call(value)}`);
@@ -58,9 +62,8 @@ async function snapshot() {
 }
 
 const jobs = {
-  '/adapters': adapters,
-  '/inspect': (env) => inspect(env, false),
-  '/inspect-and-compile': (env) => inspect(env, true),
+  '/prepare': prepare,
+  '/inspect': inspect,
   '/examine-compiled': examine,
   '/snapshot': snapshot,
 };

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import marshal
 import os
 import py_compile
 import random
@@ -15,9 +16,10 @@ import sys
 import traceback
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import cache_from_source
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from types import FrameType
 from typing import Any
+from zipimport import zipimporter
 
 SITE = "/core/"
 _STDLIB = ("/lib/python",)
@@ -156,27 +158,46 @@ def _without_seed(self: random.Random, a: object = None, *rest: object, **named:
     return a is None
 
 
-def bytecode() -> dict[str, str]:
-    """The bytecode of each loaded module of the bundle, in base64, by the path at which an import finds it.
+def bytecode() -> dict[str, str | None]:
+    """The bytecode of each loaded module of the bundle, in base64, by the path at which an import finds it; None for
+    bytecode that the bundle has.
 
     It is this interpreter's own, so the worker that gets it compiles nothing. A bundle never changes, so an import need
     not compare it with its source (PEP 552, unchecked).
     """
-    found: dict[str, str] = {}
+    found: dict[str, str | None] = {}
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if file and file.startswith(SITE) and file.endswith(".py"):
             cached = cache_from_source(file)
+            path = cached[len(SITE) :]
+            if os.path.exists(cached):
+                found[path] = None
+                continue
             py_compile.compile(
                 file, cached, doraise=True, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
             )
             with open(cached, "rb") as compiled:
-                found[cached[len(SITE) :]] = base64.b64encode(compiled.read()).decode()
+                found[path] = base64.b64encode(compiled.read()).decode()
     return found
 
 
-def inspect(host: str, main: str, env: Any, compile: bool = False) -> str:
-    """Everything a build wants to know, as JSON. With `compile`, the bytecode of the loaded modules is in it."""
+def library() -> dict[str, str]:
+    """The bytecode of the loaded modules of the standard library, in base64, by their paths in its archive."""
+    found: dict[str, str] = {}
+    for module in list(sys.modules.values()):
+        archive, inside, path = (getattr(module, "__file__", None) or "").rpartition(".zip/")
+        spec: Any = getattr(module, "__spec__", None)
+        # Others of the archive are frozen in the interpreter as well, and loaded from there.
+        if inside and archive.startswith(_STDLIB) and isinstance(getattr(spec, "loader", None), zipimporter):
+            code = spec.loader.get_code(spec.name)
+            header = MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
+            found[f"{path}c"] = base64.b64encode(header + marshal.dumps(code)).decode()
+    return found
+
+
+def inspect(host: str, main: str, env: Any) -> str:
+    """Everything a build wants to know, as JSON."""
     global watching
     for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
         if hasattr(owner, name):
@@ -201,7 +222,6 @@ def inspect(host: str, main: str, env: Any, compile: bool = False) -> str:
         report.update(loaded.report(env) if hasattr(loaded, "report") else {})
         report["modules"] = sorted(set(sys.modules) - before)
         findings.extend(js_objects())
-        if compile:
-            report["bytecode"] = bytecode()
+        report["bytecode"] = bytecode()
     report["findings"] = findings
     return json.dumps(report)
