@@ -18,6 +18,7 @@ from typing import Any
 
 import jwt
 import pytest
+from tests.support.nested import PLAIN
 from tests.support.running import RunningDev
 
 from core.dev.journal import Journal
@@ -57,7 +58,7 @@ class Project:
 
     def test(self, *arguments: str) -> dict[str, str]:
         """The outcome of each test."""
-        ended = self.run("pytest", "-q", "-rA", "-p", "no:cacheprovider", "tests/recorded", *arguments)
+        ended = self.run("pytest", "-q", "-rA", *PLAIN, "tests/recorded", *arguments)
         found = re.findall(r"^(PASSED|FAILED|ERROR) \S+::(\w+)", ended.stdout, re.MULTILINE)
         assert found or "skipped" in ended.stdout, ended.stdout
         return {name: outcome for outcome, name in found}
