@@ -139,7 +139,7 @@ TESTS   = export PYTEST_DEBUG_TEMPROOT=$$(mktemp -d $(MEMORY)); \
 	trap '[ $$? != 0 ] || rm -rf "$$PYTEST_DEBUG_TEMPROOT"' EXIT; $(BIN)/pytest -q
 
 # Two processes with a half of the tests each: pytest-xdist would collect all of them three times.
-QUICK = $(TESTS) -x -m 'not slow and not runtime'
+QUICK = $(TESTS) -x -m 'not slow and not runtime' --hypothesis-profile quick
 HALF := $(addprefix tests/,attacks config contracts http middleware sql)
 
 quick: quick-half quick-rest

@@ -15,7 +15,8 @@ from tests.support.libraries import checked_libraries
 from tests.support.once import made_once
 
 # How long an example takes says how busy the machine is, and nothing of the code. CI tries the same examples every
-# time, so that a red run is the change's doing; everyone else's runs look for new ones, and `make fuzz` for thousands.
+# time, so that a red run is the change's doing; everyone else's runs look for new ones: ten in `make check`, and
+# thousands in `make fuzz`.
 settings.register_profile(
     "core",
     max_examples=50,
@@ -23,6 +24,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=os.environ.get("CI") == "true",
 )
+settings.register_profile("quick", settings.get_profile("core"), max_examples=10)
 settings.register_profile("fuzz", settings.get_profile("core"), max_examples=5000, derandomize=False)
 settings.load_profile("core")
 
