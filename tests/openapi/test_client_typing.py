@@ -69,7 +69,8 @@ NOTHING: dict[str, Any] = {"openapi": "3.0.0", "info": {}, "paths": {}}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("clients")
+    # Always of the same name: mypy keeps what it found beside the path of the run before.
+    folder = tmp_path_factory.mktemp("typed-clients")
     uses = (Path(__file__).parent / "client_uses.py.in").read_text("utf-8")
     for number, file in enumerate(sorted(ROOT.glob("examples/*/openapi.json"))):
         written = write_client(json.loads(file.read_text("utf-8")))
