@@ -276,8 +276,8 @@ async def chunks_of(stream: ReadableStream) -> AsyncIterator[bytes]:
             chunk = step.value
             yield chunk.encode() if isinstance(chunk, str) else bytes_of(chunk)
             if buffer is not None:
-                buffer = chunk.buffer  # it was handed over with the question, and comes back
-                if chunk.byteLength == buffer.byteLength < _LARGEST_BUFFER:
+                buffer = step.value.buffer  # it was handed over with the question, and comes back
+                if step.value.byteLength == buffer.byteLength < _LARGEST_BUFFER:
                     buffer = across.js.ArrayBuffer.new(4 * buffer.byteLength)
     except across.JsException:
         ended = True
