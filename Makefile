@@ -106,9 +106,10 @@ $(STAMP)/config-schema.json: tests/config/platform_schema/tool.json | $(STAMP)/d
 	@if command -v npm >/dev/null; then $(BIN)/python -m tests.config.platform_schema $@; \
 	elif [ "$$CI" = true ]; then echo 'npm is missing: install Node.js 20 or newer'; exit 1; fi
 
-# workerd and pyodide are fetched before the tests, so that not several processes do it.
+# workerd and pyodide are fetched and prepared before the tests, so that not several processes do it.
 $(STAMP)/workerd: $(STAMP)/dev-tools src/core/runtime/toolchain.py
-	@$(BIN)/python -c 'from core.runtime.toolchain import missing_reason, toolchain; missing_reason() or toolchain()'
+	@$(BIN)/python -c 'import asyncio; from core.runtime.build_worker import prepare; \
+		from core.runtime.toolchain import missing_reason, toolchain; missing_reason() or asyncio.run(prepare(toolchain()))'
 	@touch $@
 
 # -- the two commands

@@ -23,7 +23,7 @@ from pathlib import Path
 import attrs
 
 from core.program.entry import Entry
-from core.runtime.build_worker import ask, glue_of
+from core.runtime.build_worker import ask, prepare
 from core.runtime.bundle import HOST, Bundle, framework_size, write_bundle
 from core.runtime.capnp import Module, Plan
 from core.runtime.collect import collect
@@ -162,7 +162,7 @@ async def make_targets(tools: Toolchain, folder: Path) -> dict[str, Target]:
     project.mkdir()
     main = project / "main.py"
     main.write_text(APPLICATION)
-    glue = await glue_of(tools)
+    glue = await prepare(tools)
     found: dict[str, Target] = {}
     shop = write_bundle(
         folder / "shop",

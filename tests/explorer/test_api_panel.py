@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.explorer.browser import forgive, leaving, needs_chromium
+from tests.support.libraries import with_libraries
 from tests.support.running import RunningDev
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def test_a_link_goes_to_one_route_and_says_where_there_is_none(page: Page, users
 
 def test_a_hundred_routes_are_filtered_and_walked_by_keyboard(page: Page, tmp_path: Path) -> None:
     folder = tmp_path / "many"
-    folder.mkdir()
+    with_libraries(folder)
     (folder / "wrangler.toml").write_text('name = "many"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n')
     (folder / "main.py").write_text(_MANY + "".join(_ROUTE.format(number=number) for number in range(120)))
     with RunningDev(folder, tmp_path / "state", "--no-reload") as dev, leaving(page):

@@ -9,7 +9,7 @@ import attrs
 import pytest
 from tests.runtime.conftest import Background, entry_at
 
-from core.runtime.build_worker import KeptBytecode, digest_of, glue_of
+from core.runtime.build_worker import KeptBytecode, digest_of, prepare
 from core.runtime.bundle import BundleError
 from core.runtime.capnp import Plan
 from core.runtime.collect import Collected, collect
@@ -30,12 +30,12 @@ def test_the_standard_library_is_compiled_once_for_an_installation(
     tools: Toolchain, background: Background, tmp_path: Path
 ) -> None:
     installed = attrs.evolve(tools, root=tmp_path)
-    glue = background.run(glue_of(installed))
+    glue = background.run(prepare(installed))
     with zipfile.ZipFile(installed.compiled_library) as library:
         names = library.namelist()
     assert {"json/__init__.py", "json/__init__.pyc", "asyncio/events.pyc"} <= {*names}
     assert "sqlite3/__init__.pyc" not in names  # no application needs it to start
-    assert background.run(glue_of(attrs.evolve(installed, workerd=tmp_path / "nowhere"))) == glue
+    assert background.run(prepare(attrs.evolve(installed, workerd=tmp_path / "nowhere"))) == glue
 
 
 def test_the_bytecode_of_packages_is_kept_by_their_sources(
@@ -43,7 +43,7 @@ def test_the_bytecode_of_packages_is_kept_by_their_sources(
 ) -> None:
     (tmp_path / "main.py").write_text("import core\napp = core.create_app()\n")
     found = collect(tmp_path, project=tmp_path)
-    glue = background.run(glue_of(tools))
+    glue = background.run(prepare(tools))
     entry = entry_at(tmp_path / "main.py")
     installed = attrs.evolve(tools, root=tmp_path / "root")
 
@@ -60,7 +60,7 @@ def test_the_bytecode_of_packages_is_kept_by_their_sources(
 
 
 def test_a_worker_is_asked_once_for_the_same_packages(tools: Toolchain, background: Background, tmp_path: Path) -> None:
-    glue = background.run(glue_of(tools))
+    glue = background.run(prepare(tools))
     first = collected(tmp_path / "project")
     without_worker = attrs.evolve(tools, workerd=tmp_path / "nowhere")
 

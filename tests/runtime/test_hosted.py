@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.runtime.conftest import APPLICATION, Background, Running, advance, start_running
 
-from core.runtime.build_worker import glue_of
+from core.runtime.build_worker import prepare
 from core.runtime.bundle import Bundle, write_bundle
 from core.runtime.capnp import Socket
 from core.runtime.collect import collect
@@ -31,7 +31,7 @@ def hosted(
         name="everything",
         main="main",
         files={**collected.files, "platform_host.py": HOST.read_bytes()},
-        glue=background.run(glue_of(tools)),
+        glue=background.run(prepare(tools)),
         classes=bundle.classes,
         host="platform_host",
     )

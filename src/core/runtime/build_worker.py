@@ -36,7 +36,7 @@ def digest_of(parts: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-async def glue_of(toolchain: Toolchain) -> Sequence[str]:
+async def prepare(toolchain: Toolchain) -> Sequence[str]:
     """Pyodide's call adapters, in hexadecimal: captured once for each installation and kept beside it.
 
     So is the standard library with the bytecode of what an application of the framework loads: an interpreter starts

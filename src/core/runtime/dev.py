@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 
 from core.errors import DeveloperError
-from core.runtime.build_worker import KeptBytecode, glue_of
+from core.runtime.build_worker import KeptBytecode, prepare
 from core.runtime.bundle import Bundle, write_bundle
 from core.runtime.collect import collect
 from core.runtime.keeper import until_unwell
@@ -128,7 +128,7 @@ class _Dev:
         return watched, before
 
     async def _bundle(self, tools: Toolchain, project: Project, folder: Path) -> Bundle:
-        glue = await glue_of(tools)
+        glue = await prepare(tools)
         collected = await asyncio.to_thread(collect, Path(project.entry.folder), project=project.folder)
         await check_compiled(collected, project.folder, tools, glue)
         classes = {}

@@ -26,7 +26,7 @@ from core.errors import DeveloperError
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.program.cache import Cache
 from core.program.entry import Entry
-from core.runtime.build_worker import KeptBytecode, ask, digest_of, glue_of
+from core.runtime.build_worker import KeptBytecode, ask, digest_of, prepare
 from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, worker_file, write_bundle
 from core.runtime.capnp import Plan, Socket, worker_config
 from core.runtime.collect import Collected, collect
@@ -73,7 +73,7 @@ async def make_bundle(
     collected = collect(Path(entry.folder), project=project, extra=extra, left_out=left_out)
     if files:
         collected = attrs.evolve(collected, files={**collected.files, **files})
-    glue = await glue_of(toolchain)
+    glue = await prepare(toolchain)
     await check_compiled(collected, project, toolchain, glue, progress)
     progress("importing it in a worker")
     seen = await inspect(collected, entry, plan=plan, toolchain=toolchain, glue=glue)
@@ -368,7 +368,7 @@ async def fill_python_modules(
         )
     progress("collecting the application and its dependencies")
     collected = collect(Path(entry.folder), project=project, extra=extra, left_out=left_out)
-    glue = await glue_of(toolchain)
+    glue = await prepare(toolchain)
     await check_compiled(collected, project, toolchain, glue, progress)
     progress("importing it in a worker")
     await inspect(collected, entry, plan=plan, toolchain=toolchain, glue=glue)
