@@ -39,10 +39,10 @@ RUNTIME = HERE / "runtime"
 
 SLOW = (
     *("backends", "cli", "examples", "explorer", "dev", "messages", "mypy_plugin", "openapi", "program", "typing"),
-    *("mcp/test_conformance.py", "testing/simulation"),
+    *("mcp/test_conformance.py", "runtime/tools/test_keeper.py", "test_docstrings.py", "testing/simulation"),
 )
-"""Folders and files whose tests start processes, servers, browsers or type checkers, import the libraries of those, or
-try hundreds of schedules.
+"""Folders and files whose tests start processes, servers, browsers or type checkers, import the libraries of those, try
+hundreds of schedules, or read every file.
 """
 
 QUICK = ("", *(f"/test_{name}.py" for name in ("declared", "findings", "generate", "pages", "places", "shapes")))

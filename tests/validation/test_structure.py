@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from typing import Any, Generic, Literal, TypedDict, TypeVar
@@ -40,11 +41,13 @@ def calls_of(action: Callable[[], T]) -> tuple[int, T]:
         count += event in ("call", "c_call")
 
     before = sys.getprofile()
+    gc.disable()  # others have themselves called when garbage is collected: hypothesis does
     sys.setprofile(see)
     try:
         result = action()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return count, result
 
 
