@@ -25,6 +25,7 @@ from core.runtime.toolchain import missing_reason
 from mcp import Client, MCPError
 
 HERE = Path(__file__).parent / "conformance"
+ROOT = Path(__file__).parents[2]
 SUITE = HERE / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 NODE = next(iter(HERE.glob("node_modules/node-*/bin/node")), None)
 """The suite needs Node.js 22, which its folder brings along."""
@@ -107,9 +108,9 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module", params=["dev", "workerd"])
+@pytest.fixture(scope="module", params=["asgi", "dev", "workerd"])
 def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the server, which `core dev` runs on CPython or in workerd."""
+    """The address of the server, which uvicorn runs, or `core dev` on CPython or in workerd."""
     if request.param == "workerd" and (reason := missing_reason()):
         pytest.skip(reason)
     with socket.socket() as free:
@@ -119,6 +120,15 @@ def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     for name in ("server.py", "wrangler.toml"):
         shutil.copy(HERE / name, folder)
     command = {
+        "asgi": [
+            "-m",
+            "uvicorn",
+            "--app-dir",
+            str(ROOT),
+            "tests.mcp.conformance.hosted:served",
+            "--log-level",
+            "warning",
+        ],
         "dev": ["-m", "core", "dev"],
         "workerd": ["-m", "core", "dev", "--runtime", "workerd"],
     }[request.param]
@@ -267,7 +277,7 @@ async def roots(context: ClientRequestContext) -> types.ListRootsResult:
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 @pytest.mark.parametrize("address", ["dev"], indirect=True)
 def test_the_inspector_lists_and_calls_everything(address: str, era: str, tmp_path: Path) -> None:
-    """Each call is a process of its own, so one place is enough: the other clients ask both. This one tells its roots
+    """Each call is a process of its own, so one place is enough: the other clients ask all. This one tells its roots
     in 2026-07-28, and answers no other question.
     """
     assert NODE is not None
