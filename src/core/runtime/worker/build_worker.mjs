@@ -1,5 +1,6 @@
 // What only a build asks of a worker: capture the adapters that pyodide compiles and the bytecode of its library, look at
-// the application while it is imported, and take the memory snapshot. It is the main module of a build's worker and is in no bundle.
+// the application while it is imported, and take the memory snapshot. It is the main module of a build's worker, and is in
+// no bundle.
 export * from './entry.mjs';
 import { load, start, jsModules } from './boot.mjs';
 import { bundle } from './bundle.mjs';

@@ -10,7 +10,6 @@ import base64
 import json
 import marshal
 import os
-import py_compile
 import random
 import sys
 import traceback
@@ -170,15 +169,7 @@ def bytecode() -> dict[str, str | None]:
         file = getattr(module, "__file__", None)
         if file and file.startswith(SITE) and file.endswith(".py"):
             cached = cache_from_source(file)
-            path = cached[len(SITE) :]
-            if os.path.exists(cached):
-                found[path] = None
-                continue
-            py_compile.compile(
-                file, cached, doraise=True, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
-            )
-            with open(cached, "rb") as compiled:
-                found[path] = base64.b64encode(compiled.read()).decode()
+            found[cached[len(SITE) :]] = None if os.path.exists(cached) else _compiled(module)
     return found
 
 
@@ -187,13 +178,18 @@ def library() -> dict[str, str]:
     found: dict[str, str] = {}
     for module in list(sys.modules.values()):
         archive, inside, path = (getattr(module, "__file__", None) or "").rpartition(".zip/")
-        spec: Any = getattr(module, "__spec__", None)
         # Others of the archive are frozen in the interpreter as well, and loaded from there.
-        if inside and archive.startswith(_STDLIB) and isinstance(getattr(spec, "loader", None), zipimporter):
-            code = spec.loader.get_code(spec.name)
-            header = MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
-            found[f"{path}c"] = base64.b64encode(header + marshal.dumps(code)).decode()
+        is_archived = isinstance(getattr(module, "__loader__", None), zipimporter)
+        if inside and archive.startswith(_STDLIB) and is_archived:
+            found[f"{path}c"] = _compiled(module)
     return found
+
+
+def _compiled(module: Any) -> str:
+    """The bytecode of a module in base64, which an import does not compare with its source."""
+    spec = module.__spec__
+    unchecked = (1).to_bytes(4, "little") + bytes(8)
+    return base64.b64encode(MAGIC_NUMBER + unchecked + marshal.dumps(spec.loader.get_code(spec.name))).decode()
 
 
 def inspect(host: str, main: str, env: Any) -> str:
