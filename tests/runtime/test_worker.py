@@ -78,7 +78,8 @@ def test_a_head_request_has_the_headers_of_a_get_and_no_body(worker: Running) ->
 def test_an_upload_of_megabytes_comes_in_pieces(worker: Running) -> None:
     answer = worker.request("POST", "/upload", b"x" * 3_000_000).json()
     assert answer["size"] == 3_000_000
-    assert answer["chunks"] > 1
+    # Of 4 kB each, as the runtime gives them by itself, there are 733, and each costs a call into Python.
+    assert 1 < answer["chunks"] < 350
 
 
 def test_a_body_streams_in_and_out_at_once(worker: Running) -> None:
