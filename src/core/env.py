@@ -455,7 +455,8 @@ def _variable(value: Any, field: EnvField) -> object:
     if kind in (bool, int) or kind_of(kind) is not None:
         raise _Mismatch(f"{wanted}. {_write(field)}")
     # Imported here: it takes a while to load, and few Envs have variables that are lists or objects.
-    from core.validation.structure import StructureError, structure
+    from core.validation.mistakes import StructureError
+    from core.validation.structure import structure
 
     try:
         return structure(value, annotation)

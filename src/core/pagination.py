@@ -156,7 +156,8 @@ def cursor_text(after: object) -> str:
 def _read(text: str, type_: TypeForm[T]) -> T:
     from base64 import urlsafe_b64decode
 
-    from core.validation.structure import StructureError, structure
+    from core.validation.mistakes import StructureError
+    from core.validation.structure import structure
 
     try:
         if len(text) > _MOST_CURSOR:

@@ -83,7 +83,8 @@ class Params(Mapping[str, str], Generic[K_contra]):
 
         Raises CoreError(404): a path whose parameters do not fit leads nowhere.
         """
-        from core.validation.structure import StructureError, structure
+        from core.validation.mistakes import StructureError
+        from core.validation.structure import structure
 
         try:
             return structure(dict(self.found), type_, strings=True)
@@ -741,7 +742,7 @@ def _structured(value: Any, type_: Any) -> Any:
     try:
         return hook(value)
     except Exception as error:
-        from core.validation.structure import StructureError
+        from core.validation.mistakes import StructureError
 
         if not isinstance(error, StructureError):
             raise
@@ -754,7 +755,8 @@ def _structured_member(value: Any, key: str, type_: Any) -> Any:
         raise ValidationError([{"path": "", "message": "must be an object"}])
     if key not in value:
         raise ValidationError([{"path": key, "message": "is required"}])
-    from core.validation.structure import StructureError, hook_of, within
+    from core.validation.mistakes import StructureError, within
+    from core.validation.structure import hook_of
 
     try:
         return hook_of(type_, client=True)(value[key])

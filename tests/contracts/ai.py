@@ -12,7 +12,7 @@ from tests.contracts.contract import Contract, refused
 
 from core.bindings.ai import Ai, AiStream, AiTextEmbeddings, AiTextGeneration
 from core.errors import AiError
-from core.validation.structure import StructureError
+from core.validation.mistakes import StructureError
 
 ECHO, EMBED, BROKEN = "@test/echo", "@test/embed", "@test/broken"
 

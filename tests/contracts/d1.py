@@ -14,7 +14,7 @@ from tests.contracts.contract import Contract, refused
 from core import UNSET, conflict
 from core.bindings.d1 import D1Database, D1PreparedStatement
 from core.errors import CoreError, D1Error, D1TypeError, ValidationError
-from core.validation.structure import StructureError
+from core.validation.mistakes import StructureError
 
 TRANSACTION = "D1_ERROR: To execute a transaction, please use the state.storage.transaction()"
 DENIED = "D1_ERROR: not authorized: SQLITE_AUTH"

@@ -10,7 +10,7 @@ from tests.contracts.contract import Contract, MovingClock, refused
 
 from core.bindings.kv import KVKey, KVListResult, KVNamespace, KVValue
 from core.errors import KVError, KVSyntaxError, KVTypeError
-from core.validation.structure import StructureError
+from core.validation.mistakes import StructureError
 
 MEBIBYTE = 1024 * 1024
 

@@ -22,7 +22,7 @@ from core.bindings.r2 import (
 )
 from core.errors import R2Error, R2SyntaxError, R2TypeError, R2ValueError
 from core.http import Headers
-from core.validation.structure import StructureError
+from core.validation.mistakes import StructureError
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from core.backends.embedded.queue import Delivery
 from core.bindings.queue import MessageBatch
 from core.errors import RegistrationError
 from core.testing import FakeExecutionContext
-from core.validation.structure import StructureError
+from core.validation.mistakes import StructureError
 
 if TYPE_CHECKING:
     from datetime import date as only_for_checkers

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.validation.test_structure import calls_of
 
 from core.errors import Issue
-from core.validation.structure import StructureError, structure_row, structure_rows
+from core.validation.mistakes import StructureError
+from core.validation.structure import structure_row, structure_rows
 
 T = TypeVar("T")
 

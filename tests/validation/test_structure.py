@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from core.errors import Issue
 from core.http import json
 from core.request import Query
-from core.validation.structure import MOST_ISSUES, StructureError, structure, structure_row, structure_rows
+from core.validation.mistakes import MOST_ISSUES, StructureError
+from core.validation.structure import structure, structure_row, structure_rows
 
 T = TypeVar("T")
 MORE = {"path": "", "message": "may have more mistakes: these are the first 100"}

@@ -39,7 +39,8 @@ from core import App, Request, Response, http
 from core.errors import DeveloperError
 from core.pagination import cursor_of, cursor_text
 from core.testing import FakeExecutionContext
-from core.validation.structure import StructureError, structure, structure_row
+from core.validation.mistakes import StructureError
+from core.validation.structure import structure, structure_row
 
 
 class Colour(enum.StrEnum):

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from core import UNSET, Unset, given
 from core.backends.embedded.clone import CloneError, clone
 from core.http import json
+from core.validation.mistakes import StructureError
 from core.validation.schema import schema_of
-from core.validation.structure import StructureError, structure, structure_row, structure_texts
+from core.validation.structure import structure, structure_row, structure_texts
 
 
 def filled(instance: object, attribute: object, value: str) -> None:

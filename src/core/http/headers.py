@@ -187,7 +187,8 @@ class HeadersView(Mapping[str, str]):
         Raises ValidationError, which is answered with 422, with every mistake and the header's name as its path.
         """
         from core.errors import ValidationError
-        from core.validation.structure import StructureError, list_fields, structure
+        from core.validation.mistakes import StructureError
+        from core.validation.structure import list_fields, structure
 
         lists = list_fields(type_)
         value: dict[str, object] = {}

@@ -134,7 +134,8 @@ class Messages:
             raise CoreError(400, "Invalid JSON") from None
         if type_ is Any:
             return value
-        from core.validation.structure import StructureError, structure
+        from core.validation.mistakes import StructureError
+        from core.validation.structure import structure
 
         try:
             return structure(value, type_, client=True)

@@ -163,7 +163,8 @@ class Registered:
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call, each as its parameter's type. Raises ToolError with every mistake."""
-        from core.validation.structure import StructureError, hook_of
+        from core.validation.mistakes import StructureError
+        from core.validation.structure import hook_of
 
         issues: list[Issue] = [
             {"path": name, "message": "is not a parameter"} for name in given if name not in self.parameters

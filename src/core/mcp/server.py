@@ -301,7 +301,8 @@ class MCP(Generic[E, U]):
         answer = (await self.inputs(req, {key: elicit(form, message)}))[key]
         if answer.get("action") != "accept":
             return None
-        from core.validation.structure import StructureError, structure
+        from core.validation.mistakes import StructureError
+        from core.validation.structure import structure
 
         try:
             return structure(answer.get("content"), form, client=True)

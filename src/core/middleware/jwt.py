@@ -247,7 +247,8 @@ async def _proves(algorithm: Any, signed: bytes, key: Any, signature: bytes, key
 def _user_of(claims: dict[str, Any], type_: Any) -> Any:
     if type_ is None:
         return JWTUser(claims.get("sub"), claims)
-    from core.validation.structure import StructureError, structure
+    from core.validation.mistakes import StructureError
+    from core.validation.structure import structure
 
     try:
         return structure(claims, type_)

@@ -1,0 +1,325 @@
+"""The converters of cattrs that read each kind of value: one for each source, and each in two passes.
+
+The quick pass takes what is of its type already without a call. The other names the mistakes of what the quick one
+refused. A kind that only one of them knew would be refused without a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Mapping, MutableMapping
+from functools import partial, singledispatch
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, Unpack, cast, get_args, get_origin
+
+from typing_extensions import is_typeddict
+
+from core.errors import DeveloperError
+from core.validation.kinds import (
+    attrs_fields,
+    is_class,
+    is_exactly,
+    is_literal,
+    is_mixed_union,
+    is_named_tuple,
+    is_open_tuple,
+    is_optional,
+    is_tuple,
+    is_union,
+)
+from core.validation.mistakes import Mismatch, counting, read_field, read_list, read_mapping, read_object
+from core.validation.scalars import (
+    EXACT,
+    blob,
+    boolean,
+    boolean_of_number,
+    boolean_of_sql,
+    boolean_of_text,
+    decimal_number,
+    enum_member,
+    from_text,
+    integer,
+    integer_of_client,
+    integer_of_text,
+    is_subclass_of_scalar,
+    literal,
+    no_blob,
+    null,
+    number,
+    number_of_text,
+    subclass_of_scalar,
+    text,
+)
+from core.validation.unions import optional, union
+from core.validation.unset import Unset
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+
+_DICTS: Final = (Mapping, MutableMapping, Counter, defaultdict)
+"""Mappings that are read as a dict first."""
+
+Source = Literal["json", "client", "strings", "rows", "text"]
+"""`text`: JSON text in a row, which SQL wrote, whose 0 and 1 are booleans."""
+
+_converters: dict[tuple[Source, bool], Converter] = {}
+
+
+def converter_of(source: Source, *, detailed: bool) -> Converter:
+    converter = _converters.get((source, detailed))
+    if converter is None:
+        converter = _converters[source, detailed] = _build(source, detailed)
+    return converter
+
+
+def _build(source: Source, detailed: bool) -> Converter:
+    import datetime as dt
+    import decimal
+    import enum
+    import uuid
+    from typing import get_type_hints
+
+    from cattrs import Converter
+    from cattrs.cols import (
+        is_any_set,  # pyright: ignore[reportUnknownVariableType]  # its type names a TypeVar of cattrs
+        is_frozenset,
+        is_mapping,
+        is_sequence,
+        mapping_structure_factory,  # pyright: ignore[reportUnknownVariableType]  # as above
+    )
+    from cattrs.errors import StructureHandlerNotFoundError
+    from cattrs.gen import make_dict_structure_fn, override
+    from cattrs.gen.typeddicts import (
+        make_dict_structure_fn as make_typeddict_structure_fn,  # pyright: ignore[reportUnknownVariableType]  # as above
+    )
+
+    strings, rows = source == "strings", source == "rows"
+    converter = Converter(detailed_validation=detailed)
+    # cattrs asks first for hooks that go by a class and its ancestors, and has some of its own: to those an enum of
+    # texts is any str, and a datetime is a date. Here every hook goes by the type itself.
+    dispatch: Any = converter._structure_func  # it has no public name
+    dispatch._single_dispatch = singledispatch(dispatch._single_dispatch.dispatch(object))
+    dispatch.clear_cache()
+    read_int = integer_of_text if strings else integer_of_client if source == "client" else integer
+    read_float = number_of_text if strings else number
+    converter.register_structure_hook_factory(is_subclass_of_scalar, partial(subclass_of_scalar, converter))
+    for type_, hook in {
+        str: text,
+        int: read_int,
+        float: read_float,
+        bool: boolean_of_text
+        if strings
+        else boolean_of_number
+        if rows
+        else boolean_of_sql
+        if source == "text"
+        else boolean,
+        None: null,
+        type(None): null,
+        bytes: blob if rows else no_blob,
+        dt.time: partial(from_text, dt.time.fromisoformat, "must be a time (ISO 8601)"),
+        dt.datetime: partial(from_text, dt.datetime.fromisoformat, "must be a date and time (ISO 8601)"),
+        dt.date: partial(from_text, dt.date.fromisoformat, "must be a date (ISO 8601)"),
+        uuid.UUID: partial(from_text, uuid.UUID, "must be a UUID"),
+        decimal.Decimal: partial(decimal_number, decimal.Decimal),
+    }.items():
+        converter.register_structure_hook_func(partial(is_exactly, type_), cast("Callable[[Any, Any], Any]", hook))
+    converter.register_structure_hook_func(
+        lambda t: isinstance(t, type) and issubclass(t, enum.Enum), partial(enum_member, strings)
+    )
+    converter.register_structure_hook_func(is_literal, partial(literal, strings))
+    converter.register_structure_hook_func(partial(is_exactly, object), lambda value, _: value)
+    converter.register_structure_hook_factory(is_optional, partial(optional, converter))
+
+    # A string is iterable and a list has items, so each container checks first which values it is made from.
+    def guarded(inner: Callable[[Any, Any], Any], kind: type, wording: str) -> Callable[[Any, Any], Any]:
+        hook = _guard(counting(inner) if detailed else inner, kind, wording)
+        return partial(_of_json_text, hook, detailed, wording) if rows else hook
+
+    converter.register_structure_hook_factory(is_mixed_union, partial(union, converter, guarded))
+
+    def given(type_: Any) -> Callable[[Any, Any], Any]:
+        # What was left out is never a value, and no text stands for it.
+        if type_ is Unset:
+            raise StructureHandlerNotFoundError("", type_)
+        rest: Any = Union[tuple(member for member in get_args(type_) if member is not Unset)]  # noqa: UP007  # at run time
+        read = converter.get_structure_hook(rest)
+        return lambda value, _: read(value, rest)
+
+    def sequences(type_: Any) -> Callable[[Any, Any], Any]:
+        element = next(iter(get_args(type_)), Any)
+        if detailed:
+            return guarded(partial(read_list, converter, element), list, "must be an array")
+        names: dict[str, Any] = {"element": element}
+        try:
+            names["read"] = converter.get_structure_hook(element)
+        except RecursionError:  # its class is being written
+            names["read"] = converter.structure
+        check = _check(element, source)
+        item = f"v if {check} else read(v, element)" if check else "v" if element is Any else "read(v, element)"
+        hook: Callable[[Any, Any], Any]
+        hook = eval(f"lambda o, t: [{item} for v in o] if o.__class__ is list else other(o, t)", names)
+        names["other"] = guarded(lambda value, t: hook([*value], t), list, "must be an array")
+        return hook
+
+    def gathered(build: Callable[[Any], Any]) -> Callable[[Any], Callable[[Any, Any], Any]]:
+        def factory(type_: Any) -> Callable[[Any, Any], Any]:
+            inner = sequences(type_)
+            return lambda value, t: build(inner(value, t))
+
+        return factory
+
+    def fixed_tuple(type_: Any) -> Callable[[Any, Any], Any]:
+        if any(getattr(part, "__unpacked__", False) or get_origin(part) is Unpack for part in get_args(type_)):
+            from core.errors.mistakes import UNPACKED
+
+            raise DeveloperError(UNPACKED)
+        size = len(get_args(type_))
+        inner = converter.gen_structure_hetero_tuple(type_)
+
+        def of_size(value: Any, t: Any) -> Any:
+            if len(value) != size:
+                raise Mismatch(f"must have {size} item{'' if size == 1 else 's'}")
+            return inner(value, t)
+
+        return guarded(of_size, list, "must be an array")
+
+    def named_tuple(type_: Any) -> Callable[[Any, Any], Any]:
+        hints = get_type_hints(type_)
+        made: Any = tuple
+        shape = made[tuple(hints.get(name, Any) for name in type_._fields)]
+        inner = fixed_tuple(shape)
+        return lambda value, _: type_(*inner(value, shape))
+
+    def mapping(type_: Any) -> Callable[[Any, Any], Any]:
+        # Not the converter's own gen_structure_mapping: it puts its own hook in the place of the one around it.
+        made: Any = get_origin(type_) or type_
+        arguments = get_args(type_)
+        shape: Any = type_
+        build: Any = None
+        if made is Counter:
+            shape, build = cast("Any", dict)[arguments[0] if arguments else Any, int], Counter
+        elif made is defaultdict:
+            shape = cast("Any", dict)[arguments] if arguments else dict
+            empty = get_origin(arguments[1]) or arguments[1] if arguments else None
+            build = partial(cast("Any", defaultdict), empty if callable(empty) else None)
+        inner: Any = mapping_structure_factory(shape, converter, dict if made in _DICTS else made)
+        hook = guarded(partial(read_mapping, inner) if detailed else inner, dict, "must be an object")
+        return hook if build is None else lambda value, _: build(hook(value, shape))
+
+    def of_class(type_: Any) -> Callable[[Any, Any], Any]:
+        fields = attrs_fields(type_)
+        _refuse_shared_defaults(get_origin(type_) or type_)
+        renamed = {} if rows else {field.name: field.alias for field in fields if field.alias != field.name}
+        read: dict[str, Any] = (
+            {field.name: partial(read_field, converter, field) for field in fields} if detailed else {}
+        )
+        given: dict[str, Any] = {
+            name: override(rename=renamed.get(name), struct_hook=read.get(name)) for name in {**renamed, **read}
+        }
+        inner = cast("Any", make_dict_structure_fn)(type_, converter, _cattrs_use_alias=False, **given)
+        hook: Any = guarded(partial(read_object, inner, renamed) if detailed else inner, dict, "must be an object")
+        if not detailed:
+            hook = _class_hook(inner, source, hook)
+        # Where cattrs looks for the names by which it distinguishes the classes of a union.
+        hook.overrides = given
+        return cast("Callable[[Any, Any], Any]", hook)
+
+    def annotated(type_: Any) -> Callable[[Any, Any], Any]:
+        plain = get_args(type_)[0]
+        inner = converter.get_structure_hook(plain)
+        return lambda value, _: inner(value, plain)
+
+    factories: list[tuple[Callable[[Any], bool], Callable[[Any], Callable[[Any, Any], Any]]]] = [
+        (lambda t: t is not str and t is not bytes and is_sequence(t) and not is_tuple(t), sequences),
+        (lambda t: (get_origin(t) or t) is deque, gathered(deque)),
+        (is_tuple, lambda t: gathered(tuple)(t) if is_open_tuple(t) else fixed_tuple(t)),
+        (is_named_tuple, named_tuple),
+        (is_any_set, gathered(set)),
+        (is_frozenset, gathered(frozenset)),
+        (is_mapping, mapping),
+        (is_class, of_class),
+        (
+            lambda t: is_typeddict(get_origin(t) or t),
+            lambda t: guarded(cast("Any", make_typeddict_structure_fn)(t, converter), dict, "must be an object"),
+        ),
+        (lambda t: t is Unset or (Unset in get_args(t) and is_union(t)), given),
+        # Last, and so asked first: what is annotated looks like its origin, but has other arguments.
+        (lambda t: is_exactly(Annotated, get_origin(t)), annotated),
+    ]
+    for predicate, factory in factories:
+        converter.register_structure_hook_factory(predicate, factory)
+    return converter
+
+
+def _refuse_shared_defaults(cls: Any) -> None:
+    """Refuse a list, a dict or a set as a default: all instances would share it. Raises DeveloperError."""
+    from inspect import formatannotation
+
+    for field in attrs_fields(cls):
+        if type(field.default) in (list, dict, set) and field.converter is None:
+            kind = type(field.default).__name__
+            type_ = field.type if isinstance(field.type, str) else formatannotation(field.type)
+            from core.errors.mistakes import shared_default
+
+            raise DeveloperError(shared_default(cls.__name__, field.name, type_, kind))
+
+
+def _of_json_text(inner: Callable[[Any, Any], Any], detailed: bool, wording: str, value: Any, type_: Any) -> Any:
+    """A list, an object or a class in a row: from the JSON that its text is."""
+    if value.__class__ is not str:
+        return inner(value, type_)
+    import json
+
+    try:
+        parsed = json.loads(value)
+    except ValueError:
+        raise Mismatch(f"{wording}, as JSON text") from None
+    return converter_of("text", detailed=detailed).get_structure_hook(type_)(parsed, type_)
+
+
+def _guard(inner: Callable[[Any, Any], Any], kind: type, wording: str) -> Callable[[Any, Any], Any]:
+    def hook(value: Any, type_: Any) -> Any:
+        if not isinstance(value, kind):
+            raise Mismatch(wording)
+        return inner(value, type_)
+
+    return hook
+
+
+def _check(type_: Any, source: Source) -> str | None:
+    """The condition, in Python, under which the value `v` is a `type_` as it is. None where it has to be made."""
+    if is_optional(type_):
+        check = _check(next(member for member in get_args(type_) if member is not type(None)), source)
+        return check and f"(v is None or {check})"
+    if type_ not in (str, int, float, bool) or source == "strings" or (source == "rows" and type_ is bool):
+        return None
+    exact = f" and {EXACT[0]} <= v <= {EXACT[-1]}" if type_ is int and source == "client" else ""
+    return f"v.__class__ is {type_.__name__}{exact}"
+
+
+def _class_hook(written: Any, source: Source, other: Any) -> Any:
+    """The hook of a class that cattrs has written, with conditions in place of calls. `other` reads what is no dict.
+
+    Lines that look otherwise in some later cattrs stay as they are.
+    """
+    import linecache
+
+    names: dict[str, Any] = written.__globals__
+
+    def condition(found: re.Match[str]) -> str:
+        call, name, value = found.group(0, 1, 2)
+        check = _check(names[f"__c_type_{name}"], source)
+        if check is None:
+            return call
+        return f"v if {check.replace('v', f'(v := {value})', 1)} else {call.replace(value, 'v', 1)}"
+
+    lines: list[str] = cast("Any", linecache.cache)[written.__code__.co_filename][2]
+    lines[1:] = [
+        "  if o.__class__ is not dict: return __core_other(o, _)",
+        *[re.sub(r"__c_structure_(\w+)\((o\[.+?\]), __c_type_\1\)", condition, line) for line in lines[1:]],
+    ]
+    names["__core_other"] = other
+    exec(compile("\n".join(lines), written.__code__.co_filename, "exec"), names)
+    return names[written.__name__]

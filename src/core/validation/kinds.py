@@ -1,0 +1,71 @@
+"""The kinds of types that values are read as, and their names in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Union, cast, get_args, get_origin
+
+
+def is_class(type_: Any) -> bool:
+    """A class with fields: of attrs, or a dataclass."""
+    from attrs import has
+
+    cls = get_origin(type_) or type_
+    return has(cls) or (isinstance(cls, type) and hasattr(cls, "__dataclass_fields__"))
+
+
+def attrs_fields(type_: Any) -> Sequence[Any]:
+    """The fields of a class as attrs has them."""
+    from cattrs import _compat  # it has no public name
+
+    found: Sequence[Any] = cast("Any", _compat).adapted_fields(get_origin(type_) or type_)
+    return found
+
+
+def is_exactly(exact: object, type_: Any) -> bool:
+    return type_ is exact
+
+
+def is_literal(type_: Any) -> bool:
+    return is_exactly(Literal, get_origin(type_))
+
+
+def is_tuple(type_: Any) -> bool:
+    return type_ is tuple or get_origin(type_) is tuple
+
+
+def is_named_tuple(type_: Any) -> bool:
+    names: object = getattr(type_, "_fields", None)
+    return isinstance(type_, type) and issubclass(type_, tuple) and names is not None
+
+
+def is_open_tuple(type_: Any) -> bool:
+    arguments = get_args(type_)
+    return (not arguments and get_origin(type_) is None) or (len(arguments) == 2 and arguments[1] is ...)
+
+
+def is_mixed_union(type_: Any) -> bool:
+    """A union of several kinds of value, `T | None` being none: cattrs has its own words for what fits none of them."""
+    return is_union(type_) and len([member for member in get_args(type_) if member is not type(None)]) > 1
+
+
+def is_optional(type_: Any) -> bool:
+    return is_union(type_) and not is_mixed_union(type_)
+
+
+def is_union(type_: Any) -> bool:
+    from types import UnionType
+
+    return get_origin(type_) in (Union, UnionType)
+
+
+def name_of(type_: Any) -> str:
+    simple = {str: "a string", int: "an integer", float: "a number", bool: "true or false", type(None): "null"}
+    if type_ in simple:
+        return simple[type_]
+    origin = get_origin(type_)
+    if origin in (list, tuple, set, frozenset):
+        return "an array"
+    if origin is dict:
+        return "an object"
+    return getattr(origin or type_, "__name__", None) or str(type_)

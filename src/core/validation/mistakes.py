@@ -1,0 +1,335 @@
+"""The mistakes of a value: a second pass finds all of them, with their paths, and tells them in words for clients.
+
+It runs where the first pass refused a value, in place of cattrs. After `MOST_ISSUES` mistakes nothing more is looked
+at, so that a document full of them costs little more than a good one. A class's validators say theirs beside those of
+other fields. A message shows what the program wrote for whoever sends the value, and nothing else of the program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextvars import ContextVar
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, cast, get_origin
+
+from core.validation.kinds import attrs_fields
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+    from core.errors import Issue
+
+
+MOST_ISSUES: Final = 100
+"""The largest number of mistakes reported for one value."""
+
+
+class StructureError(ValueError):
+    """A value is not of the type asked for. `issues` lists the mistakes as `{"path": …, "message": …}`.
+
+    There are `MOST_ISSUES` at most, and then one more that says so.
+    """
+
+    def __init__(self, issues: list[Issue]) -> None:
+        super().__init__("; ".join(f"{issue['path'] or 'the value'} {issue['message']}" for issue in issues))
+        self.issues = issues
+
+
+class Mismatch(ValueError):
+    """One value of the wrong kind. Its text is written here and may be shown to a client."""
+
+
+class _Enough(Exception):
+    """Raised in place of looking further once there are enough mistakes; it is none itself."""
+
+
+class Told:
+    """The number of mistakes that one reading has found, and the fields that it has read of the current object."""
+
+    __slots__ = ("count", "fields")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.fields: dict[str, Any] = {}
+
+    def add(self, errors: Sequence[BaseException]) -> None:
+        # The members of a group were counted where the group was made.
+        self.count += sum(map(_is_one, errors))
+
+
+def _is_one(error: BaseException) -> bool:
+    return not isinstance(error, (_Enough, BaseExceptionGroup))
+
+
+current: ContextVar[Told] = ContextVar("core_structure_telling")
+
+
+def within(path: str, issues: Sequence[Issue]) -> list[Issue]:
+    """The mistakes in a part of a value, with their paths in the whole of it."""
+    found: list[Issue] = []
+    for issue in issues[:MOST_ISSUES]:
+        dot = "." if issue["path"] and issue["path"][0] != "[" else ""
+        found.append({"path": f"{path}{dot}{issue['path']}", "message": issue["message"]})
+    return [*found, *issues[MOST_ISSUES:]]  # the last says that there are more, of the whole
+
+
+def counting(inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def hook(value: Any, type_: Any) -> Any:
+        told = current.get()
+        if told.count >= MOST_ISSUES:
+            raise _Enough
+        around, told.fields = told.fields, {}
+        try:
+            return inner(value, type_)
+        except ExceptionGroup as error:
+            told.add(error.exceptions)
+            raise
+        finally:
+            told.fields = around
+
+    return hook
+
+
+def read_list(converter: Converter, element: Any, value: list[Any], _: Any) -> list[Any]:
+    from cattrs.errors import IterableValidationError, IterableValidationNote
+
+    told = current.get()
+    read = converter.get_structure_hook(element)
+    structured: list[Any] = []
+    errors: list[Exception] = []
+    own = 0
+    for index, item in enumerate(value):
+        try:
+            structured.append(read(item, element))
+        except Exception as error:
+            error.add_note(IterableValidationNote("", index, element))
+            errors.append(error)
+            own += _is_one(error)
+            if told.count + own >= MOST_ISSUES:
+                break
+    if errors:
+        raise IterableValidationError("", errors, list)  # pyright: ignore[reportCallIssue]  # pyright goes by the constructor of ExceptionGroup
+    return structured
+
+
+def read_mapping(inner: Callable[[Any, Any], Any], value: dict[Any, Any], type_: Any) -> Any:
+    from cattrs.errors import IterableValidationError
+
+    # Some at a time, since cattrs does not stop at a mistake.
+    entries, errors = iter(value.items()), list[Exception]()
+    while some := dict(islice(entries, MOST_ISSUES)):
+        try:
+            inner(some, type_)
+        except IterableValidationError as error:
+            errors += error.exceptions
+            if current.get().count + sum(map(_is_one, errors)) >= MOST_ISSUES:
+                break
+    if errors:
+        raise IterableValidationError("", errors, dict)  # pyright: ignore[reportCallIssue]  # pyright goes by the constructor of ExceptionGroup
+    return inner(value, type_)
+
+
+def read_field(converter: Converter, field: Any, value: Any, type_: Any) -> Any:
+    """The value of a field, remembered for the validators of its object."""
+    from cattrs.errors import StructureHandlerNotFoundError
+
+    told = current.get()
+    read = value
+    if type_ is not None:
+        try:
+            hook = converter.get_structure_hook(type_)
+        except StructureHandlerNotFoundError:
+            if field.converter is None:
+                raise
+        else:
+            read = hook(value, type_)
+    told.fields[field.name] = read
+    return read
+
+
+def read_object(inner: Callable[[Any, Any], Any], renamed: Mapping[str, str], value: dict[Any, Any], type_: Any) -> Any:
+    """An object of a class: a group of all mistakes, those of validators too, each with its field's name."""
+    from cattrs.errors import AttributeValidationNote, BaseValidationError, ClassValidationError
+
+    try:
+        return inner(value, type_)
+    except BaseValidationError as group:
+        cls = get_origin(type_) or type_
+        by_field: dict[str, Exception] = {}
+        others: list[Exception] = []
+        for error in group.exceptions:
+            note = next((n for n in getattr(error, "__notes__", ()) if isinstance(n, AttributeValidationNote)), None)
+            if note is None:
+                others.append(error)
+            else:
+                by_field[note.name] = error
+                note.name = renamed.get(note.name, note.name)
+        errors: list[Exception] = []
+        found = _ask_validators(cls, current.get().fields, by_field.keys())
+        for field in attrs_fields(cls):
+            if field.name in by_field:
+                errors.append(by_field[field.name])
+            for error in found.get(field.name, ()):
+                error.add_note(AttributeValidationNote("", renamed.get(field.name, field.name), field.type))
+                errors.append(error)
+        # What it raised when it was made is one of those, unless it was the work of all fields together.
+        raise ClassValidationError("", errors or others, cls) from None  # pyright: ignore[reportCallIssue]  # pyright goes by the constructor of ExceptionGroup
+
+
+def _ask_validators(cls: Any, given: Mapping[str, Any], wrong: Any) -> dict[str, list[Exception]]:
+    """Run the converters and validators of a class over the fields that could be read."""
+    found: dict[str, list[Exception]] = {}
+    try:
+        instance = cls.__new__(cls)
+    except TypeError:  # a class that wants to be made in another way
+        return found
+    fields = attrs_fields(cls)
+    for field in fields:
+        if field.name in wrong:
+            continue
+        try:
+            if field.name in given:
+                value = given[field.name]
+            elif (default := field.default) is None or type(default).__name__ != "Factory":
+                value = default
+            else:
+                value = default.factory(instance) if default.takes_self else default.factory()
+            if field.converter is not None:
+                convert = getattr(field.converter, "converter", None)
+                value = field.converter(value) if convert is None else field.converter.__call__(value, instance, field)
+            object.__setattr__(instance, field.name, value)
+        except Exception as error:
+            if field.name in given:
+                found[field.name] = [_as_told(error)]
+    for field in fields:
+        if field.validator is None or field.name not in given or field.name in found:
+            continue
+        # Several come as one that asks them in order. Past the first mistake only those count that were written for
+        # whoever sends the value: a later one may count on the checks of an earlier one.
+        said: list[Exception] = []
+        for validate in getattr(field.validator, "_validators", (field.validator,)):
+            try:
+                _ask(validate, instance, field, getattr(instance, field.name))
+            except Exception as error:
+                if isinstance(error, AttributeError) and wrong:
+                    continue  # it looks at a field that could not be read
+                if not said or isinstance(error, ValueError):
+                    said.append(_as_told(error))
+        if said:
+            found[field.name] = said
+    return found
+
+
+def _ask(validate: Any, instance: Any, field: Any, value: Any) -> None:
+    """Run a validator. Of `deep_iterable`, which stops at the first item without its place, every item is asked."""
+    each = getattr(validate, "member_validator", None)
+    if each is None or not isinstance(value, list | tuple):
+        validate(instance, field, value)
+        return
+    from cattrs.errors import IterableValidationError, IterableValidationNote
+
+    if validate.iterable_validator is not None:
+        validate.iterable_validator(instance, field, value)
+    errors: list[Exception] = []
+    for index, item in enumerate(cast("Sequence[Any]", value)):
+        try:
+            each(instance, field, item)
+        except Exception as error:
+            told = _as_told(error)
+            told.add_note(IterableValidationNote("", index, field.type))
+            errors.append(told)
+        if len(errors) == MOST_ISSUES:
+            break
+    if errors:
+        raise IterableValidationError("", errors, list)  # pyright: ignore[reportCallIssue]  # pyright goes by the constructor of ExceptionGroup
+
+
+def _as_told(error: Exception) -> Exception:
+    # A KeyError is how cattrs says that a name is missing.
+    return Mismatch("is not valid") if isinstance(error, KeyError) else error
+
+
+def in_json(value: Any) -> str:
+    if value is None or value is True or value is False:
+        return {None: "null", True: "true", False: "false"}[value]
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def bounded(issues: list[Issue]) -> list[Issue]:
+    if len(issues) < MOST_ISSUES:
+        return issues
+    more = f"may have more mistakes: these are the first {MOST_ISSUES}"
+    return [*issues[:MOST_ISSUES], {"path": "", "message": more}]
+
+
+def leaves(error: BaseException) -> list[BaseException]:
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    return [leaf for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions for leaf in leaves(inner)]
+
+
+def issues_of(error: BaseException, path: str) -> list[Issue]:
+    from cattrs.errors import AttributeValidationNote, BaseValidationError, IterableValidationNote
+
+    if isinstance(error, BaseValidationError):
+        found: list[Issue] = []
+        for inner in error.exceptions:
+            if isinstance(inner, _Enough):
+                continue
+            note = next((n for n in getattr(inner, "__notes__", ()) if type(n) is not str), None)
+            at = path
+            if isinstance(note, IterableValidationNote):
+                # A mapping's key is named as a field is, a list's place by its number.
+                at = f"{path}[{note.index}]" if isinstance(note.index, int) else _below(path, str(note.index))
+            elif isinstance(note, AttributeValidationNote):
+                at = _below(path, note.name)
+            if isinstance(inner, KeyError):
+                found.append({"path": at if note is not None else path, "message": "is required"})
+            else:
+                found += issues_of(inner, at)
+        return found
+    return [{"path": path, "message": _message(error)}]
+
+
+def _below(path: str, name: str) -> str:
+    # Names in a mapping are the client's, and there may be a hundred mistakes below a long one.
+    if len(name) > _LONGEST:
+        name = f"{name[:_LONGEST]}…"
+    return f"{path}.{name}" if path else name
+
+
+_LONGEST: Final = 100
+
+_LONGEST_MESSAGE: Final = 500
+
+
+def _message(error: BaseException) -> str:
+    # A validator's ValueError was written for whoever sends the value; attrs' own carry the attribute, the
+    # validator and the value behind the text. Any other error may say more than a client should know.
+    if isinstance(error, ValueError) and error.args and isinstance(error.args[0], str):
+        text = error.args[0] if isinstance(error, Mismatch) else _in_our_words(error)
+        return text if isinstance(error, Mismatch) or len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
+    if isinstance(error, TypeError):
+        return "is of the wrong type"
+    return "is not valid"
+
+
+_BOUND: Final = re.compile(r"(Length of )?'\w+' must be ([<>]=?) (.*?): .*", re.DOTALL)
+
+_SIGNS: Final = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
+
+
+def _in_our_words(error: ValueError) -> str:
+    """What a validator said, without what attrs' own say of the program: a field's name in Python, the value again."""
+    text: str = error.args[0]
+    given: Any = error.args[2] if len(error.args) == 4 else None
+    if isinstance(given, re.Pattern):
+        return f"must match {cast('re.Pattern[str]', given).pattern}"
+    if isinstance(given, list | tuple | range | AbstractSet | dict):
+        shown = map(in_json, islice(cast("Iterable[object]", given), _LONGEST))
+        # A set has no order of its own.
+        return f"must be one of {', '.join(sorted(shown) if isinstance(given, AbstractSet) else shown)}"
+    bound = _BOUND.fullmatch(text)
+    return text if bound is None else f"must be {_SIGNS[bound[2]]} {bound[3]}{' long' if bound[1] else ''}"

@@ -1,0 +1,157 @@
+"""Strings, numbers, dates and constants, each from the value or text that stands for it and from nothing alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from core.validation.mistakes import Mismatch, in_json
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+
+EXACT: Final = range(-(2**53) + 1, 2**53)
+
+
+def text(value: Any, _: Any) -> str:
+    if value.__class__ is str:
+        return value
+    raise Mismatch("must be a string")
+
+
+def integer(value: Any, _: Any) -> int:
+    if value.__class__ is int:
+        return value
+    raise Mismatch("must be an integer")
+
+
+def integer_of_client(value: Any, _: Any) -> int:
+    if value.__class__ is int:
+        if value in EXACT:
+            return value
+        raise Mismatch("must be a whole number from -(2^53-1) to 2^53-1")
+    raise Mismatch("must be an integer")
+
+
+def number(value: Any, _: Any) -> float:
+    if value.__class__ is float:
+        return value
+    if value.__class__ is int:
+        try:
+            return float(value)
+        except OverflowError:
+            raise Mismatch("is too large for a number") from None
+    raise Mismatch("must be a number")
+
+
+def boolean(value: Any, _: Any) -> bool:
+    if value is True or value is False:
+        return value
+    raise Mismatch("must be true or false")
+
+
+def boolean_of_number(value: Any, _: Any) -> bool:
+    if value.__class__ in (int, bool) and value in (0, 1):
+        return bool(value)
+    raise Mismatch("must be 0 or 1")
+
+
+def boolean_of_sql(value: Any, _: Any) -> bool:
+    if value.__class__ in (int, bool) and value in (0, 1):
+        return bool(value)
+    raise Mismatch("must be true or false")
+
+
+def null(value: Any, _: Any) -> None:
+    if value is not None:
+        raise Mismatch("must be null")
+
+
+def blob(value: Any, _: Any) -> bytes:
+    if value.__class__ is bytes:
+        return value
+    raise Mismatch("must be a blob")
+
+
+def no_blob(_: Any, __: Any) -> bytes:
+    raise Mismatch("must be bytes, which JSON has not: send base64 text in a str field")
+
+
+def integer_of_text(value: Any, _: Any) -> int:
+    # int() takes blanks, underscores and other scripts' digits as well; a query string has none of them.
+    if isinstance(value, str) and value.isascii() and value[value[:1] in "+-" :].isdigit() and len(value) <= 400:
+        return integer_of_client(int(value), _)
+    raise Mismatch("must be an integer")
+
+
+def number_of_text(value: Any, _: Any) -> float:
+    if isinstance(value, str) and value.isascii() and value.strip() == value and "_" not in value:
+        try:
+            number = float(value)
+        except ValueError:
+            pass
+        else:
+            if math.isfinite(number):
+                return number
+    raise Mismatch("must be a number")
+
+
+def boolean_of_text(value: Any, _: Any) -> bool:
+    if value in ("true", "1"):
+        return True
+    if value in ("false", "0"):
+        return False
+    raise Mismatch("must be true or false")
+
+
+def from_text(read: Callable[[str], Any], wording: str, value: Any, _: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            return read(value)
+        except ValueError:
+            pass
+    raise Mismatch(wording)
+
+
+def decimal_number(decimal: Callable[[str], Any], value: Any, _: Any) -> Any:
+    if isinstance(value, str) or value.__class__ in (int, float):
+        try:
+            number = decimal(str(value))
+        except ArithmeticError:
+            pass
+        else:
+            if number.is_finite():
+                return number
+    raise Mismatch("must be a decimal number")
+
+
+def is_subclass_of_scalar(type_: Any) -> bool:
+    return isinstance(type_, type) and issubclass(type_, (str, int, float))
+
+
+def subclass_of_scalar(converter: Converter, type_: Any) -> Callable[[Any, Any], Any]:
+    base: Any = next(base for base in (str, int, float) if issubclass(type_, base))
+    read = converter.get_structure_hook(base)
+    return lambda value, _: type_(read(value, base))
+
+
+def enum_member(strings: bool, value: Any, type_: Any) -> Any:
+    for member in type_:
+        if _same(member.value, value, strings):
+            return member
+    raise Mismatch("must be one of " + ", ".join(in_json(member.value) for member in type_))
+
+
+def literal(strings: bool, value: Any, type_: Any) -> Any:
+    for member in get_args(type_):
+        if _same(getattr(member, "value", member), value, strings):
+            return member
+    raise Mismatch("must be one of " + ", ".join(in_json(getattr(m, "value", m)) for m in get_args(type_)))
+
+
+def _same(wanted: Any, value: Any, strings: bool) -> bool:
+    if strings and not isinstance(wanted, str):
+        return isinstance(value, str) and in_json(wanted) == value
+    return wanted.__class__ is value.__class__ and bool(wanted == value)

@@ -1,0 +1,108 @@
+"""A value that may be of several types: its own kind decides, and between classes their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Union, cast, get_args
+
+from core.errors import DeveloperError
+from core.validation.kinds import attrs_fields, is_class, is_literal, name_of
+from core.validation.mistakes import Mismatch, current, in_json, leaves
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+
+def optional(converter: Converter, type_: Any) -> Callable[[Any, Any], Any]:
+    """The hook of `T | None`, with that of `T`: cattrs asks for it with the first value, too late to refuse a type."""
+    member = next(member for member in get_args(type_) if member is not type(None))
+    read = converter.get_structure_hook(member)
+    return lambda value, _: None if value is None else read(value, member)
+
+
+def union(converter: Converter, guarded: Callable[..., Any], type_: Any) -> Callable[[Any, Any], Any]:
+    members = get_args(type_)
+    classes = [member for member in members if is_class(member)]
+    rest: list[Any] = [member for member in members if member not in classes]
+    if len(classes) <= 1:
+        rest += classes
+    # Structured are exact kinds only, so at most the order of texts and numbers matters: narrow ones come first.
+    rest.sort(key=_width)
+    hooks = [(member, converter.get_structure_hook(member)) for member in rest]
+    if len(classes) > 1:
+        together: Any = cast("Any", Union)[tuple(classes)]
+        by_fields = guarded(_classes(converter, classes), dict, "must be an object")
+        if not rest:
+            return cast("Callable[[Any, Any], Any]", by_fields)
+        hooks.append((together, by_fields))
+        hooks.sort(key=lambda one: _width(one[0]))
+    wording = "must be " + " or ".join(dict.fromkeys(name_of(member) for member in members))
+
+    def hook(value: Any, _: Any) -> Any:
+        failures: list[Exception] = []
+        told = current.get(None)
+        before = 0 if told is None else told.count
+        for member, read in hooks:
+            try:
+                return read(value, member)
+            except Exception as error:
+                failures.append(error)
+                if told is not None:
+                    told.count = before  # mistakes of one member are none where another fits
+        # Where one member alone is made from an object or array, its own mistakes say more than the union's.
+        telling: list[Exception] = [error for error in failures if isinstance(error, ExceptionGroup)]
+        if len(telling) == 1:
+            if told is not None:
+                told.add(leaves(telling[0]))
+            raise telling[0]
+        raise Mismatch(wording)
+
+    return hook
+
+
+def _classes(converter: Converter, classes: Sequence[Any]) -> Callable[[Any, Any], Any]:
+    """Make the hook that reads an object as the one of several classes whose fields it has.
+
+    Raises DeveloperError where no field tells them apart.
+    """
+    from cattrs.disambiguators import create_default_dis_func
+
+    try:
+        class_of: Any = create_default_dis_func(converter, *classes)
+    except TypeError:
+        from core.errors.mistakes import alike
+
+        raise DeveloperError(alike([name_of(cls) for cls in classes])) from None
+    wording = f"must be {' or '.join(map(name_of, classes))}: {_told_by(classes)}"
+
+    def hook(value: dict[str, Any], _: Any) -> Any:
+        try:
+            cls = class_of(value)
+        except Exception:
+            raise Mismatch(wording) from None
+        # Asked for when it is needed, since a class may have itself among its fields.
+        return converter.get_structure_hook(cls)(value, cls)
+
+    return hook
+
+
+def _told_by(classes: Sequence[Any]) -> str:
+    """The fields by which a client's object is one of several classes."""
+    fields = [{field.alias: field.type for field in attrs_fields(cls)} for cls in classes]
+    common = [name for name in fields[0] if all(is_literal(each.get(name)) for each in fields)]
+    if common:
+        values = [in_json(getattr(value, "value", value)) for each in fields for value in get_args(each[common[0]])]
+        return f'"{common[0]}" is one of {", ".join(dict.fromkeys(values))}'
+    own = [
+        (cls, next((name for name in each if sum(name in other for other in fields) == 1), None))
+        for cls, each in zip(classes, fields, strict=True)
+    ]
+    return " or ".join(f'with "{name}" it is {name_of(cls)}' for cls, name in own if name)
+
+
+def _width(type_: Any) -> int:
+    if type_ is str:
+        return 3  # a date is a string too, so text comes last
+    if type_ is float:
+        return 2  # and an integer is a number
+    return 1
