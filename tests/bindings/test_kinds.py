@@ -56,27 +56,28 @@ def test_a_kind_has_its_protocol_and_its_page(kind: Kind) -> None:
 def test_a_kind_has_its_class_in_workerd(kind: Kind) -> None:
     if kind.protocol == "Fetcher":
         kind = KINDS["service"]
-    assert kind.workerd, f"write workerd= of the kind {kind.name} in src/core/bindings/kinds.py"
-    found(SOURCE / "backends" / "workerd" / f"{kind.module}.py", kind.workerd, f"core.backends.workerd.{kind.module}")
+    engine = kind.engine("Workerd")
+    assert engine, f"write Workerd among the engines of the kind {kind.name} in src/core/bindings/kinds.py"
+    found(SOURCE / "backends" / "workerd" / f"{kind.module}.py", engine, f"core.backends.workerd.{kind.module}")
     engines = (ROOT / "tests" / "typing" / "accept" / "bindings_engines.py").read_text("utf-8")
-    for cls in filter(None, (kind.workerd, kind.embedded)):
+    for cls in filter(None, (engine, kind.engine("Embedded"))):
         assert engines.count(cls) > 1, f"hold {cls} against {kind.protocol} in tests/typing/accept/bindings_engines.py"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in OWN if kind.embedded], ids=named)
+@pytest.mark.parametrize("kind", [kind for kind in OWN if "Embedded" in kind.engines], ids=named)
 def test_an_embedded_kind_has_its_engine_and_is_made(kind: Kind) -> None:
-    found(
-        SOURCE / "backends" / "embedded" / f"{kind.module}.py", kind.embedded, f"core.backends.embedded.{kind.module}"
-    )
+    file = SOURCE / "backends" / "embedded" / f"{kind.module}.py"
+    found(file, kind.engine("Embedded"), f"core.backends.embedded.{kind.module}")
     own_way = {"ai", "durable_object", "hyperdrive"}  # what these are made of is more than their table
     assert kind.name in {*_MAKERS, *_NAMES, *own_way}, f"write {kind.name} in _MAKERS of src/core/assembly/embedded.py"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in OWN if kind.fake], ids=named)
+@pytest.mark.parametrize("kind", [kind for kind in OWN if "Fake" in kind.engines], ids=named)
 def test_a_fake_has_its_contract(kind: Kind) -> None:
-    assert kind.embedded, f"{kind.fake} has no engine to be the fake of"
-    found(SOURCE / "testing" / f"{kind.module}.py", kind.fake, f"core.testing.{kind.module}")
-    assert kind.fake in core.testing.__all__, f"write {kind.fake} in src/core/testing/__init__.py"
+    fake = kind.engine("Fake")
+    assert "Embedded" in kind.engines, f"{fake} has no engine to be the fake of"
+    found(SOURCE / "testing" / f"{kind.module}.py", fake, f"core.testing.{kind.module}")
+    assert fake in core.testing.__all__, f"write {fake} in src/core/testing/__init__.py"
     for name in (kind.module, f"test_{kind.module}"):
         file = ROOT / "tests" / "contracts" / f"{name}.py"
         assert file.exists() or file.with_suffix("").is_dir(), f"write {file.relative_to(ROOT)}"
@@ -122,9 +123,7 @@ def test_a_database_behind_hyperdrive_is_said_to_need_cpython() -> None:
     assert reason.endswith("Run the worker on CPython: `core serve --python`")
 
 
-LAMP = Kind(
-    "lamp", "lamp", ("lamps",), protocol="Lamp", module="lamp", workerd="WorkerdLamp", embedded="Lit", fake="FakeLamp"
-)
+LAMP = Kind("lamp", "lamp", ("lamps",), protocol="Lamp", engines=("Workerd", "Embedded", "Fake"))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +133,7 @@ LAMP = Kind(
         (test_a_kind_has_its_class_in_workerd, "write src/core/backends/workerd/lamp.py with the class WorkerdLamp"),
         (
             test_an_embedded_kind_has_its_engine_and_is_made,
-            "write src/core/backends/embedded/lamp.py with the class Lit",
+            "write src/core/backends/embedded/lamp.py with the class EmbeddedLamp",
         ),
         (test_a_fake_has_its_contract, "write src/core/testing/lamp.py with the class FakeLamp"),
         (

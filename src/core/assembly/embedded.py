@@ -115,8 +115,8 @@ class _Maker:
                 self.durable_object(name, binding)
             case kind:
                 described = KINDS[kind]
-                if described.embedded:
-                    cls = getattr(import_module(f"core.backends.embedded.{described.module}"), described.embedded)
+                if engine := described.engine("Embedded"):
+                    cls = getattr(import_module(f"core.backends.embedded.{described.module}"), engine)
                     named = name_in_store(binding)
                     made = cls(self.store, named) if named else _MAKERS[kind](cls, binding.entry, self.store)
                     self.values[name] = made

@@ -22,6 +22,9 @@ def header(section: Sequence[str], *, environment: str | None = None, many: bool
     return f"[[{dotted}]]" if many else f"[{dotted}]"
 
 
+_ALL: Final = ("Workerd", "Embedded", "Fake")
+
+
 class Kind(NamedTuple):
     """A kind of binding.
 
@@ -30,26 +33,33 @@ class Kind(NamedTuple):
     `core.bindings`, or None for a kind that the framework has no type for; `alias` is a second Protocol, that of an
     attribute which is of this kind and of no other.
 
-    `module` is the name of the file that each room has for it. `workerd` is the class in `core.backends.workerd`,
-    `constructors` the JavaScript classes that are of this kind and of no other; `embedded` the class in
-    `core.backends.embedded`, `fake` the one in `core.testing`. `alone` says that workerd by itself has a service for
-    it.
+    `engines` begin the names of its classes, before that of the Protocol: `WorkerdKVNamespace` in
+    `core.backends.workerd`, `EmbeddedKVNamespace` in `core.backends.embedded`, `FakeKVNamespace` in `core.testing`.
+    `file` is the name of the file that each room has for it, where that is not its own name. `constructors` are the
+    JavaScript classes that are of this kind and of no other. `alone` says that workerd by itself has a service for it.
     """
 
     name: str
     title: str
     section: tuple[str, ...]
+    protocol: str | None = None
+    example: str = "BINDING"
     many: bool = True
     key: str = "binding"
-    protocol: str | None = None
     alias: str | None = None
-    example: str = "BINDING"
-    module: str = ""
-    workerd: str = ""
+    engines: tuple[str, ...] = ()
+    file: str = ""
     constructors: tuple[str, ...] = ()
-    embedded: str = ""
-    fake: str = ""
     alone: bool = True
+
+    @property
+    def module(self) -> str:
+        """The name of the file that each room has for it; empty where the framework has none."""
+        return self.file or (self.name if self.engines else "")
+
+    def engine(self, place: str) -> str:
+        """The name of its class that begins with `place`; empty where there is none."""
+        return f"{place}{self.protocol}" if place in self.engines else ""
 
     def table(self, environment: str | None = None, *, json: bool = False) -> str:
         """Its header, for example `[[kv_namespaces]]` or `[[env.staging.kv_namespaces]]`; in JSON, its key path."""
@@ -72,119 +82,54 @@ KINDS: Final[Mapping[str, Kind]] = {
             "kv",
             "KV namespace",
             ("kv_namespaces",),
-            protocol="KVNamespace",
-            example="COUNTERS",
-            module="kv",
-            workerd="WorkerdKVNamespace",
+            "KVNamespace",
+            "COUNTERS",
+            engines=_ALL,
             constructors=("KvNamespace",),
-            embedded="EmbeddedKVNamespace",
-            fake="FakeKVNamespace",
         ),
-        Kind(
-            "d1",
-            "D1 database",
-            ("d1_databases",),
-            protocol="D1Database",
-            example="DB",
-            module="d1",
-            workerd="WorkerdD1Database",
-            constructors=("D1Database",),
-            embedded="EmbeddedD1Database",
-            fake="FakeD1Database",
-        ),
-        Kind(
-            "r2",
-            "R2 bucket",
-            ("r2_buckets",),
-            protocol="R2Bucket",
-            example="FILES",
-            module="r2",
-            workerd="WorkerdR2Bucket",
-            constructors=("R2Bucket",),
-            embedded="EmbeddedR2Bucket",
-            fake="FakeR2Bucket",
-        ),
+        Kind("d1", "D1 database", ("d1_databases",), "D1Database", "DB", engines=_ALL, constructors=("D1Database",)),
+        Kind("r2", "R2 bucket", ("r2_buckets",), "R2Bucket", "FILES", engines=_ALL, constructors=("R2Bucket",)),
         Kind(
             "queue",
             "queue producer",
             ("queues", "producers"),
-            protocol="Queue",
-            example="JOBS",
-            module="queue",
-            workerd="WorkerdQueue",
+            "Queue",
+            "JOBS",
+            engines=_ALL,
             constructors=("WorkerQueue",),
-            embedded="EmbeddedQueue",
-            fake="FakeQueue",
         ),
-        Kind(
-            "ai",
-            "AI binding",
-            ("ai",),
-            many=False,
-            protocol="Ai",
-            example="AI",
-            module="ai",
-            workerd="WorkerdAi",
-            constructors=("Ai",),
-            embedded="EmbeddedAi",
-            fake="FakeAi",
-            alone=False,
-        ),
+        Kind("ai", "AI binding", ("ai",), "Ai", "AI", many=False, engines=_ALL, constructors=("Ai",), alone=False),
         Kind(
             "durable_object",
             "Durable Object binding",
             ("durable_objects", "bindings"),
+            "DurableObjectNamespace",
+            "COUNTER",
             key="name",
-            protocol="DurableObjectNamespace",
-            example="COUNTER",
-            module="durable_object",
-            workerd="WorkerdDurableObjectNamespace",
+            engines=_ALL,
             constructors=("DurableObjectNamespace",),
-            embedded="EmbeddedDurableObjectNamespace",
-            fake="FakeDurableObjectNamespace",
         ),
         # The JavaScript class of what merely answers requests is that of many kinds: the annotation decides which.
-        Kind(
-            "service",
-            "service binding",
-            ("services",),
-            protocol="Fetcher",
-            example="AUTH",
-            module="fetcher",
-            workerd="WorkerdFetcher",
-        ),
-        Kind(
-            "assets",
-            "assets binding",
-            ("assets",),
-            many=False,
-            protocol="Fetcher",
-            alias="Assets",
-            example="ASSETS",
-            module="assets",
-        ),
+        Kind("service", "service binding", ("services",), "Fetcher", "AUTH", engines=("Workerd",), file="fetcher"),
+        Kind("assets", "assets binding", ("assets",), "Fetcher", "ASSETS", many=False, alias="Assets", file="assets"),
         Kind(
             "rate_limit",
             "rate limit",
             ("ratelimits",),
+            "RateLimit",
+            "LIMITER",
             key="name",
-            protocol="RateLimit",
-            example="LIMITER",
-            module="rate_limit",
-            workerd="WorkerdRateLimit",
+            engines=_ALL,
             constructors=("Ratelimit",),
-            embedded="EmbeddedRateLimit",
-            fake="FakeRateLimit",
             alone=False,
         ),
         Kind(
             "vectorize",
             "Vectorize index",
             ("vectorize",),
-            protocol="Vectorize",
-            example="INDEX",
-            module="vectorize",
-            workerd="WorkerdVectorize",
+            "Vectorize",
+            "INDEX",
+            engines=("Workerd",),
             constructors=("VectorizeIndexImpl",),
             alone=False,
         ),
@@ -192,10 +137,9 @@ KINDS: Final[Mapping[str, Kind]] = {
             "analytics_engine",
             "Analytics Engine dataset",
             ("analytics_engine_datasets",),
-            protocol="AnalyticsEngineDataset",
-            example="EVENTS",
-            module="analytics_engine",
-            workerd="WorkerdAnalyticsEngineDataset",
+            "AnalyticsEngineDataset",
+            "EVENTS",
+            engines=("Workerd",),
             constructors=("AnalyticsEngine", "AnalyticsEngineDataset", "LocalAnalyticsEngineDataset"),
             alone=False,
         ),
@@ -203,23 +147,19 @@ KINDS: Final[Mapping[str, Kind]] = {
             "hyperdrive",
             "Hyperdrive binding",
             ("hyperdrive",),
-            protocol="Hyperdrive",
-            example="POSTGRES",
-            module="hyperdrive",
-            workerd="WorkerdHyperdrive",
+            "Hyperdrive",
+            "POSTGRES",
+            engines=_ALL,
             constructors=("Hyperdrive",),
-            embedded="EmbeddedHyperdrive",
-            fake="FakeHyperdrive",
             alone=False,
         ),
         Kind(
             "workflow",
             "workflow",
             ("workflows",),
-            protocol="Workflow",
-            example="ORDERS",
-            module="workflow",
-            workerd="WorkerdWorkflow",
+            "Workflow",
+            "ORDERS",
+            engines=("Workerd",),
             constructors=("WorkflowImpl",),
             alone=False,
         ),
@@ -227,11 +167,11 @@ KINDS: Final[Mapping[str, Kind]] = {
             "send_email",
             "email binding",
             ("send_email",),
+            "SendEmail",
+            "MAIL",
             key="name",
-            protocol="SendEmail",
-            example="MAIL",
-            module="email",
-            workerd="WorkerdSendEmail",
+            engines=("Workerd",),
+            file="email",
             constructors=("SendEmail",),
             alone=False,
         ),
@@ -239,11 +179,10 @@ KINDS: Final[Mapping[str, Kind]] = {
             "images",
             "Images binding",
             ("images",),
+            "Images",
+            "IMAGES",
             many=False,
-            protocol="Images",
-            example="IMAGES",
-            module="images",
-            workerd="WorkerdImages",
+            engines=("Workerd",),
             constructors=("ImagesBindingImpl", "HostedImagesBindingImpl"),
             alone=False,
         ),
@@ -251,17 +190,13 @@ KINDS: Final[Mapping[str, Kind]] = {
             "version_metadata",
             "version metadata",
             ("version_metadata",),
+            "VersionMetadata",
+            "VERSION",
             many=False,
-            protocol="VersionMetadata",
-            example="VERSION",
-            module="version_metadata",
-            workerd="WorkerdVersionMetadata",
-            embedded="EmbeddedVersionMetadata",
+            engines=("Workerd", "Embedded"),
         ),
-        Kind(
-            "browser", "browser binding", ("browser",), many=False, protocol="Fetcher", example="BROWSER", alone=False
-        ),
-        Kind("mtls_certificate", "mTLS certificate", ("mtls_certificates",), protocol="Fetcher", example="CERTIFICATE"),
+        Kind("browser", "browser binding", ("browser",), "Fetcher", "BROWSER", many=False, alone=False),
+        Kind("mtls_certificate", "mTLS certificate", ("mtls_certificates",), "Fetcher", "CERTIFICATE"),
         Kind("dispatch_namespace", "dispatch namespace", ("dispatch_namespaces",), example="DISPATCHER"),
         Kind("unsafe", "unsafe binding", ("unsafe", "bindings"), key="name"),
         Kind("pipeline", "pipeline", ("pipelines",)),
@@ -269,10 +204,10 @@ KINDS: Final[Mapping[str, Kind]] = {
             "secrets_store",
             "secret of a Secrets Store",
             ("secrets_store_secrets",),
-            protocol="SecretsStoreSecret",
-            example="KEY",
-            module="secret_store",
-            workerd="WorkerdSecretsStoreSecret",
+            "SecretsStoreSecret",
+            "KEY",
+            engines=("Workerd",),
+            file="secret_store",
         ),
         Kind("ai_search", "AI Search instance", ("ai_search",)),
         Kind("ai_search_namespace", "AI Search namespace", ("ai_search_namespaces",)),
@@ -289,7 +224,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         Kind("stream", "Stream binding", ("stream",), many=False),
         Kind("logfwdr", "log forwarder", ("logfwdr", "bindings"), key="name"),
         Kind("var", "variable", ("vars",), many=False),
-        Kind("secret", "secret", ("secrets",), many=False, protocol="Secret", module="secret"),
+        Kind("secret", "secret", ("secrets",), "Secret", many=False, file="secret"),
         Kind("wasm_module", "WebAssembly module", ("wasm_modules",), many=False),
         Kind("text_blob", "text blob", ("text_blobs",), many=False),
         Kind("data_blob", "data blob", ("data_blobs",), many=False),
@@ -315,7 +250,7 @@ def bindings_of(env: object, /) -> Iterator[tuple[str, str, Any]]:
 
     `env` is an Env, or anything with the bindings as attributes.
     """
-    kinds = {name: kind.name for kind in KINDS.values() for name in (kind.workerd, kind.embedded, kind.fake) if name}
+    kinds = {kind.engine(place): kind.name for kind in KINDS.values() for place in kind.engines}
     fields: Any = getattr(type(env), "__attrs_attrs__", None)
     for name in [*getattr(env, "__dict__", {})] if fields is None else [str(field.name) for field in fields]:
         binding: Any = getattr(env, name, None)

@@ -118,10 +118,10 @@ class _NoFakeError(Exception):
 def _made(field: EnvField, configuration: Configuration | None, clock: Clock) -> object:
     kind = kind_of(field.kind)
     if kind is not None:
-        if not kind.fake:
+        if not kind.engine("Fake"):
             raise _NoFakeError(f"{field.kind.__name__} has no fake. Pass one of your own: env(Env, {field.name}=…)")
         # Imported by name, so that a test loads the fakes it uses and no others.
-        maker: Callable[..., object] = getattr(import_module(f"core.testing.{kind.module}"), kind.fake)
+        maker: Callable[..., object] = getattr(import_module(f"core.testing.{kind.module}"), kind.engine("Fake"))
         options: dict[str, Any] = {"clock": clock}
         if kind.name == "d1" and configuration is not None:
             folder = _migrations(configuration, field.name)

@@ -49,7 +49,7 @@ def preload(env_class: type) -> None:
     """Import the files of the kinds that an Env declares, for a memory snapshot to have them. Raises EnvError."""
     for field in fields_of(env_class):
         kind = kind_of(field.kind)
-        if kind is not None and kind.workerd:
+        if kind is not None and kind.engine("Workerd"):
             import_module(_module(kind))
 
 
@@ -115,7 +115,7 @@ def _loose(value: Any) -> Any:
 
 
 def _made(kind: Kind, *arguments: Any) -> Any:
-    make: Callable[..., Any] = getattr(import_module(_module(kind)), kind.workerd)
+    make: Callable[..., Any] = getattr(import_module(_module(kind)), kind.engine("Workerd"))
     return make(*arguments)
 
 
