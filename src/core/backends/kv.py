@@ -1,15 +1,18 @@
 """What every engine of a key-value namespace has in common: the calls that are made of its others, for values as JSON
-and as classes, and the words for keys and values that are none.
+and as classes, and the arguments that none of them takes, with the words for each.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from core.bindings.calls import Hookable
 from core.bindings.kv import KVNamespace
+from core.bindings.numbers import refuse_large_numbers
 from core.errors import KVSyntaxError, KVTypeError
-from core.http.json import loads
+from core.http.json import check_nesting, loads
 
 
 class KVEngine(Hookable, KVNamespace):
@@ -47,3 +50,54 @@ def parse(text: str) -> Any:
 def refuse_key(key: object) -> NoReturn:
     """Refuse a key that is not a string."""
     raise KVTypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")
+
+
+def check_key(key: object) -> str:
+    """A key that the platform takes: it looks at it before the value and the options. Raises KVTypeError for others."""
+    if not isinstance(key, str):
+        refuse_key(key)
+    if not key:
+        raise KVTypeError("Key name cannot be empty.")
+    if key in (".", ".."):
+        raise KVTypeError(f'"{key}" is not allowed as a key name.')
+    return key
+
+
+def keys_of(keys: object) -> Sequence[Any]:
+    """The keys of a bulk read. Raises KVTypeError where they are not a sequence."""
+    given: Any = keys  # not narrowed by what follows
+    if not isinstance(keys, Sequence) or isinstance(keys, (bytes, bytearray, memoryview)):
+        refuse_key(given)
+    several: Sequence[Any] = given
+    return several
+
+
+def refuse_value(value: object) -> NoReturn:
+    """Refuse a value that is neither text nor bytes nor a stream."""
+    raise KVTypeError(
+        f"KV put(): a value is str, bytes or an async iterable of bytes, not {type(value).__name__}. "
+        "Write put(key, str(value)), or put_json(key, value) for JSON"
+    )
+
+
+def check_number(name: str, value: object) -> None:
+    """Refuse an option that is not a number."""
+    if not isinstance(value, (int, float)):
+        raise KVTypeError(f"{name} must be a number, not {value!r}")
+
+
+def check_cursor(cursor: object) -> None:
+    """Refuse a cursor that no page had."""
+    if not isinstance(cursor, str):
+        raise KVTypeError(f"A cursor must be a str, not {type(cursor).__name__}. Pass the last page's cursor")
+
+
+def dump_metadata(metadata: Any) -> str:
+    """Metadata as JSON. Raises KVTypeError for a value without a JSON form."""
+    try:
+        check_nesting(metadata)
+        text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        refuse_large_numbers(text)
+        return text
+    except (TypeError, ValueError) as error:
+        raise KVTypeError(f"Metadata must be JSON: {error}") from error

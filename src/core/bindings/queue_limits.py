@@ -1,23 +1,77 @@
-"""The largest messages and batches that a queue takes, wherever an application runs.
+"""What a queue takes, wherever an application runs: the form of a message, its delay, and the largest messages and
+batches.
 
-workerd counts as well, but all it says of a message that is too large is `Unknown Internal Error (15000)`. So its
-adapter counts before it sends, as the embedded queue does, and both name the limit and the way out.
+workerd counts as well, but all it says of a message that is too large is `Unknown Internal Error (15000)`, and its own
+queues take any delay. So its adapter looks before it sends, as the embedded queue does, and both name the limit and the
+way out.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Final
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
-from core.errors import QueueError
+from core.bindings.queue import MessageSendRequest
+from core.errors import QueueError, QueueTypeError
 
 MAX_MESSAGE: Final = 128_000
 MAX_BATCH_COUNT: Final = 100
 MAX_BATCH_BYTES: Final = 256_000
+MAX_DELAY: Final = 86_400
 
 _SEND_LESS: Final = "Send less, or put the body into KV or R2 and send its key"
 _SPLIT: Final = "Send the messages in several batches"
+
+
+Verb: TypeAlias = Literal["send", "sendBatch", "retry", "retryAll"]
+"""The platform's name of a call."""
+
+
+def request_of(message: Any) -> MessageSendRequest[Any]:
+    """A message of a batch, however it is given. Raises QueueTypeError for another type, or an unknown field."""
+    whole = message  # not narrowed by what follows
+    if isinstance(message, MessageSendRequest):
+        request: MessageSendRequest[Any] = whole
+        return request
+    if not isinstance(message, dict) or "body" not in message:
+        raise QueueTypeError(
+            f"A message of a batch must be a MessageSendRequest, or a dict with a body, not {message!r:.80}"
+        )
+    given: dict[str, Any] = whole
+    unknown = set(given) - {"body", "content_type", "delay_seconds"}
+    if unknown:
+        raise QueueTypeError(f"A message has no {', '.join(sorted(unknown))}: it has body, content_type, delay_seconds")
+    return MessageSendRequest(given["body"], given.get("content_type"), given.get("delay_seconds"))
+
+
+def check_delay(verb: Verb, seconds: object) -> int:
+    """A delay in whole seconds. Raises QueueTypeError for anything but a number, QueueError for one out of range."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
+        raise QueueTypeError(f"delay_seconds must be a number of seconds, not {seconds!r}")
+    whole = int(seconds)
+    if not 0 <= whole <= MAX_DELAY:
+        raise QueueError(
+            f"Queue {verb} failed: message delay {whole} is invalid: it must be between 0 and {MAX_DELAY} seconds"
+        )
+    return whole
+
+
+def refuse_body(kind: str, wanted: str, body: object) -> NoReturn:
+    """Refuse a body that is not of its content type, in the platform's words."""
+    match body:
+        case bool():
+            got = "boolean"
+        case int() | float():
+            got = "number"
+        case str():
+            got = "string"
+        case _ if callable(body):
+            got = "function"
+        case _:
+            got = "object"
+    raise QueueTypeError(f'Content Type "{kind}" requires a value of type {wanted}, but received: {got}')
 
 
 def check_message(size: int) -> None:

@@ -23,7 +23,6 @@ from core.backends.embedded.queue import (
     QueueBroker,
     StoredMessage,
     broker_of,
-    request_of,
 )
 from core.backends.embedded.queue.database import QueueDatabase
 from core.backends.embedded.store import Store
@@ -35,6 +34,7 @@ from core.bindings.queue import (
     QueueContentType,
     QueueSendResponse,
 )
+from core.bindings.queue_limits import request_of
 from core.context import Clock, system_clock
 from core.errors import HandlerError
 from core.router import Router

@@ -6,11 +6,20 @@ text. JSON is parsed on this side: one text crosses, and whole numbers stay exac
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from core.backends.kv import KVEngine, parse, refuse_key
+from core.backends.kv import (
+    KVEngine,
+    check_cursor,
+    check_key,
+    check_number,
+    dump_metadata,
+    keys_of,
+    parse,
+    refuse_key,
+    refuse_value,
+)
 from core.backends.workerd.conversion import (
     attribute,
     bridge,
@@ -28,7 +37,6 @@ from core.backends.workerd.conversion import (
 )
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.errors import KVError, KVSyntaxError, KVTypeError
-from core.http.json import check_nesting
 
 _error = translator(KVError, TypeError=KVTypeError, SyntaxError=KVSyntaxError)
 
@@ -76,7 +84,8 @@ class WorkerdKVNamespace(KVEngine):
         expiration_ttl: float | None = None,
         metadata: Any = None,
     ) -> None:
-        _check_key(key)
+        check_key(key)
+        _check_whole(key)
         if isinstance(value, str):
             outgoing: Any = value
         elif isinstance(value, (bytes, bytearray, memoryview)):
@@ -84,24 +93,22 @@ class WorkerdKVNamespace(KVEngine):
         elif hasattr(value, "__aiter__"):
             outgoing = js_stream(value)
         else:
-            raise KVTypeError(
-                f"KV put(): a value is str, bytes or an async iterable of bytes, not {type(value).__name__}. "
-                "Write put(key, str(value)), or put_json(key, value) for JSON"
-            )
+            refuse_value(value)
         given = options(
             expiration=_number("expiration", expiration),
             expirationTtl=_number("expiration_ttl", expiration_ttl),
-            metadata=_metadata(metadata),
+            metadata=None if metadata is None else js_json(dump_metadata(metadata)),
         )
         await call_js(_error, self._kv.put, key, outgoing, **given)
 
     async def _delete(self, key: str) -> None:
-        _check_key(key)
+        check_key(key)
+        _check_whole(key)
         await call_js(_error, self._kv.delete, key)
 
     async def _list(self, *, prefix: str | None = None, limit: int = 1000, cursor: str | None = None) -> KVListResult:
-        if cursor is not None and not isinstance(cursor, str):
-            raise KVTypeError(f"A cursor must be a str, not {type(cursor).__name__}. Pass the last page's cursor")
+        if cursor is not None:
+            check_cursor(cursor)
         given = options(prefix=prefix, limit=limit, cursor=cursor)
         page = from_js(await call_js(_error, self._kv.list, **given))
         return KVListResult(
@@ -112,11 +119,8 @@ class WorkerdKVNamespace(KVEngine):
         )
 
     async def _bulk(self, method: Any, keys: object, type: str, cache_ttl: int | None) -> dict[str, Any]:
-        given: Any = keys  # not narrowed by what follows
-        if not isinstance(keys, Sequence) or isinstance(keys, (bytes, bytearray, memoryview)):
-            refuse_key(given)
         asked: list[str] = []
-        for key in given:
+        for key in keys_of(keys):
             if not isinstance(key, str):
                 refuse_key(key)
             _check_whole(key)
@@ -142,36 +146,14 @@ def _read_as(value: Any, type: str) -> Any:
             return value
 
 
-def _metadata(metadata: Any) -> Any:
-    if metadata is None:
-        return None
-    try:
-        check_nesting(metadata)
-        text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        return js_json(text)
-    except (TypeError, ValueError) as error:
-        raise KVTypeError(f"Metadata must be JSON: {error}") from error
-
-
 def _cache(cache_ttl: int | None) -> dict[str, Any]:
     return options(cacheTtl=_number("cache_ttl", cache_ttl))
 
 
 def _number(name: str, value: float | None) -> float | None:
-    if value is not None and not isinstance(value, (int, float)):
-        raise KVTypeError(f"{name} must be a number, not {value!r}")
+    if value is not None:
+        check_number(name, value)
     return value
-
-
-def _check_key(key: object) -> None:
-    """The platform checks a key before the value and the options, so it is done first here, too."""
-    if not isinstance(key, str):
-        refuse_key(key)
-    if not key:
-        raise KVTypeError("Key name cannot be empty.")
-    if key in (".", ".."):
-        raise KVTypeError(f'"{key}" is not allowed as a key name.')
-    _check_whole(key)
 
 
 def _check_whole(key: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from core.backends.workerd.conversion import (
     bridge,
@@ -38,16 +38,18 @@ from core.bindings.queue import (
 from core.bindings.queue_limits import (
     MAX_BATCH_BYTES,
     MAX_MESSAGE,
+    Verb,
     check_batch,
+    check_delay,
     check_message,
+    refuse_body,
+    request_of,
     size_of_text,
     size_of_v8,
 )
 from core.errors import QueueError, QueueTypeError
 
 _error = translator(QueueError, TypeError=QueueTypeError)
-
-MAX_DELAY: Final = 86_400
 
 
 class WorkerdQueue(Hookable, Queue[Any]):
@@ -70,7 +72,7 @@ class WorkerdQueue(Hookable, Queue[Any]):
     async def _send_batch(
         self, messages: Iterable[MessageSendRequest[Any] | Mapping[str, Any]], *, delay_seconds: int | None = None
     ) -> QueueSendResponse:
-        requests = [MessageSendRequest(**one) if isinstance(one, Mapping) else one for one in messages]
+        requests = [request_of(message) for message in messages]
         if not requests:
             raise QueueTypeError("sendBatch() requires at least one message")
         parent = parent_to_send()
@@ -208,17 +210,13 @@ def _outgoing(body: Any, content_type: str, parent: str) -> tuple[Any, int]:
                 raise QueueTypeError(f"The body cannot be sent as JSON: {error}") from error
         case "text":
             if not isinstance(body, str):
-                raise QueueTypeError(
-                    f'Content Type "text" requires a value of type string, but received: {_js_type(body)}'
-                )
+                refuse_body("text", "string", body)
             # The runtime cuts it at its first NUL.
             return body, size_of_text(body.partition("\0")[0])
         case "bytes":
             content = body  # not narrowed by what follows
             if not isinstance(body, (bytes, bytearray, memoryview)):
-                raise QueueTypeError(
-                    f'Content Type "bytes" requires a value of type ArrayBufferView, but received: {_js_type(body)}'
-                )
+                refuse_body("bytes", "ArrayBufferView", body)
             return js_bytes(content), memoryview(content).nbytes
         case "v8":
             whole = _with_parent(body, parent)
@@ -227,29 +225,8 @@ def _outgoing(body: Any, content_type: str, parent: str) -> tuple[Any, int]:
             raise QueueTypeError(f"Unsupported queue message content type: {content_type}")
 
 
-def _delay(verb: str, seconds: Any) -> int | None:
-    """A delay that the platform takes. workerd's own queues would take any."""
-    if seconds is None:
-        return None
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds != seconds:
-        raise QueueTypeError(f"delay_seconds must be a number of seconds, not {seconds!r}")
-    if not 0 <= seconds <= MAX_DELAY:
-        raise QueueError(
-            f"Queue {verb} failed: message delay {seconds} is invalid: it must be between 0 and {MAX_DELAY} seconds"
-        )
-    return int(seconds)
-
-
-def _js_type(value: object) -> str:
-    match value:
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case _:
-            return "object"
+def _delay(verb: Verb, seconds: object) -> int | None:
+    return None if seconds is None else check_delay(verb, seconds)
 
 
 def _response(answer: Any) -> QueueSendResponse:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import AsyncIterator, Sequence
-from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeGuard
+from collections.abc import AsyncIterator
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 from core.backends.embedded.disk import StoreBusyError, StoreError
-from core.backends.embedded.keys import decode_cursor
-from core.backends.kv import parse, refuse_key
-from core.bindings.numbers import refuse_large_numbers
+from core.backends.kv import check_key, check_number, parse
 from core.errors import KVError, KVTypeError
-from core.http.json import check_nesting
 
 MAX_KEY: Final = 512
 MAX_VALUE: Final = 25 * 1024 * 1024
@@ -32,26 +28,10 @@ def failed(verb: Verb, error: StoreError) -> KVError:
     return KVError(f"KV {verb} failed: {503 if isinstance(error, StoreBusyError) else 500} {error}")
 
 
-def _is_list(keys: object) -> TypeGuard[Sequence[Any]]:
-    return isinstance(keys, Sequence) and not isinstance(keys, (bytes, bytearray, memoryview))
-
-
-def keys_of(keys: object) -> Sequence[Any]:
-    """The keys of a bulk read. Raises KVTypeError where they are not a sequence."""
-    if not _is_list(keys):
-        refuse_key(keys)
-    return keys
-
-
-def key_of(key: str, verb: Verb) -> bytes:
+def key_of(key: object, verb: Verb) -> bytes:
     """A key in bytes. Raises KVTypeError for one that the platform does not take."""
-    if not isinstance(key, str):
-        refuse_key(key)
-    if len(key) < 3:
-        if not key:
-            raise KVTypeError("Key name cannot be empty.")
-        if key in (".", ".."):
-            raise KVTypeError(f'"{key}" is not allowed as a key name.')
+    if not isinstance(key, str) or len(key) < 3:
+        key = check_key(key)
     return encode_key(key, verb)
 
 
@@ -78,8 +58,7 @@ def check_cache_ttl(verb: Verb, cache_ttl: int) -> None:
 
 def to_int32(name: str, value: float) -> int:
     """The platform's 32-bit integer: fractions are cut off, anything but a finite number is 0."""
-    if not isinstance(value, (int, float)):
-        raise KVTypeError(f"{name} must be a number, not {value!r}")
+    check_number(name, value)
     if not math.isfinite(value):
         return 0
     whole = math.trunc(value)
@@ -113,17 +92,6 @@ async def _stream(value: bytes) -> AsyncIterator[bytes]:
         yield value[start : start + _CHUNK]
 
 
-def dump_metadata(metadata: Any) -> str:
-    """Metadata as JSON. Raises KVTypeError for a value without a JSON form."""
-    try:
-        check_nesting(metadata)
-        text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        refuse_large_numbers(text)
-        return text
-    except (TypeError, ValueError) as error:
-        raise KVTypeError(f"Metadata must be JSON: {error}") from error
-
-
 async def collect(stream: Any) -> tuple[bytes, int]:
     """All of a stream, and its length. Bytes beyond the limit are counted, for the message, and not kept."""
     chunks: list[bytes] = []
@@ -138,10 +106,3 @@ async def collect(stream: Any) -> tuple[bytes, int]:
         else:
             chunks.clear()
     return b"".join(chunks), length
-
-
-def read_cursor(cursor: str) -> bytes:
-    """The last key of the page before."""
-    if not isinstance(cursor, str):
-        raise KVTypeError(f"A cursor must be a str, not {type(cursor).__name__}. Pass the last page's cursor")
-    return decode_cursor(cursor)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core.backends.embedded.disk import StoreError
 from core.backends.embedded.files import Files
+from core.backends.embedded.keys import decode_cursor
 from core.backends.embedded.kv.arguments import (
     MAX_KEY,
     MAX_VALUE,
@@ -24,21 +25,18 @@ from core.backends.embedded.kv.arguments import (
     check_cache_ttl,
     check_length,
     collect,
-    dump_metadata,
     encode_key,
     failed,
     key_of,
-    keys_of,
     read_as,
-    read_cursor,
     refuse,
     text_of,
     to_int32,
 )
 from core.backends.embedded.kv.rows import KVRows
-from core.backends.kv import KVEngine, parse, refuse_key
+from core.backends.kv import KVEngine, check_cursor, dump_metadata, keys_of, parse, refuse_key, refuse_value
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
-from core.errors import KVError, KVSyntaxError, KVTypeError
+from core.errors import KVError, KVSyntaxError
 from core.http.streams import encode
 
 if TYPE_CHECKING:
@@ -109,7 +107,10 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
             )
         start = b"" if prefix is None else encode_key(prefix, "GET")
         check_length("GET", start)
-        after = b"" if cursor is None else read_cursor(cursor)
+        after = b""
+        if cursor is not None:
+            check_cursor(cursor)
+            after = decode_cursor(cursor)
         try:
             rows = self._rows(start, after, count + 1)
         except sqlite3.Error:
@@ -227,10 +228,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
         elif hasattr(value, "__aiter__"):
             stream, data = value, b""
         else:
-            raise KVTypeError(
-                f"KV put(): a value is str, bytes or an async iterable of bytes, not {type(value).__name__}. "
-                "Write put(key, str(value)), or put_json(key, value) for JSON"
-            )
+            refuse_value(value)
         if expiration is not None:
             expiration = to_int32("expiration", expiration)
         if expiration_ttl is not None:

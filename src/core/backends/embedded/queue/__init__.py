@@ -9,7 +9,7 @@ from __future__ import annotations
 from core.backends.embedded.queue.broker import QueueBroker, broker_of
 from core.backends.embedded.queue.consumer import Consumer, ConsumerSettings
 from core.backends.embedded.queue.delivery import DeliveredMessage, Delivery
-from core.backends.embedded.queue.messages import StoredMessage, request_of
+from core.backends.embedded.queue.messages import StoredMessage
 from core.backends.embedded.queue.sending import EmbeddedQueue
 
 __all__ = [
@@ -21,5 +21,4 @@ __all__ = [
     "QueueBroker",
     "StoredMessage",
     "broker_of",
-    "request_of",
 ]

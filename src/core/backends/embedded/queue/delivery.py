@@ -13,8 +13,8 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from core.backends.embedded.queue.messages import check_delay
 from core.bindings.queue import MessageBatchMetadata, QueueMetrics
+from core.bindings.queue_limits import check_delay
 
 T = TypeVar("T", default=Any)
 

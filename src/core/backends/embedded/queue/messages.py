@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
 from core.backends.embedded.clone import CloneError, dump, load
 from core.bindings.numbers import refuse_large_numbers
-from core.bindings.queue import MessageSendRequest, QueueContentType
-from core.errors import QueueError, QueueTypeError
+from core.bindings.queue import QueueContentType
+from core.bindings.queue_limits import refuse_body
+from core.errors import QueueTypeError
 from core.http.streams import encode
-
-MAX_DELAY: Final = 86_400
 
 MessageRow: TypeAlias = tuple[str, str, str, bytes, int, int, int, str, int]
 """Queue, id, content type, body, when it was sent, when it is due, failures, traceparent, failures in other queues."""
@@ -68,23 +66,6 @@ class StoredMessage:
                 return load(self.body)
 
 
-def request_of(message: Any) -> MessageSendRequest[Any]:
-    """A message of a batch, however it is given. Raises QueueTypeError for another type, or an unknown field."""
-    whole = message  # not narrowed by what follows
-    if isinstance(message, MessageSendRequest):
-        request: MessageSendRequest[Any] = whole
-        return request
-    if not isinstance(message, dict) or "body" not in message:
-        raise QueueTypeError(
-            f"A message of a batch must be a MessageSendRequest, or a dict with a body, not {message!r:.80}"
-        )
-    given: dict[str, Any] = whole
-    unknown = set(given) - {"body", "content_type", "delay_seconds"}
-    if unknown:
-        raise QueueTypeError(f"A message has no {', '.join(sorted(unknown))}: it has body, content_type, delay_seconds")
-    return MessageSendRequest(given["body"], given.get("content_type"), given.get("delay_seconds"))
-
-
 _CONTENT_TYPES: Final[Mapping[object, QueueContentType]] = {
     "text": "text",
     "bytes": "bytes",
@@ -101,31 +82,19 @@ def check_content_type(kind: str, given: object = None) -> QueueContentType:
     return known
 
 
-def check_delay(verb: Literal["send", "sendBatch", "retry", "retryAll"], seconds: object) -> int:
-    """A delay in whole seconds. Raises QueueTypeError for anything but a number, QueueError for one out of range."""
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
-        raise QueueTypeError(f"delay_seconds must be a number of seconds, not {seconds!r}")
-    whole = int(seconds)
-    if not 0 <= whole <= MAX_DELAY:
-        raise QueueError(
-            f"Queue {verb} failed: message delay {whole} is invalid: it must be between 0 and {MAX_DELAY} seconds"
-        )
-    return whole
-
-
 def serialise(body: Any, kind: QueueContentType) -> bytes:
     """A body as the bytes of its content type. Raises QueueTypeError where the two do not fit."""
     given = body  # not narrowed by what follows
     match kind:
         case "text":
             if not isinstance(body, str):
-                _refuse_body("text", "string", body)
+                refuse_body("text", "string", body)
             # The platform cuts a string at its first NUL.
             text = body.partition("\0")[0]
             return encode(text)
         case "bytes":
             if not isinstance(body, (bytes, bytearray, memoryview)):
-                _refuse_body("bytes", "ArrayBufferView", body)
+                refuse_body("bytes", "ArrayBufferView", body)
             return bytes(given)
         case "json":
             from core.http.json import dumps
@@ -143,21 +112,6 @@ def serialise(body: Any, kind: QueueContentType) -> bytes:
                 clone_error = QueueTypeError(f"A message of the content type v8 could not be cloned: {error}")
                 clone_error.js_name = "DataCloneError"
                 raise clone_error from error
-
-
-def _refuse_body(kind: str, wanted: str, body: object) -> NoReturn:
-    match body:
-        case bool():
-            got = "boolean"
-        case int() | float():
-            got = "number"
-        case str():
-            got = "string"
-        case _ if callable(body):
-            got = "function"
-        case _:
-            got = "object"
-    raise QueueTypeError(f'Content Type "{kind}" requires a value of type {wanted}, but received: {got}')
 
 
 def to_datetime(milliseconds: int) -> datetime:

@@ -8,13 +8,7 @@ from typing import Any
 from typing_extensions import TypeVar
 
 from core.backends.embedded.queue.broker import broker_of
-from core.backends.embedded.queue.messages import (
-    OutgoingMessage,
-    check_content_type,
-    check_delay,
-    request_of,
-    serialise,
-)
+from core.backends.embedded.queue.messages import OutgoingMessage, check_content_type, serialise
 from core.backends.embedded.store import Store
 from core.bindings.calls import Hookable
 from core.bindings.queue import (
@@ -25,7 +19,14 @@ from core.bindings.queue import (
     QueueMetrics,
     QueueSendResponse,
 )
-from core.bindings.queue_limits import MAX_BATCH_BYTES, check_batch, check_message, size_of_v8
+from core.bindings.queue_limits import (
+    MAX_BATCH_BYTES,
+    check_batch,
+    check_delay,
+    check_message,
+    request_of,
+    size_of_v8,
+)
 from core.errors import QueueTypeError
 
 T = TypeVar("T", default=Any)
