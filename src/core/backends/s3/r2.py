@@ -24,13 +24,12 @@ from typing import Any, Final, ParamSpec
 
 import attrs
 
+from core.backends.embedded.r2.arguments import Method, refuse
 from core.backends.embedded.r2.bodies import check_length, chunks_of
 from core.backends.embedded.r2.conditions import Preconditions
-from core.backends.embedded.r2.errors import Method, refuse
 from core.backends.embedded.r2.listing import Page
-from core.backends.embedded.r2.parts import Chosen, Part, find_parts, joined
-from core.backends.embedded.r2.rows import Described, Row
-from core.backends.embedded.r2.storage import Found
+from core.backends.embedded.r2.rows import Chosen, Described, Part, Row, find_parts, joined
+from core.backends.embedded.r2.storage import Found, R2Storage
 from core.backends.s3.objects import BucketError, SharedObject, SharedObjects
 from core.bindings.r2 import KnownLengthStream
 from core.context import Clock, system_clock
@@ -109,7 +108,7 @@ class _Taken:
         return () if self.body is None else (self.body,)
 
 
-class SharedBucketStorage:
+class SharedBucketStorage(R2Storage[_Taken]):
     """The objects of the bucket `name`: an `R2Storage`. `stay` is how long replaced pieces can still be read."""
 
     def __init__(self, shared: SharedObjects, name: str, *, clock: Clock = system_clock, stay: float = _STAY) -> None:
@@ -126,7 +125,6 @@ class SharedBucketStorage:
         self.place: object = f"{shared.place}/{folder}"
 
     def now(self) -> int:
-        """Milliseconds since 1970."""
         return math.floor(self._clock.time() * 1000)
 
     async def close(self) -> None:
@@ -138,13 +136,11 @@ class SharedBucketStorage:
     # ------------------------------------------------------------------ reading
 
     async def head(self, key: bytes) -> Row | None:
-        """The row of a key."""
         with _reaching("head"):
             found = await self._entry(name_of(key))
         return None if found is None else found[0].row
 
     async def find(self, key: bytes) -> Found | None:
-        """The row of a key, and its body."""
         with _reaching("get"):
             found = await self._entry(name_of(key))
         if found is None:
@@ -183,7 +179,6 @@ class SharedBucketStorage:
     # ------------------------------------------------------------------ lists
 
     async def page(self, start: bytes, delimiter: bytes, after: bytes | None, count: int) -> Page:
-        """The page of at most `count` keys and prefixes that begin with `start` and come after `after`."""
         names: list[str] = []
         prefixes: list[bytes] = []
         walk = _Walk(self, start, after)
@@ -220,7 +215,6 @@ class SharedBucketStorage:
     async def take_in(
         self, method: Method, key: bytes, source: bytes | KnownLengthStream, algorithms: Sequence[str]
     ) -> _Taken:
-        """Read a body completely. Raises R2TypeError for a stream that is longer or shorter than it promised."""
         size = len(source) if isinstance(source, bytes) else source.length
         hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
         taken = _Taken(size, {}, name_of(key))
@@ -257,7 +251,6 @@ class SharedBucketStorage:
             await self._shared.write(f"{self._bodies}/{taken.name}/{name}", data)
 
     def discard(self, taken: _Taken) -> None:
-        """Delete the pieces that no entry has got."""
         if not taken.kept and taken.bodies:
             self._soon(0.0, self._forget, taken.name, taken.bodies)
 
@@ -282,7 +275,6 @@ class SharedBucketStorage:
         task.add_done_callback(self.later.discard)
 
     async def write(self, row: Row, taken: _Taken, conditions: Preconditions | None) -> bool:
-        """Store an object, if the conditions hold for the one before."""
         with _reaching("put"):
             return await self._commit(_Entry(row, taken.bodies, taken.data), conditions, taken)
 
@@ -309,7 +301,6 @@ class SharedBucketStorage:
         return True
 
     async def remove(self, keys: Sequence[bytes]) -> None:
-        """Delete objects."""
         names = [name_of(key) for key in dict.fromkeys(keys)]
         with _reaching("delete"):
             found = await self._entries(names)
@@ -322,12 +313,10 @@ class SharedBucketStorage:
     # ------------------------------------------------------------------ uploads in parts
 
     async def begin(self, upload_id: str, key: bytes, described: Described) -> None:
-        """Begin an upload in parts."""
         with _reaching("createMultipartUpload"):
             await self._shared.write(self._upload(upload_id), _dump([key.decode(), _OPEN, described]))
 
     async def write_part(self, upload_id: str, key: bytes, number: int, taken: _Taken, etag: str) -> bool:
-        """Store a part in place of the one before, if its upload is in progress."""
         assert taken.body is not None
         with _reaching("uploadPart"):
             state = await self._state(upload_id, key)
@@ -343,7 +332,6 @@ class SharedBucketStorage:
         return True
 
     async def complete(self, upload_id: str, key: bytes, chosen: Chosen) -> Row:
-        """Make the object of its parts."""
         with _reaching("completeMultipartUpload"):
             while True:
                 state = await self._state(upload_id, key)
@@ -372,7 +360,6 @@ class SharedBucketStorage:
         return row
 
     async def abort(self, upload_id: str, key: bytes) -> None:
-        """Drop an upload."""
         with _reaching("abortMultipartUpload"):
             while True:
                 state = await self._state(upload_id, key)

@@ -1,14 +1,20 @@
-"""Keys, values, part numbers and dates as R2 accepts them, and their conversion."""
+"""The arguments of R2's calls: keys, values, part numbers, dates, checksums and metadata as R2 accepts them, what they
+become, and the platform's errors for all others.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 
-from core.backends.embedded.r2.errors import Method, refuse
-from core.bindings.r2 import KnownLengthStream, R2Value
-from core.errors import R2TypeError
+from core.backends.embedded.disk import StoreError
+from core.bindings.r2 import KnownLengthStream, R2Hash, R2HTTPMetadata, R2HTTPMetadataDict, R2Value
+from core.errors import R2Error, R2TypeError
 from core.http.streams import encode
 
 if TYPE_CHECKING:
@@ -16,9 +22,49 @@ if TYPE_CHECKING:
 
     from core.http import Headers
 
+HTTPMetadata: TypeAlias = "R2HTTPMetadata | R2HTTPMetadataDict | Headers"
+
 MAX_KEY: Final = 1024
 MAX_OBJECT: Final = 5 * 1024**3 - 5 * 1024**2
 MAX_PARTS: Final = 10_000
+MAX_METADATA: Final = 8192
+
+Method: TypeAlias = Literal[
+    "get",
+    "head",
+    "put",
+    "delete",
+    "list",
+    "createMultipartUpload",
+    "uploadPart",
+    "completeMultipartUpload",
+    "abortMultipartUpload",
+]
+
+_MESSAGES: Final[dict[int, str]] = {
+    10001: "We encountered an internal error. Please try again.",
+    100100: "Your proposed upload exceeds the maximum allowed object size.",
+    10011: "Your proposed upload is smaller than the minimum allowed object size.",
+    10012: "Your metadata headers exceed the maximum allowed metadata size.",
+    10020: "The specified object name is not valid.",
+    10022: "MaxKeys params must be positive integer <= 1000.",
+    10024: "The specified multipart upload does not exist.",
+    10025: "One or more of the specified parts could not be found.",
+    10039: "The requested range is not satisfiable",
+    10048: "There was a problem with the multipart upload.",
+}
+
+
+def refuse(method: Method, code: int, text: str | None = None) -> NoReturn:
+    """Raise the platform's error of a number, with its usual message or with `text`."""
+    error = R2Error(f"{method}: {_MESSAGES[code] if text is None else text} ({code})")
+    error.code = code
+    raise error
+
+
+def store_failure(method: Method, error: StoreError) -> R2Error:
+    """The error of a call whose files or database could not be read or written."""
+    return R2Error(f"{method}: {error} (10001)")
 
 
 def is_headers(value: object) -> TypeIs[Headers]:
@@ -105,3 +151,132 @@ def to_milliseconds(date: datetime) -> int:
 def to_datetime(milliseconds: int) -> datetime:
     """The moment that is `milliseconds` after 1970 began, in UTC."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+# Checksums ------------------------------------------------------------------------------------------------------------
+
+_ALGORITHMS: Final = {
+    "md5": ("MD5", 16),
+    "sha1": ("SHA-1", 20),
+    "sha256": ("SHA-256", 32),
+    "sha384": ("SHA-384", 48),
+    "sha512": ("SHA-512", 64),
+}
+
+
+def given_checksum(hashes: Mapping[str, R2Hash | None]) -> tuple[str, bytes] | None:
+    """The one checksum that was given, as its algorithm and its bytes; None without one.
+
+    Raises R2TypeError for several, and for one of the wrong length or type.
+    """
+    found: tuple[str, bytes] | None = None
+    for algorithm, value in hashes.items():
+        if value is None:
+            continue
+        if found is not None:
+            raise R2TypeError("You cannot specify multiple hashing algorithms.")
+        found = (algorithm, _read_digest(algorithm, value))
+    return found
+
+
+def _read_digest(algorithm: str, value: R2Hash) -> bytes:
+    name, size = _ALGORITHMS[algorithm]
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        if len(value) != size:
+            raise R2TypeError(f"{name} is {size} bytes, not {len(value)}")
+        return bytes(value)
+    if not isinstance(value, str):
+        raise R2TypeError(f"{algorithm} must be hex digits or bytes, not {type(value).__name__}")
+    if len(value) != 2 * size:
+        raise R2TypeError(f"{name} is {2 * size} hex characters, not {len(value)}")
+    if not re.fullmatch("[0-9a-fA-F]+", value):
+        raise R2TypeError(f"Provided {name} wasn't a valid hex string")
+    return bytes.fromhex(value)
+
+
+def check_digest(algorithm: str, given: bytes, actual: bytes) -> None:
+    """Refuse a value whose digest is another than the one that was given."""
+    if given != actual:
+        name = _ALGORITHMS[algorithm][0]
+        refuse(
+            "put",
+            10037,
+            f"The {name} checksum you specified did not match what we received.\n"
+            f"You provided a {name} checksum with value: {given.hex()}\nActual {name} was: {actual.hex()}",
+        )
+
+
+def ssec_key_md5(key: R2Hash | None) -> str | None:
+    """The MD5 of a customer's key, in hex. The embedded bucket keeps it, and encrypts nothing."""
+    if key is None:
+        return None
+    if isinstance(key, str):
+        if not re.fullmatch("[0-9a-f]+", key):
+            raise R2Error("SSE-C Key has invalid format")
+        if len(key) != 64:
+            raise R2Error("SSE-C Key must be 32 bytes in length")
+        key = bytes.fromhex(key)
+    elif len(key) != 32:
+        raise R2Error("SSE-C Key must be 32 bytes in length")
+    return hashlib.md5(bytes(key), usedforsecurity=False).hexdigest()
+
+
+# Metadata -------------------------------------------------------------------------------------------------------------
+
+_HTTP_FIELDS: Final = ("content_type", "content_language", "content_disposition", "content_encoding", "cache_control")
+
+
+def to_http_metadata(metadata: HTTPMetadata | None) -> R2HTTPMetadata:
+    """HTTP metadata however it is given. Raises R2TypeError for an unknown field."""
+    if metadata is None:
+        return R2HTTPMetadata()
+    if isinstance(metadata, R2HTTPMetadata):
+        return metadata
+    if is_headers(metadata):
+        fields: dict[str, Any] = {name: metadata.get(name.replace("_", "-")) for name in _HTTP_FIELDS}
+        return R2HTTPMetadata(**fields, cache_expiry=parse_http_date(metadata.get("expires")))
+    unknown = set(metadata) - {*_HTTP_FIELDS, "cache_expiry"}
+    if unknown:
+        raise R2TypeError(
+            f"http_metadata has no {', '.join(sorted(unknown))}: it has {', '.join(_HTTP_FIELDS)}, cache_expiry"
+        )
+    return R2HTTPMetadata(**metadata)
+
+
+def dump_http_metadata(metadata: R2HTTPMetadata) -> str:
+    """HTTP metadata as its row has it."""
+    fields = {name: value for name in _HTTP_FIELDS if (value := getattr(metadata, name)) is not None}
+    if metadata.cache_expiry is not None:
+        fields["cache_expiry"] = to_milliseconds(metadata.cache_expiry)
+    return json.dumps(fields)
+
+
+def load_http_metadata(text: str) -> R2HTTPMetadata:
+    """HTTP metadata as `dump_http_metadata` wrote it."""
+    fields = json.loads(text)
+    if "cache_expiry" in fields:
+        fields["cache_expiry"] = to_datetime(fields["cache_expiry"])
+    return R2HTTPMetadata(**fields)
+
+
+def check_custom_metadata(metadata: Mapping[Any, Any] | None) -> dict[str, str]:
+    """A copy of custom metadata. Raises R2TypeError where a name or a value is not a str."""
+    custom = dict(metadata or {})
+    for name, value in custom.items():
+        if not (isinstance(name, str) and isinstance(value, str)):
+            raise R2TypeError(f"custom_metadata[{name!r}] must be a str, not {value!r}. Write str(...) around it")
+    return custom
+
+
+def check_metadata_size(method: Method, custom: Mapping[str, str]) -> None:
+    """Refuse custom metadata that is larger than the platform keeps."""
+    if sum(_serialised_length(name) + _serialised_length(value) for name, value in custom.items()) > MAX_METADATA:
+        refuse(method, 10012)
+
+
+def _serialised_length(text: str) -> int:
+    """As the platform counts it: UTF-16 units, doubled for a string that latin-1 cannot carry."""
+    if text.isascii():
+        return len(text)
+    units = len(text) + sum(character > "\uffff" for character in text)
+    return units * 2 if max(text) > "\xff" else units

@@ -20,7 +20,7 @@ import attrs
 
 from core.backends.embedded.disk import StoreError, on_disk
 from core.backends.embedded.files import Files
-from core.backends.embedded.r2.errors import Method, refuse, store_failure
+from core.backends.embedded.r2.arguments import Method, refuse, store_failure
 from core.backends.embedded.store import Database
 from core.bindings.r2 import KnownLengthStream
 from core.errors import R2TypeError

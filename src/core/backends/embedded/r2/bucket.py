@@ -14,22 +14,26 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from core.backends.embedded.r2.arguments import check_part_number, check_size, encode_key, source_of, wrong_value
-from core.backends.embedded.r2.bodies import Incoming
-from core.backends.embedded.r2.checksums import check_digest, given_checksum, ssec_key_md5
-from core.backends.embedded.r2.conditions import Conditions, Preconditions
-from core.backends.embedded.r2.errors import refuse
-from core.backends.embedded.r2.listing import first_after, page_size, read_include
-from core.backends.embedded.r2.metadata import (
+from core.backends.embedded.r2.arguments import (
     HTTPMetadata,
     check_custom_metadata,
+    check_digest,
     check_metadata_size,
+    check_part_number,
+    check_size,
     dump_http_metadata,
+    encode_key,
+    given_checksum,
+    refuse,
+    source_of,
+    ssec_key_md5,
     to_http_metadata,
+    wrong_value,
 )
-from core.backends.embedded.r2.parts import chosen_parts
-from core.backends.embedded.r2.ranges import ByteRange, Ranges
-from core.backends.embedded.r2.rows import Described, Row, fields
+from core.backends.embedded.r2.bodies import Incoming
+from core.backends.embedded.r2.conditions import ByteRange, Conditions, Preconditions, Ranges
+from core.backends.embedded.r2.listing import first_after, page_size, read_include
+from core.backends.embedded.r2.rows import Described, Row, chosen_parts, fields
 from core.backends.embedded.r2.storage import BucketStorage, R2Storage
 from core.backends.embedded.store import Store
 from core.bindings.calls import BoundHook, Hookable

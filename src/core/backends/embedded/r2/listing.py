@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from core.backends.embedded.keys import after_prefix, decode_cursor
-from core.backends.embedded.r2.errors import refuse
+from core.backends.embedded.r2.arguments import refuse
 from core.backends.embedded.r2.rows import COLUMNS, Row
 from core.backends.embedded.store import Database
 from core.bindings.r2 import R2Include

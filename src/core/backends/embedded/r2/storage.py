@@ -12,12 +12,11 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequenc
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from core.backends.embedded.disk import StoreError
+from core.backends.embedded.r2.arguments import Method, refuse, store_failure
 from core.backends.embedded.r2.bodies import Bodies, Incoming
 from core.backends.embedded.r2.conditions import Preconditions
-from core.backends.embedded.r2.errors import Method, refuse, store_failure
 from core.backends.embedded.r2.listing import Page, read_page
-from core.backends.embedded.r2.parts import Chosen, Part, find_parts, joined
-from core.backends.embedded.r2.rows import SCHEMA, Described, Row, insert, select
+from core.backends.embedded.r2.rows import SCHEMA, Chosen, Described, Part, Row, find_parts, insert, joined, select
 from core.backends.embedded.store import Database, Store, run_script
 from core.bindings.r2 import KnownLengthStream
 from core.errors import R2Error
