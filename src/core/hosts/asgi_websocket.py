@@ -11,7 +11,7 @@ from typing import Any
 
 from core.dispatch.dispatcher import Dispatcher
 from core.http.streams import well_formed
-from core.http.websocket import Messages, WebSocketClosed, check_close
+from core.http.websocket import Messages, WebSocketClosed, as_message, check_close
 from core.request import AnyRequest
 from core.response import Response
 
@@ -52,12 +52,8 @@ class AsgiWebSocket(Messages):
         """Send one message. Raises WebSocketClosed when the connection is closed."""
         if self._closed is not None:
             raise self._closed
-        if isinstance(message, str):
-            await self._give({"type": "websocket.send", "text": well_formed(message)})
-        elif isinstance(message, bytes | bytearray | memoryview):
-            await self._give({"type": "websocket.send", "bytes": bytes(message)})
-        else:
-            raise TypeError(f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values")
+        sent = as_message(message)
+        await self._give({"type": "websocket.send", "text" if isinstance(sent, str) else "bytes": sent})
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Close the connection. A second call does nothing."""

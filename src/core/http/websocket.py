@@ -211,6 +211,16 @@ def _shortened(reason: str) -> str:
     return encode(reason)[:_MOST_REASON_BYTES].decode(errors="ignore")
 
 
+def as_message(message: object) -> str | bytes:
+    """A message as it is sent: text that is well-formed, or bytes. Raises TypeError for any other value."""
+    given: Any = message  # not narrowed by what follows
+    if isinstance(message, str):
+        return well_formed(message)
+    if isinstance(message, bytes | bytearray | memoryview):
+        return bytes(given)
+    raise TypeError(f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values")
+
+
 def check_close(code: int, reason: str) -> None:
     """Refuse a code or reason that no close frame may carry. Raises ValueError."""
     if type(code) is not int or not (code in (1000, 1001, 1008, 1009, 1011, 1012, 1013) or 3000 <= code <= 4999):
@@ -252,11 +262,10 @@ class ConnectedWebSocket(Messages):
 
     async def send(self, message: str | bytes, /) -> None:
         """Send one message. Raises WebSocketClosed when the connection is closed."""
-        if not isinstance(message, str | bytes):
-            raise TypeError(f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values")
+        message = as_message(message)
         if self.closed is not None:
             raise self.closed
-        self._other._messages.append(well_formed(message) if isinstance(message, str) else message)
+        self._other._messages.append(message)
         self._other._arrived.set()
         await asyncio.sleep(0)  # as on a wire: the other side has its turn
 

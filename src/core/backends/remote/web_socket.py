@@ -14,7 +14,7 @@ from typing import Final
 
 from core.backends.remote.link import Frame, Link, Lost
 from core.http.streams import encode
-from core.http.websocket import Messages, WebSocket, WebSocketClosed, check_close, close_as
+from core.http.websocket import Messages, WebSocket, WebSocketClosed, as_message, check_close, close_as
 
 _CODE: Final = struct.Struct(">H")
 _RESTART: Final = 1012, "Service Restart"
@@ -103,11 +103,8 @@ async def _to_object(link: Link, peer: WebSocket) -> None:
 
 
 def _frame(message: str | bytes) -> tuple[Frame, bytes]:
-    if isinstance(message, str):
-        return Frame.TEXT, encode(message)
-    if isinstance(message, bytes | bytearray | memoryview):
-        return Frame.BYTES, bytes(message)
-    raise TypeError(f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values")
+    sent = as_message(message)
+    return (Frame.TEXT, encode(sent)) if isinstance(sent, str) else (Frame.BYTES, sent)
 
 
 def _close(code: int, reason: str) -> tuple[Frame, bytes]:

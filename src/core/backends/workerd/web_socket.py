@@ -17,7 +17,7 @@ from typing import Any, Final
 from core.backends.workerd.conversion import bridge, bytes_of, js_bytes
 from core.backends.workerd.leaving import GOING_AWAY, when_leaving
 from core.errors import DeveloperError
-from core.http.websocket import Messages, WebSocketClosed, check_close
+from core.http.websocket import Messages, WebSocketClosed, as_message, check_close
 
 _OF_ANOTHER_REQUEST: Final = "on behalf of a different request"
 
@@ -200,12 +200,8 @@ class WorkerdWebSocket(Messages):
 
 def js_message(message: object) -> Any:
     """A message as JavaScript sends it. Raises TypeError for a value that is neither text nor bytes."""
-    given: Any = message  # not narrowed by what follows
-    if isinstance(message, str):
-        return message
-    if isinstance(message, (bytes, bytearray, memoryview)):
-        return js_bytes(given)
-    raise TypeError(f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values")
+    sent = as_message(message)
+    return sent if isinstance(sent, str) else js_bytes(sent)
 
 
 def say_close(socket: Any, code: int, reason: str) -> None:

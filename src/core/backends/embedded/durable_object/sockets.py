@@ -18,8 +18,7 @@ from core.backends.embedded.durable_object.arguments import encode_value
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
 from core.context import Clock
 from core.errors import DurableObjectError
-from core.http.streams import well_formed
-from core.http.websocket import ConnectedWebSocket, WebSocketClosed, check_close
+from core.http.websocket import ConnectedWebSocket, WebSocketClosed, as_message, check_close
 
 MAX_SOCKETS: Final = 32_768
 MAX_TAGS: Final = 10
@@ -77,12 +76,7 @@ class _Carrier:
         self._attachment: bytes | None = None
 
     def send(self, message: str | bytes, /) -> None:
-        if isinstance(message, str):
-            message = well_formed(message)
-        elif isinstance(message, (bytes, bytearray, memoryview)):
-            message = bytes(message)
-        else:
-            raise TypeError(f"send() takes str or bytes, not {type(message).__name__}. Write json.dumps(…) for values")
+        message = as_message(message)
         if self.closing:
             closed = self.server.closed
             assert closed is not None
