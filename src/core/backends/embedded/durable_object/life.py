@@ -1,4 +1,5 @@
-"""The life of one object: the calls that run in it, the reasons for others to wait, and the effect of a reset on them.
+"""The life of one object: the calls that run in it, the reasons for others to wait, the effect of a reset on them, and
+how an alarm that is due runs, fails and is tried again.
 
 Calls run in the event loop's thread, so an object is never in two threads. A call that waits for something else
 (another object, a timer) lets others in meanwhile; while a critical section runs, no other call begins. An answer
@@ -9,40 +10,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import math
 from collections.abc import Awaitable, Callable, Mapping
-from contextvars import ContextVar
-from typing import Any, Final, Protocol, TypeVar
+from contextvars import Context, ContextVar
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import attrs
 
-from core.backends.embedded.durable_object.alarm_runner import AlarmRunner
 from core.backends.embedded.durable_object.arguments import reset_error
 from core.backends.embedded.durable_object.ids import ObjectId
-from core.backends.embedded.durable_object.living import Namespace
+from core.backends.embedded.durable_object.living import Home
 from core.backends.embedded.durable_object.sockets import ObjectSockets
 from core.backends.embedded.durable_object.storage import ObjectStorage
-from core.bindings.durable_object import DurableObject
+from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
 from core.errors import DurableObjectError
 
 T = TypeVar("T")
 
 BLOCK_TIMEOUT: Final = 30.0
+ALARM_RETRIES: Final = 6
+ALARM_BACKOFF: Final = 2.0
 
-
-class Home(Namespace, Protocol):
-    """The objects of a namespace, as the life of one needs them."""
-
-    def make(self, living: LiveObject, /) -> DurableObject[Any]:
-        """Return a new instance for an object."""
-        ...
-
-    def sockets(self, id: ObjectId, /) -> ObjectSockets:
-        """Return the WebSockets of an object, whichever instance of it lives."""
-        ...
-
-    def forget(self, living: LiveObject, /) -> None:
-        """Drop an object that was reset."""
-        ...
+_log = logging.getLogger("core.durable_object")
 
 
 class LiveObject:
@@ -258,3 +249,84 @@ class _Section:
 
 
 _inside: ContextVar[LiveObject | None] = ContextVar("inside", default=None)
+
+
+class AlarmRunner:
+    """Runs the alarms of one object."""
+
+    def __init__(self, living: LiveObject) -> None:
+        self._object = living
+        self.task: asyncio.Task[None] | None = None
+
+    def _now(self, after: float = 0.0) -> int:
+        """The time in milliseconds since 1970, `after` seconds from now."""
+        return math.floor((self._object.objects.clock.time() + after) * 1000)
+
+    def fire(self) -> None:
+        """Run the alarm, if the storage says that it is due and it does not run yet."""
+        if self.task is None:
+            # An event of its own: nothing of whoever set the alarm, or its timer, is around it.
+            self.task = asyncio.get_running_loop().create_task(self._run(), context=Context())
+
+    async def fire_now(self) -> bool:
+        """Run the alarm whatever the time. Returns True if one was set."""
+        row = self._object.storage.read_alarm()
+        if row is None:
+            return False
+        self._object.storage.postpone(row, self._now(), retries=row.retries)
+        self.fire()
+        task = self.task
+        if task is not None:
+            await asyncio.shield(task)
+        return True
+
+    async def _run(self) -> None:
+        try:
+            await self._handle()
+            later = self._object.storage.read_alarm()
+            if later is not None:
+                self._object.objects.alarms.note(self._object.id, later.time)
+        except Exception:
+            _log.exception("the alarm of %r could not be handled; it is looked at again", self._object.id)
+            # Not at once: a disk that is full stays so for a while.
+            self._object.objects.alarms.plan(self._object.id, self._now(ALARM_BACKOFF))
+        finally:
+            self.task = None
+
+    def _forget(self) -> None:
+        # One that is being taken back may yet stay, while that is not kept.
+        if not self._object.storage.is_writing:
+            self._object.objects.alarms.note(self._object.id, None)
+
+    async def _call(self, alarm: Callable[[], Awaitable[None]]) -> None:
+        objects = self._object.objects
+        await (alarm() if objects.around_alarm is None else objects.around_alarm(objects.cls.__name__, alarm))
+
+    async def _handle(self) -> None:
+        storage = self._object.storage
+        row = storage.read_alarm()
+        if row is None:
+            self._forget()
+            return
+        if row.time > self._object.objects.clock.time() * 1000:
+            return
+        storage.firing = row.mark
+        try:
+            info = AlarmInvocationInfo(row.retries, row.retries > 0, row.scheduled)
+            await self._call(partial(self._object.call, "alarm", (info,), {}))
+        except Exception:
+            storage.firing = None
+            again = row.retries < ALARM_RETRIES
+            _log.exception(
+                "the alarm of %s %s failed; %s",
+                self._object.objects.cls.__name__,
+                self._object.id.name or self._object.id,
+                "it is tried again" if again else "it failed too often and is given up",
+            )
+            later = self._now(ALARM_BACKOFF * 2**row.retries) if again else None
+            storage.postpone(row, later, retries=row.retries + 1)
+        else:
+            storage.firing = None
+            storage.postpone(row, None)
+        if storage.read_alarm() is None:
+            self._forget()

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from core.backends.embedded.durable_object.alarms import AlarmSchedule
 from core.backends.embedded.durable_object.ids import ObjectId
+from core.backends.embedded.durable_object.sockets import ObjectSockets
 from core.backends.embedded.store import Database
 from core.bindings.durable_object import DurableObject
 from core.context import Clock
@@ -17,7 +18,7 @@ AroundAlarm: TypeAlias = Callable[[str, Callable[[], Awaitable[None]]], Awaitabl
 """Takes the name of an object's class, and what runs its alarm."""
 
 
-class Namespace(Protocol):
+class Home(Protocol):
     """The objects of a namespace, as one of them sees them."""
 
     cls: type[DurableObject[Any]]
@@ -30,6 +31,18 @@ class Namespace(Protocol):
         """Return the database of an object."""
         ...
 
+    def make(self, living: Any, /) -> DurableObject[Any]:
+        """Return a new instance for an object."""
+        ...
+
+    def sockets(self, id: ObjectId, /) -> ObjectSockets:
+        """Return the WebSockets of an object, whichever instance of it lives."""
+        ...
+
+    def forget(self, living: Any, /) -> None:
+        """Drop an object that was reset."""
+        ...
+
 
 class Living(Protocol):
     """An object that lives, as its storage sees it."""
@@ -38,7 +51,7 @@ class Living(Protocol):
     broken: BaseException | None
 
     @property
-    def objects(self) -> Namespace:
+    def objects(self) -> Home:
         """Its namespace."""
         ...
 

@@ -1,17 +1,22 @@
-"""All objects of a namespace: those that live, the databases of the others, and whose alarm goes off when.
+"""All objects of a namespace: those that live, the databases of the others, and whose alarm goes off when; and the
+state that an object's class is given.
 
 One process at a time has a namespace's objects: the second one to call gets an error that says so.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import logging
 import os
 import sqlite3
 import weakref
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn, TypeVar
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
@@ -22,12 +27,17 @@ from core.backends.embedded.durable_object.ids import ObjectId
 from core.backends.embedded.durable_object.life import LiveObject
 from core.backends.embedded.durable_object.living import AroundAlarm
 from core.backends.embedded.durable_object.sockets import ObjectSockets
-from core.backends.embedded.durable_object.state import ObjectState
+from core.backends.embedded.durable_object.storage import ObjectStorage
 from core.backends.embedded.file_lock import lock_file
 from core.backends.embedded.store import Database, Store, run_script
-from core.bindings.durable_object import DurableObject
-from core.context import Clock, TimerHandle
+from core.bindings.durable_object import DurableObject, DurableObjectState
+from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
+from core.context import Clock, TimerHandle, require_awaitable
 from core.errors import DurableObjectError
+
+T = TypeVar("T")
+MAX_AUTO_RESPONSE: Final = 2048
+_log = logging.getLogger("core.durable_object")
 
 # The bytes that a row counts beside its key and value.
 _ROW: Final = 64
@@ -257,3 +267,61 @@ def _create(database: Database, name: str | None) -> None:
         # An id cannot be read back, and elsewhere the same name has another.
         if name is not None:
             connection.execute("INSERT OR IGNORE INTO _cf_NAME VALUES (?)", (name.encode("utf-8", "surrogatepass"),))
+
+
+class ObjectState(DurableObjectState):
+    """The state of one object. See `DurableObjectState`."""
+
+    def __init__(self, living: LiveObject) -> None:
+        self._object = living
+
+    @property
+    def storage(self) -> ObjectStorage:
+        return self._object.storage
+
+    @property
+    def id(self) -> ObjectId:
+        return self._object.id
+
+    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
+        require_awaitable(awaitable)
+        task = asyncio.ensure_future(awaitable)
+        self._object.background.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Future[Any]) -> None:
+        self._object.background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a task of the object %s failed", self.id.name or self.id, exc_info=error)
+
+    def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
+        return self._object.block(callback)
+
+    def accept_web_socket(self, socket: DurableObjectWebSocket, tags: Sequence[str] = ()) -> None:
+        self._object.sockets.accept(socket, tags)
+
+    def get_web_sockets(self, tag: str | None = None) -> list[DurableObjectWebSocket]:
+        return self._object.sockets.tagged(tag)
+
+    def get_tags(self, socket: DurableObjectWebSocket, /) -> list[str]:
+        return self._object.sockets.tags(socket)
+
+    def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
+        for text in () if pair is None else (pair.request, pair.response):
+            if len(text) > MAX_AUTO_RESPONSE:
+                raise DurableObjectError(
+                    f"an automatic answer and its message are at most {MAX_AUTO_RESPONSE} characters, not {len(text)}"
+                )
+        self._object.sockets.auto_response = pair
+
+    def get_web_socket_auto_response(self) -> WebSocketRequestResponsePair | None:
+        return self._object.sockets.auto_response
+
+    def get_web_socket_auto_response_timestamp(self, socket: DurableObjectWebSocket, /) -> datetime | None:
+        return self._object.sockets.answered(socket)
+
+    def abort(self, reason: str | None = None) -> NoReturn:
+        error = DurableObjectError(reason or "Application called abort() to reset Durable Object.")
+        self._object.reset(error)
+        # Every call has its answer. No Exception, so that error handling does not go on as if nothing were.
+        raise asyncio.CancelledError(str(error))

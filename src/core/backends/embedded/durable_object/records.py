@@ -1,28 +1,163 @@
-"""The rows of an object's database: its keys and values, and its alarm."""
+"""One object's database, and the rows in it: its keys and values, and its alarm.
+
+Writes without waiting in between are kept together, or lost together. Storage never lets another call in between, since
+no storage method waits for anything (the platform's input gate, by construction). Where writes cannot be kept, the
+object is reset: every call that runs fails, whatever it would have answered, and the object is made anew.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import math
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from core.backends.embedded.clone import load
+from core.backends.embedded.d1 import Engine
+from core.backends.embedded.disk import StoreBusyError, store_error
 from core.backends.embedded.durable_object.alarms import AlarmRow
-from core.backends.embedded.durable_object.arguments import MAX_VALUE
+from core.backends.embedded.durable_object.arguments import MAX_VALUE, reset_error
 from core.backends.embedded.durable_object.living import Living
-from core.backends.embedded.durable_object.transactions import ObjectDatabase
+from core.backends.embedded.store import Database, is_busy
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 
+_log = logging.getLogger("core.durable_object")
 
-class ObjectRecords(ObjectDatabase):
-    """The keys and values of one object, and its alarm, as rows."""
+
+class ObjectRecords:
+    """The database of a live object, the transactions that are open in it, and its rows: keys, values and the alarm."""
 
     def __init__(self, living: Living) -> None:
-        super().__init__(living)
+        self._object = living
+        self._open: Database | None = None
+        self._commit_soon: asyncio.Handle | None = None
+        self._transactions = 0
+        # True while something is written that is not kept yet, as far as SQLite has not undone it by itself.
+        self.is_writing: bool = False
         # The mark of the alarm whose handler runs: it does not count as set.
         self.firing: str | None = None
+
+    @property
+    def _database(self) -> Database:
+        if self._object.broken is not None:
+            raise reset_error(self._object.broken)
+        if self._open is None:
+            self._open = self._object.objects.database(self._object.id)
+        return self._open
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that runs the object's own SQL."""
+        engine: Engine = self._database.engine
+        return engine
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of a statement of ours that only reads."""
+        try:
+            return self._database.connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise self.failed(error) from error
+
+    def change(self, sql: str, *values: Sequence[Any]) -> int:
+        """Run a statement of ours that writes, once for each of `values`, and return how many rows changed."""
+        self.writing()
+        try:
+            return max(0, self._database.connection.executemany(sql, values).rowcount)
+        except sqlite3.Error as error:
+            raise self.failed(error) from error
+
+    def writing(self) -> None:
+        """Begin the transaction that keeps writes without waiting in between together, unless it has begun."""
+        if not self.is_writing:
+            try:
+                self._database.connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                raise self.failed(error) from error
+            self.is_writing = True
+            self._commit_soon = asyncio.get_running_loop().call_soon(self.commit_idle)
+
+    def commit_idle(self) -> None:
+        """Keep the writes, with nobody waiting for it but the calls that a failure ends."""
+        try:
+            self.commit()
+        except DurableObjectError:
+            _log.exception("the writes of the object %s are lost", self._object.id.name or self._object.id)
+
+    def commit(self) -> None:
+        """Keep the writes, unless a transaction of the application's is still open.
+
+        Raises DurableObjectError where that is not possible: the object is reset then, and all of it is gone.
+        """
+        if self._commit_soon is not None:
+            self._commit_soon.cancel()
+            self._commit_soon = None
+        if self.is_writing and not self._transactions:
+            try:
+                self._database.connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise self.lost(error) from error
+            self.is_writing = False
+
+    def failed(self, error: sqlite3.Error) -> DurableObjectError:
+        """The error to raise for one of SQLite's. Where SQLite gave up the whole transaction, the object is reset."""
+        if self.is_writing and not self._database.connection.in_transaction:
+            return self.lost(error)
+        return DurableObjectError(self.explain(error))
+
+    def lost(self, error: sqlite3.Error) -> DurableObjectError:
+        """Reset the object, whose writes are gone. Returns the error to raise."""
+        why = self.explain(error)
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CONSTRAINT:
+            lost = DurableObjectError(
+                "Durable Object was reset and rolled back to its last known good state because the application left "
+                f"the database in a state where constraints were violated: {why}"
+            )
+        else:
+            lost = DurableObjectError(f"Durable Object was reset because its writes could not be kept: {why}")
+        self._object.reset(lost)
+        return lost
+
+    def explain(self, error: sqlite3.Error) -> str:
+        """The message for an error of SQLite's."""
+        location = self._database.location
+        found = StoreBusyError(location, self._database.timeout) if is_busy(error) else store_error(location, error)
+        return self.engine.explain(error) if found is None else f"{found.reason}: {found.code}. {found}"
+
+    def discard(self) -> None:
+        """Undo the writes that were not kept, and close for good."""
+        if self._commit_soon is not None:
+            self._commit_soon.cancel()
+            self._commit_soon = None
+        database, self._open = self._open, None
+        self.is_writing = False
+        self._transactions = 0
+        if database is not None and database.connection.in_transaction:
+            database.connection.execute("ROLLBACK")
+
+    def begin(self) -> str:
+        """Begin a transaction of the application's, within those there are, and return its savepoint."""
+        self.writing()
+        savepoint = f"_cf_savepoint_{self._transactions + 1}"
+        self._run(f"SAVEPOINT {savepoint}")
+        self._transactions += 1
+        return savepoint
+
+    def end(self, savepoint: str, *, undo: bool) -> None:
+        """Keep or undo the writes since the savepoint."""
+        release = f"RELEASE {savepoint}"
+        self._run(*((f"ROLLBACK TO {savepoint}", release) if undo else (release,)))
+        self._transactions -= 1
+        self.commit()
+
+    def _run(self, *statements: str) -> None:
+        try:
+            for statement in statements:
+                self._database.connection.execute(statement)
+        except sqlite3.Error as error:
+            raise self.failed(error) from error
 
     # ------------------------------------------------------------------ keys and values
 
