@@ -26,7 +26,7 @@ from core import (
     create_app,
     http,
 )
-from core.backends.embedded.queue.delivery import Delivery
+from core.backends.embedded.queue import Delivery
 from core.http.websocket import WebSocket, WebSocketClosed
 from core.telemetry.metrics import FAMILIES, Meter, Snapshot, add_up, exposition, measure
 from core.testing import Client, SpanRecorder, env

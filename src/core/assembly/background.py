@@ -1,4 +1,5 @@
-"""Work of a loaded application that no request starts: batches of its queues, its crons, and alarms of its objects.
+"""Work of a loaded application that no request starts: batches of its queues, its crons, and alarms of its objects, and
+the numbers of all that exists once.
 
 When a batch goes and when a cron comes up is decided by the embedded queues and schedule; here they are handed to the
 application. The development server derives from it, to show the outcome of each.
@@ -7,13 +8,16 @@ application. The development server derives from it, to show the outcome of each
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.assembly.project import Loaded, consumers_of
 from core.backends.embedded.cron import CronSchedule
 from core.backends.embedded.queue import broker_of
 from core.bindings.queue import MessageBatch
 from core.context import ExecutionContext, ScheduledEvent
+
+if TYPE_CHECKING:
+    from core.telemetry.metrics import Meter
 
 
 class Background:
@@ -59,3 +63,30 @@ class Background:
         """Run the alarm of a Durable Object of the class `name`. Its error goes to the object, which tries it again."""
         instrument = self._loaded.app.instrument
         await (run() if instrument is None else instrument.alarm(name, run))
+
+
+def measure_state(loaded: Loaded, meter: Meter) -> Callable[[Meter], None]:
+    """Count the work of the consumers, crons and Durable Objects. Returns the function that sets the gauges."""
+    from core.telemetry.metrics import measure
+
+    measure(loaded.app, loaded.env, meter)
+    broker = broker_of(loaded.store)
+    broker.on_dead = lambda queue, count: meter.add("core_queue_dead_letters", queue, by=count)
+    consumers = consumers_of(loaded)
+    for queue in consumers:
+        meter.add("core_queue_dead_letters", queue, by=0)
+    queues = {*consumers, *(producer.queue for producer in loaded.configuration.worker.queues.producers)}
+
+    def set_gauges(meter: Meter) -> None:
+        backlogs = broker.backlogs()
+        now = broker.now() / 1000
+        for queue in {*queues, *backlogs}:
+            waiting = backlogs.get(queue)
+            meter.set("core_queue_messages", queue, to=0 if waiting is None else waiting.backlog_count)
+            oldest = None if waiting is None else waiting.oldest_message_timestamp
+            age = 0.0 if oldest is None else max(0.0, now - oldest.timestamp())
+            meter.set("core_queue_oldest_message_age_seconds", queue, to=age)
+        for namespace in loaded.bindings.namespaces.values():
+            meter.set("core_durable_objects_alive", namespace.objects.name, to=namespace.objects.alive)
+
+    return set_gauges

@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from core.backends.embedded.disk import lock_file
 from core.backends.embedded.durable_object.ids import id_from_name
-from core.backends.embedded.file_lock import lock_file
 from core.errors import DeveloperError
 
 BUILDS = ".builds"

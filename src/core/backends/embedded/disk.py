@@ -1,5 +1,5 @@
 """The failures of the disk and of SQLite, in words that name the fix: full, damaged, read-only, held by another
-process.
+process; and a file that one process at a time has locked: who consumes a queue, who has the objects of a namespace.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -97,3 +98,21 @@ def on_disk(location: str | os.PathLike[str]) -> Generator[None]:
         if failure is None:
             raise
         raise failure from error
+
+
+def lock_file(path: str) -> int | None:
+    """Lock a file for this process, or return None when another one has it. The system frees it when we end."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor

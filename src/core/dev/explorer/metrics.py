@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from core.assembly.measuring import measure_state
+from core.assembly.background import measure_state
 from core.assembly.project import Loaded
 from core.request import Request
 from core.response import Response

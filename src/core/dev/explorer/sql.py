@@ -18,7 +18,7 @@ from core.assembly.embedded import d1_name
 from core.assembly.project import migrations_of
 from core.backends.embedded import migrations
 from core.backends.embedded.d1 import engine_of
-from core.backends.embedded.d1.errors import Refused
+from core.backends.embedded.d1.values import Refused
 from core.backends.embedded.store import Store
 from core.dev.explorer.places import Panel, Places
 from core.dev.explorer.rows import STEPS, Asked, Listing, Page, read

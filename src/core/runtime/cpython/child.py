@@ -191,7 +191,7 @@ class _Child:
         taking.result()
         tracer = trace_where_asked(loaded.app, loaded.env)
         if self._meter is not None:
-            from core.assembly.measuring import measure_state
+            from core.assembly.background import measure_state
 
             self._gauges = measure_state(loaded, self._meter)
         objects = ObjectServer(socket.socket(fileno=self._job.listener), loaded.bindings.namespaces, tracer)

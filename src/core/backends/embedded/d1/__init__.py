@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.backends.embedded.d1.database import EmbeddedD1Database, EmbeddedD1PreparedStatement, EmbeddedD1Session
 from core.backends.embedded.d1.engine import Engine, engine_of
-from core.backends.embedded.d1.errors import Refused
+from core.backends.embedded.d1.values import Refused
 
 __all__ = [
     "EmbeddedD1Database",

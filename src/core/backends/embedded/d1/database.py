@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import TypeVar
 
 from core.backends.embedded.d1.engine import Answer, Engine, Numbers, engine_of
-from core.backends.embedded.d1.errors import Refused, d1_error
 from core.backends.embedded.d1.plans import WHITE_SPACE
-from core.backends.embedded.d1.values import to_sqlite
+from core.backends.embedded.d1.values import Refused, d1_error, to_sqlite
 from core.backends.embedded.disk import StoreError, store_error
 from core.backends.embedded.store import Database, Store, is_busy
 from core.bindings.calls import Hookable

@@ -12,9 +12,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from core.backends.embedded.d1.errors import Refused, name_of
 from core.backends.embedded.d1.plans import Plan, Step
-from core.backends.embedded.d1.values import from_sqlite, from_sqlite_with_infinity
+from core.backends.embedded.d1.values import Refused, from_sqlite, from_sqlite_with_infinity, name_of
 from core.backends.embedded.sql_dates import Dates
 from core.backends.embedded.store import Database, is_busy
 from core.context import Clock, system_clock

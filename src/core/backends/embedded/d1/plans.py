@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from core.backends.embedded.d1.errors import Refused
+from core.backends.embedded.d1.values import Refused
 from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES, WRONG_COUNT, absent_tables, refused_default
 from core.statements.tokens import StatementText, statements_of
 

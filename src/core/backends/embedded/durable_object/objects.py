@@ -21,6 +21,7 @@ from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from core.backends.embedded.d1 import engine_of
+from core.backends.embedded.disk import lock_file
 from core.backends.embedded.durable_object.alarms import AlarmSchedule
 from core.backends.embedded.durable_object.arguments import MAX_VALUE
 from core.backends.embedded.durable_object.ids import ObjectId
@@ -28,7 +29,6 @@ from core.backends.embedded.durable_object.life import LiveObject
 from core.backends.embedded.durable_object.living import AroundAlarm
 from core.backends.embedded.durable_object.sockets import ObjectSockets
 from core.backends.embedded.durable_object.storage import ObjectStorage
-from core.backends.embedded.file_lock import lock_file
 from core.backends.embedded.store import Database, Store, run_script
 from core.bindings.durable_object import DurableObject, DurableObjectState
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair

@@ -6,11 +6,9 @@ platform's documentation says otherwise, the documentation.
 
 from __future__ import annotations
 
-from core.backends.embedded.queue.broker import QueueBroker, broker_of
+from core.backends.embedded.queue.broker import EmbeddedQueue, QueueBroker, broker_of
 from core.backends.embedded.queue.consumer import Consumer, ConsumerSettings
-from core.backends.embedded.queue.delivery import DeliveredMessage, Delivery
-from core.backends.embedded.queue.messages import StoredMessage
-from core.backends.embedded.queue.sending import EmbeddedQueue
+from core.backends.embedded.queue.messages import DeliveredMessage, Delivery, StoredMessage
 
 __all__ = [
     "Consumer",

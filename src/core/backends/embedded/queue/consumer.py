@@ -16,10 +16,9 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from core.backends.embedded.file_lock import lock_file
+from core.backends.embedded.disk import lock_file
 from core.backends.embedded.queue.database import Arrival, QueueDatabase
-from core.backends.embedded.queue.delivery import DeliveredMessage, Delivery
-from core.backends.embedded.queue.messages import StoredMessage, to_datetime
+from core.backends.embedded.queue.messages import DeliveredMessage, Delivery, StoredMessage, to_datetime
 from core.bindings.queue import MessageBatch
 from core.context import TimerHandle
 
