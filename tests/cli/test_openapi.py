@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml  # type: ignore[import-untyped]  # has none of its own
 from tests.support.command_line import run
+from tests.support.libraries import with_libraries
 
 USERS = Path(__file__).parents[2] / "examples" / "users"
 
@@ -18,7 +19,7 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example with a document and a warm cache, and a copy of them beside it."""
     folder = tmp_path_factory.mktemp("warm") / "users"
     shutil.copytree(USERS, folder, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "__pycache__"))
-    done = run("openapi", "-o", "openapi.json", folder=folder)
+    done = run("openapi", "-o", "openapi.json", folder=with_libraries(folder))
     assert (done.returncode, done.stdout, done.stderr) == (0, "openapi.json written.\n", "")
     shutil.copytree(folder, folder.with_name("copy"))
     return folder

@@ -9,7 +9,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from tests.support.command_line import run
+from tests.support.command_line import run, run_alone
 
 from core.cli import COMMANDS, main, parser_for
 from core.cli.style import Progress
@@ -111,7 +111,7 @@ def test_a_letter_that_the_output_does_not_have_is_written_as_its_number(tmp_pat
     (tmp_path / "wrangler.toml").write_text('name = "a"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n')
     program = "from core import create_app\napp = create_app()\n@app.get('/café')\nasync def show(req, res): ...\n"
     (tmp_path / "main.py").write_text(program, "utf-8")
-    done = run("routes", folder=tmp_path, PYTHONIOENCODING="ascii")
+    done = run_alone("routes", folder=tmp_path, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert "/caf\\xe9" in done.stdout
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.libraries import STRICT
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -24,7 +25,7 @@ def test_the_checkers_print_what_the_front_page_shows(module: str, tmp_path: Pat
         source = source.replace(right, wrong)
     (tmp_path / "hello.py").write_text(source)
     (tmp_path / "wrangler.toml").write_text((EXAMPLES / "hello.wrangler.toml").read_text("utf-8"))
-    (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = True\nfiles = hello.py\nplugins = core.mypy_plugin\n")
+    (tmp_path / "mypy.ini").write_text(f"{STRICT}files = hello.py\n")
 
     arguments = ["check"] if module == "core.cli" else ["--cache-dir", str(mypy_cache)]
     done = subprocess.run([sys.executable, "-m", module, *arguments], cwd=tmp_path, capture_output=True, text=True)

@@ -13,6 +13,7 @@ import sys
 import tokenize
 from pathlib import Path
 
+from tests.support.libraries import STRICT
 from tests.support.readme import README, blocks
 from tests.support.running import RunningDev
 
@@ -151,8 +152,7 @@ def test_one_wrong_letter_is_told_as_printed_by_mypy_and_by_core_check(tmp_path:
         assert path.read_text().count(right) == 1
         path.write_text(path.read_text().replace(right, wrong))
     (project / "mypy.ini").write_text(
-        "[mypy]\nstrict = True\nmypy_path = $MYPY_CONFIG_FILE_DIR/src\nexplicit_package_bases = True\n"
-        "files = src\nplugins = core.mypy_plugin\n"
+        f"{STRICT}mypy_path = $MYPY_CONFIG_FILE_DIR/src\nexplicit_package_bases = True\nfiles = src\n"
     )
     (printed,) = [block for block in blocks("text") if "[core-env]" in block]
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import mypy.build  # first, or mypy's modules import each other in a circle  # noqa: F401
 import pytest
 from mypy import api
+from tests.support.libraries import STRICT
 from tests.support.starting import quick_starts as quick_starts
 
 from core.config.load import load_all
@@ -69,13 +70,7 @@ class Env(Bindings):
     ORIGIN: str
 """
 
-MYPY_INI = """\
-[mypy]
-strict = True
-plugins = core.mypy_plugin
-show_error_codes = True
-pretty = False
-"""
+MYPY_INI = f"{STRICT}show_error_codes = True\npretty = False\n"
 
 OF_MYPY = {
     "test_awaits",

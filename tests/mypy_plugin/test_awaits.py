@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mypy_plugin.conftest import MYPY_INI, Project
+from tests.mypy_plugin.conftest import Project
 
 
 def test_next_by_itself_is_told_wherever_it_stands(project: Project) -> None:
@@ -10,6 +10,7 @@ def test_next_by_itself_is_told_wherever_it_stands(project: Project) -> None:
     project.write(
         "app.py",
         """
+        # mypy: disable-error-code="unused-awaitable"
         from core import Next, Request, Response, create_app
         from env import Env
 
@@ -41,7 +42,6 @@ def test_next_by_itself_is_told_wherever_it_stands(project: Project) -> None:
 
 def test_next_is_left_to_mypy_where_mypy_tells_it(project: Project) -> None:
     project.usual()
-    project.write("mypy.ini", MYPY_INI + "enable_error_code = unused-awaitable\n")
     project.write(
         "parts.py",
         """

@@ -29,7 +29,8 @@ from core.testing import FakeKVNamespace
 app = create_app()
 """
 CACHE = Path(".mypy_cache", "core-openapi")
-STRICT = "[mypy]\nstrict = True\nplugins = core.mypy_plugin\n"
+STRICT = "[mypy]\nstrict = True\nenable_error_code = unused-awaitable\nplugins = core.mypy_plugin\n"
+"""The options of a project of `core new`."""
 
 
 def checked_libraries(place: Path) -> None:
