@@ -12,8 +12,7 @@ from typing import Any
 
 import attrs
 
-from core.dev.explorer.command import run_command
-from core.dev.options import Options
+from core.dev.explorer.places import Panel
 from core.request import Request
 from core.response import Response
 from core.router import Router
@@ -28,12 +27,10 @@ class _Gathered:
     findings: tuple[str, ...] = ()
 
 
-class ApiPages:
+class ApiPages(Panel):
     """The handlers of the panel "API"."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._gathering: asyncio.Task[_Gathered] | None = None
+    _gathering: asyncio.Task[_Gathered] | None = None
 
     def add_to(self, api: Router[Any, Any]) -> None:
         """Add the routes."""
@@ -62,7 +59,7 @@ class ApiPages:
         return self._gathering
 
     async def _gather(self) -> _Gathered:
-        ended = await run_command(self._options, "openapi", "--format", "json")
+        ended = await self._command("openapi", "--format", "json")
         lines = tuple(line for line in ended.errors.splitlines() if line.strip())
         try:
             # A finding that is an error ends with 1, with the document written all the same.

@@ -63,11 +63,11 @@ class Explorer:
     ) -> None:
         self._options = options
         self._guard = guard
-        self._recorder = recorder
         self._loaded = loaded
         self._failed = failed
         self._background = background
-        self.requests: RequestPages = RequestPages(recorder, options)
+        self._places = Places(loaded, options, recorder)
+        self.requests: RequestPages = RequestPages(self._places)
         app: App[Any] = App()
         app.use(self._only_from_here)
         app.get("/_core", self._page)
@@ -84,19 +84,9 @@ class Explorer:
     def _routes(self, api: Router[Any, Any]) -> None:
         api.use(self._only_with_token)
         api.get("/overview", self._overview)
-        places = Places(self._loaded)
-        pages = (
-            self.requests,
-            ApiPages(self._options),
-            KVPages(places, self._recorder),
-            SQLPages(places, self._recorder),
-            R2Pages(places, self._recorder),
-            QueuePages(places, self._recorder),
-            ObjectPages(places, self._recorder),
-            MetricsPages(self._loaded),
-        )
-        for one in pages:
-            one.add_to(api)
+        self.requests.add_to(api)
+        for panel in (ApiPages, KVPages, SQLPages, R2Pages, QueuePages, ObjectPages, MetricsPages):
+            panel(self._places).add_to(api)
         api.get("/cron", self._cron)
         api.post("/cron/run", self._cron_run)
         api.get("/configuration", self._configuration)

@@ -7,20 +7,21 @@ from itertools import accumulate
 from typing import Any
 
 from core.assembly.background import measure_state
-from core.assembly.project import Loaded
+from core.dev.explorer.places import Panel, Places
 from core.request import Request
 from core.response import Response
 from core.router import Router
 from core.telemetry.metrics import BUCKETS, CONTENT_TYPE, FAMILIES, Meter, exposition
 
 
-class MetricsPages:
+class MetricsPages(Panel):
     """The handlers. They count from the moment that they are made."""
 
-    def __init__(self, loaded: Loaded | None) -> None:
+    def __init__(self, places: Places) -> None:
+        super().__init__(places)
         self._meter = Meter()
         self._set_gauges: Callable[[Meter], None] = (
-            (lambda meter: None) if loaded is None else measure_state(loaded, self._meter)
+            (lambda meter: None) if places.found is None else measure_state(places.found, self._meter)
         )
 
     def add_to(self, api: Router[Any, Any]) -> None:

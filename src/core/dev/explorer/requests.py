@@ -8,10 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from core.dev.explorer.command import run_command
+from core.dev.explorer.places import Panel
 from core.dev.explorer.rows import number_of
-from core.dev.options import Options
-from core.dev.record import Recorder
 from core.errors import CoreError
 from core.http import json as strict_json
 from core.request import Request
@@ -23,13 +21,10 @@ _TOGETHER = 0.1
 """Seconds that changes are gathered: a burst of requests is a few lines for the page and not thousands."""
 
 
-class RequestPages:
+class RequestPages(Panel):
     """The handlers. `application` answers a request that is sent again."""
 
-    def __init__(self, recorder: Recorder, options: Options) -> None:
-        self._recorder = recorder
-        self._options = options
-        self.application: Callable[[Any, Any, Any], Awaitable[None]] | None = None
+    application: Callable[[Any, Any, Any], Awaitable[None]] | None = None
 
     def add_to(self, api: Router[Any, Any]) -> None:
         """Add the routes."""
@@ -70,7 +65,7 @@ class RequestPages:
         """Write a test of a request, by `core record`."""
         found = self._find(req)
         state = str(self._options.state_folder.resolve())
-        ended = await run_command(self._options, "record", found["key"], "--state", state)
+        ended = await self._command("record", found["key"], "--state", state)
         if ended.code != 0:
             raise CoreError(409, ended.errors.strip() or f"core record ended with {ended.code}")
         res.json({"told": ended.out.strip()})

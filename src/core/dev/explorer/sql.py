@@ -24,7 +24,6 @@ from core.dev.explorer.places import Panel, Places
 from core.dev.explorer.rows import STEPS, Asked, Listing, Page, read
 from core.dev.explorer.schema import key_of_row, tables_of
 from core.dev.explorer.values import cell, from_cell
-from core.dev.record import Recorder
 from core.errors import CoreError
 from core.http import json as strict_json
 from core.request import Request
@@ -69,8 +68,8 @@ class RowChange:
 class SQLPages(Panel):
     """The handlers."""
 
-    def __init__(self, places: Places, recorder: Recorder) -> None:
-        super().__init__(places, recorder)
+    def __init__(self, places: Places) -> None:
+        super().__init__(places)
         self._running: dict[str, threading.Event] = {}
 
     def add_to(self, api: Router[Any, Any]) -> None:
