@@ -90,10 +90,9 @@ def answer_failed(req: AnyRequest, res: Response) -> None:
 
 def body_failed(error: Exception, req: AnyRequest) -> None:
     """Log the error of a streamed body. Its status has left: the client finds that the body breaks off."""
-    from core.explain.diagnosis import with_note
+    from core.explain.diagnosis import log_failure
 
-    with_note(error)
-    log.error("%s %s failed in the middle of its body", req.method, req.path, exc_info=error)
+    log_failure(error, "%s %s failed in the middle of its body", req.method, req.path)
 
 
 def _told(error: Exception, req: AnyRequest) -> CoreError:
@@ -106,10 +105,9 @@ def _told(error: Exception, req: AnyRequest) -> CoreError:
         message = getattr(error, "message", None)
         return CoreError(status, message if isinstance(message, str) else None)
     from core.errors.bindings import BindingError
-    from core.explain.diagnosis import with_note
+    from core.explain.diagnosis import log_failure
 
-    with_note(error)
-    log.error("%s %s failed", req.method, req.path, exc_info=error)
+    log_failure(error, "%s %s failed", req.method, req.path)
     if isinstance(error, BindingError) and error.retryable:
         # A node of the cluster is away, an object was reset, a connection lost: it may be well again in a moment.
         return CoreError(503, headers={"Retry-After": "1"})

@@ -7,6 +7,7 @@ Loaded after a failure only, so it costs nothing before one. `explain` adds the 
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 import sys
 from collections.abc import Sequence
@@ -47,6 +48,12 @@ def with_note(error: BaseException) -> None:
                 error.add_note(f"{_PAGE}{page}")
     except Exception:
         return
+
+
+def log_failure(error: BaseException, message: str, *args: object) -> None:
+    """Log an error that nobody else is told, with its notes."""
+    with_note(error)
+    logging.getLogger("core").error(message, *args, exc_info=error)
 
 
 def is_note(line: str) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import ast
 import asyncio
 import inspect
-import os
 import textwrap
 from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, cast
 
 from core.errors import HandlerError, NothingSentError
+from core.explain.frames import shown
 from core.handlers import info_of, name_of
 from core.response import Response
 
@@ -95,19 +95,10 @@ def nothing_sent(
 
 def _blame(label: str, step: object, problem: str, fix: str, *, role: str = "handler") -> NothingSentError:
     location = location_of(step)
-    where = "" if location is None else f" ({_short(location[0])}:{location[1]})"
+    where = "" if location is None else f" ({shown(location[0], None)}:{location[1]})"
     error = NothingSentError(f"{label}: the {role} {name_of(step)}{where} {problem}. {fix}")
     error.location = location
     return error
-
-
-def _short(file: str) -> str:
-    """Return a path from the current folder, if the file is below it."""
-    try:
-        relative = os.path.relpath(file)
-    except ValueError:  # another drive
-        return file
-    return file if relative.startswith("..") else relative
 
 
 def _kind(value: object) -> str:

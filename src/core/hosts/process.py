@@ -7,7 +7,6 @@ encoded again, and that a streamed body ends with its client.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
@@ -20,8 +19,6 @@ from core.http.streams import close
 if TYPE_CHECKING:
     from core.app import App
     from core.spans import Tracer
-
-log: logging.Logger = logging.getLogger("core")
 
 CLIENT_IP = "edge-connecting-ip"
 
@@ -58,10 +55,9 @@ class BackgroundContext(Spans):
     def _done(self, task: asyncio.Future[Any]) -> None:
         self.tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            from core.explain.diagnosis import with_note
+            from core.explain.diagnosis import log_failure
 
-            with_note(error)
-            log.error("background work given to wait_until failed", exc_info=error)
+            log_failure(error, "background work given to wait_until failed")
 
     async def drain(self) -> None:
         """Wait until nothing is left, work that is added meanwhile included."""

@@ -23,14 +23,16 @@ from typing import Any
 import attrs
 
 from core.errors import DeveloperError
+from core.explain.frames import shown
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.program.cache import Cache
 from core.program.entry import Entry
 from core.runtime.build_worker import KeptBytecode, ask, digest_of, prepare
 from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, worker_file, write_bundle
-from core.runtime.capnp import Plan, Socket, worker_config
+from core.runtime.capnp import worker_config
 from core.runtime.collect import Collected, collect
-from core.runtime.ready import try_bundle
+from core.runtime.node import try_bundle
+from core.runtime.plan import Plan, Socket
 from core.runtime.toolchain import Toolchain
 
 
@@ -39,9 +41,6 @@ class Inspection:
     """The parts of the application that were found when it was imported in a worker."""
 
     classes: Mapping[str, Sequence[str]]
-    queues: Sequence[str]
-    crons: Sequence[str | None]
-    modules: Sequence[str]
     bytecode: Mapping[str, bytes]
     """The bytecode of the modules that were loaded, by their paths."""
     secrets: Mapping[str, bool] | None
@@ -73,10 +72,7 @@ async def make_bundle(
     collected = collect(Path(entry.folder), project=project, extra=extra, left_out=left_out)
     if files:
         collected = attrs.evolve(collected, files={**collected.files, **files})
-    glue = await prepare(toolchain)
-    await check_compiled(collected, project, toolchain, glue, progress)
-    progress("importing it in a worker")
-    seen = await inspect(collected, entry, plan=plan, toolchain=toolchain, glue=glue)
+    glue, seen = await _look(collected, entry, project, plan, toolchain, progress)
     plan = with_secrets(plan, seen.secrets)
     compiled = {**collected.files, **seen.bytecode}
     image: bytes | None = None
@@ -108,6 +104,21 @@ async def make_bundle(
     progress("starting the bundle once")
     await _start_once(bundle, toolchain)
     return bundle
+
+
+async def _look(
+    collected: Collected,
+    entry: Entry,
+    project: Path,
+    plan: Plan,
+    toolchain: Toolchain,
+    progress: Callable[[str], None],
+) -> tuple[Sequence[str], Inspection]:
+    """Pyodide's call adapters, and what an application is in a worker. Raises BundleError with all that is wrong."""
+    glue = await prepare(toolchain)
+    await check_compiled(collected, project, toolchain, glue, progress)
+    progress("importing it in a worker")
+    return glue, await inspect(collected, entry, plan=plan, toolchain=toolchain, glue=glue)
 
 
 async def _start_once(bundle: Bundle, toolchain: Toolchain) -> None:
@@ -205,9 +216,6 @@ async def inspect(
     cache.add(collected.packaged, added)
     return Inspection(
         classes=report["classes"],
-        queues=report["queues"],
-        crons=report["crons"],
-        modules=report["modules"],
         bytecode={path: added[path] if path in added else kept[path] for path in report["bytecode"]},
         secrets=report["secrets"],
     )
@@ -335,12 +343,7 @@ def _findings(findings: Iterable[Mapping[str, Any]], root: Path) -> list[str]:
 def _path(path: str, root: Path) -> str:
     """A path in the bundle as the developer knows it."""
     own = root / path
-    if not own.exists():
-        return path
-    try:
-        return own.relative_to(Path.cwd()).as_posix()
-    except ValueError:
-        return str(own)
+    return shown(str(own), None) if own.exists() else path
 
 
 _SDK = "workers-runtime-sdk"
@@ -368,10 +371,7 @@ async def fill_python_modules(
         )
     progress("collecting the application and its dependencies")
     collected = collect(Path(entry.folder), project=project, extra=extra, left_out=left_out)
-    glue = await prepare(toolchain)
-    await check_compiled(collected, project, toolchain, glue, progress)
-    progress("importing it in a worker")
-    await inspect(collected, entry, plan=plan, toolchain=toolchain, glue=glue)
+    await _look(collected, entry, project, plan, toolchain, progress)
     uploaded = collect(Path(entry.folder), project=project, extra=[*extra, _SDK], left_out=left_out)
     files = uploaded.packaged
     # By them the SDK loads itself where an interpreter starts.

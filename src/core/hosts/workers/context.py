@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +11,8 @@ from core.backends.workerd.conversion import bridge, unwrap
 from core.context import require_awaitable
 
 if TYPE_CHECKING:
+    from core.app import App
     from core.spans import AttributeValue, RunningSpan
-
-log: logging.Logger = logging.getLogger("core")
 
 
 class Given:
@@ -58,11 +56,21 @@ class WorkersContext:
         return RunningSpan(name, attributes, root=None if tracing is None else PlatformTracer(tracing))
 
 
+async def entered(app: App[Any], work: Coroutine[Any, Any, None], env: Any, ctx: WorkersContext) -> None:
+    """Run the work of an event that is no request, when the lifespans of the application are entered."""
+    if app.lifespans is not None:
+        try:
+            await app.lifespans.ensure_in_worker(env, ctx)
+        except BaseException:
+            work.close()
+            raise
+    await work
+
+
 async def _logged(awaitable: Awaitable[Any]) -> None:
     try:
         await awaitable
     except Exception as error:
-        from core.explain.diagnosis import with_note
+        from core.explain.diagnosis import log_failure
 
-        with_note(error)
-        log.error("background work given to wait_until failed", exc_info=error)
+        log_failure(error, "background work given to wait_until failed")

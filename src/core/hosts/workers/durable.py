@@ -120,20 +120,21 @@ async def call_method_or_tell(
     try:
         return await call_method(instance, method, args, instrument)
     except Exception as error:
-        from core.explain.diagnosis import with_note
+        from core.explain.diagnosis import log_failure
 
-        with_note(error)
-        log.error("a call of %s.%s failed", type(instance).__name__, method, exc_info=error)
-        return _js_error(error)
+        log_failure(error, "a call of %s.%s failed", type(instance).__name__, method)
+        cls = type(error)
+        name = cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+        return _js_error(error, name)
 
 
-def _js_error(error: Exception) -> Any:
+def _js_error(error: Exception, name: str | None = None) -> Any:
     from core.explain.diagnosis import words_of
 
-    cls = type(error)
     made = bridge().js.Error.new(words_of(error))
     made.thrown_by_core = True
-    made.name = cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    if name is not None:
+        made.name = name
     return made
 
 
@@ -142,10 +143,7 @@ def not_made(name: str, error: Exception) -> Any:
 
     It has no name: the runtime would write that into the words that the caller gets for a reset.
     """
-    from core.explain.diagnosis import with_note, words_of
+    from core.explain.diagnosis import log_failure
 
-    with_note(error)
-    log.error("no object of %s could be made", name, exc_info=error)
-    made = bridge().js.Error.new(words_of(error))
-    made.thrown_by_core = True
-    return made
+    log_failure(error, "no object of %s could be made", name)
+    return _js_error(error)

@@ -17,10 +17,9 @@ from typing import Any, TypeVar, cast
 from core.app import App
 from core.bindings.durable_object import DurableObject
 from core.context import ScheduledEvent
-from core.hosts.workers.context import Given, WorkersContext
+from core.hosts.workers.context import Given, WorkersContext, entered
 from core.hosts.workers.request import WorkersRequest
-from core.hosts.workers.response import js_response
-from core.response import Response
+from core.hosts.workers.response import answer
 
 E = TypeVar("E")
 
@@ -45,19 +44,13 @@ def entrypoint(app: App[Any], /) -> type[Any]:
             given = Given(self.ctx, own)
             req = WorkersRequest(given, own.method, own.url, env_of(self.env), WorkersContext(given))
             req._app = app
-            if app.lifespans is not None:
-                await app.lifespans.ensure_in_worker(req.env, req.ctx)
-            res = Response()
-            await app.dispatcher.respond(req, res)
-            return js_response(res, req)
+            return await answer(app, req)
 
         async def queue(self, batch: Any, env: Any = None, ctx: Any = None) -> None:
             from core.backends.workerd.queue import WorkerdMessageBatch
 
             own, context = env_of(self.env), WorkersContext(Given(self.ctx))
-            if app.lifespans is not None:
-                await app.lifespans.ensure_in_worker(own, context)
-            await app.consume(WorkerdMessageBatch(batch), own, context)
+            await entered(app, app.consume(WorkerdMessageBatch(batch), own, context), own, context)
 
         async def scheduled(self, event: Any, env: Any = None, ctx: Any = None) -> None:
             from core.backends.workerd.conversion import unwrap
@@ -65,9 +58,7 @@ def entrypoint(app: App[Any], /) -> type[Any]:
             came = unwrap(event)
             due = ScheduledEvent(str(came.cron), float(came.scheduledTime) / 1000)
             own, context = env_of(self.env), WorkersContext(Given(self.ctx))
-            if app.lifespans is not None:
-                await app.lifespans.ensure_in_worker(own, context)
-            await app.trigger(due, own, context)
+            await entered(app, app.trigger(due, own, context), own, context)
 
     Default.app = app
     return Default

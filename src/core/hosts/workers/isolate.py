@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core.app import App
 from core.context import ScheduledEvent
+from core.env import secrets_asked
 from core.errors import BindingError, DeveloperError, EnvError
 from core.hosts.application import find_app
-from core.hosts.workers.context import Given, WorkersContext
+from core.hosts.workers.context import Given, WorkersContext, entered
 from core.hosts.workers.request import WorkersRequest
-from core.hosts.workers.response import js_response
-from core.response import Response
+from core.hosts.workers.response import answer
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -106,12 +106,9 @@ def problems(env: Any) -> str | None:
 
 
 def _secrets_asked() -> dict[str, bool] | None:
-    # A build alone asks.
-    from core.hosts.secrets_asked import secrets_asked
-
     env_class = _app().env_class
     # An application without an Env is asked for any name.
-    return None if env_class is None or env_class is Any else dict(secrets_asked(env_class))
+    return None if env_class is None or env_class is Any else secrets_asked(env_class)
 
 
 def migrate(env: Any, text: str) -> Any:
@@ -224,18 +221,10 @@ def _run(work: Coroutine[Any, Any, Any]) -> Any:
 
 def fetch(given: Any, method: str, url: str) -> Any:
     """Answer the request of `given`, which has the runtime's `request`, `env` and `ctx`."""
-    return _run(_fetch(given, method, url))
-
-
-async def _fetch(given: Any, method: str, url: str) -> Any:
     own = _isolate.env if _isolate.has_env else _env(given.env)
     req = WorkersRequest(given, method, url, own, WorkersContext(given), _isolate.ip_header)
     app = req._app = _isolate.app or _app()
-    if app.lifespans is not None:
-        await app.lifespans.ensure_in_worker(own, req.ctx)
-    res = Response()
-    await app.dispatcher.respond(req, res)
-    return js_response(res, req)
+    return _run(answer(app, req))
 
 
 def queue(batch: Any, env: Any, ctx: Any) -> Any:
@@ -245,7 +234,7 @@ def queue(batch: Any, env: Any, ctx: Any) -> Any:
     own, context, came = _env(env), WorkersContext(Given(ctx)), WorkerdMessageBatch(batch)
     delays = getattr(env, RETRY_DELAYS_BINDING, None)
     work = _app().consume(came, own, context) if delays is None else _consume(came, own, context, str(delays))
-    return _run(_started(work, own, context))
+    return _run(entered(_app(), work, own, context))
 
 
 async def _consume(batch: WorkerdMessageBatch, env: Any, ctx: WorkersContext, delays: str) -> None:
@@ -266,19 +255,7 @@ def scheduled(event: Any, env: Any, ctx: Any) -> Any:
     """Run the handlers scheduled for a cron trigger."""
     came = ScheduledEvent(str(event.cron), float(event.scheduledTime) / 1000)
     own, context = _env(env), WorkersContext(Given(ctx))
-    return _run(_started(_app().trigger(came, own, context), own, context))
-
-
-async def _started(work: Coroutine[Any, Any, None], env: Any, ctx: WorkersContext) -> None:
-    """Run `work` when the lifespans of the application are entered."""
-    lifespans = _app().lifespans
-    if lifespans is not None:
-        try:
-            await lifespans.ensure_in_worker(env, ctx)
-        except BaseException:
-            work.close()
-            raise
-    await work
+    return _run(entered(_app(), _app().trigger(came, own, context), own, context))
 
 
 def durable_object(name: str, ctx: Any, env: Any) -> Any:
@@ -312,13 +289,10 @@ def durable_object_call(instance: Any, method: str, *args: Any) -> Any:
 
 
 def report(env: Any) -> dict[str, Any]:
-    """Return an application's requirements of a build: its Durable Object classes, its queues and times, and missing
-    parts.
-    """
+    """Return what a build wants to know: the Durable Object classes of the application, its secrets, missing parts."""
     from core.bindings.durable_object import object_class
     from core.hosts.workers.durable import method_names
 
-    app = _app()
     classes = {
         name: method_names(cls)
         for name, value in vars(_isolate.main).items()
@@ -326,8 +300,6 @@ def report(env: Any) -> dict[str, Any]:
     }
     return {
         "classes": classes,
-        "queues": list(app.queues),
-        "crons": list(app.crons),
         "problems": problems(env),
         "secrets": _secrets_asked(),
     }

@@ -13,12 +13,22 @@ from core.http.streams import close, encode
 from core.response import Response
 
 if TYPE_CHECKING:
+    from core.app import App
     from core.backends.workerd.web_socket import WorkerdWebSocket
     from core.request import AnyRequest
 
 # JavaScript's form of header lists that come again and again, most of all those with one content type.
 _KEPT: dict[tuple[tuple[str, str], ...], Any] = {}
 _KEPT_MOST: Final = 256
+
+
+async def answer(app: App[Any], req: AnyRequest) -> Any:
+    """Answer a request of the runtime, once the lifespans of the application are entered."""
+    if app.lifespans is not None:
+        await app.lifespans.ensure_in_worker(req.env, req.ctx)
+    res = Response()
+    await app.dispatcher.respond(req, res)
+    return js_response(res, req)
 
 
 def js_response(res: Response, req: AnyRequest) -> Any:

@@ -203,11 +203,9 @@ def inspect(host: str, main: str, env: Any) -> str:
         guard(random, name, f"random.{name}")
     sys.addaudithook(audit)
     sys.meta_path.insert(0, Recorder)
-    report: dict[str, Any] = {"error": None, "problems": None, "classes": {}, "queues": [], "crons": [], "modules": []}
-    report["bytecode"] = {}
+    report: dict[str, Any] = {"error": None, "problems": None, "classes": {}, "secrets": None, "bytecode": {}}
     watching = True
     try:
-        before = set(sys.modules)
         loaded = import_module(host)
         loaded.start(main)
     except BaseException as error:
@@ -216,7 +214,6 @@ def inspect(host: str, main: str, env: Any) -> str:
     else:
         watching = False
         report.update(loaded.report(env) if hasattr(loaded, "report") else {})
-        report["modules"] = sorted(set(sys.modules) - before)
         findings.extend(js_objects())
         report["bytecode"] = bytecode()
     report["findings"] = findings
