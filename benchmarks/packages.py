@@ -26,9 +26,9 @@ from typing import Any
 
 from core.program.entry import Entry
 from core.runtime.bundle import BundleError
-from core.runtime.capnp import Plan
 from core.runtime.collect import collect
 from core.runtime.make import make_bundle
+from core.runtime.plan import Plan
 from core.runtime.toolchain import PINNED, toolchain
 
 ROOT = Path(__file__).resolve().parent.parent

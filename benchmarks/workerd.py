@@ -18,17 +18,18 @@ import os
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 
 from core.program.entry import Entry
 from core.runtime.build_worker import ask, prepare
-from core.runtime.bundle import HOST, Bundle, framework_size, write_bundle
-from core.runtime.capnp import Module, Plan
+from core.runtime.bundle import HOST, Bundle, PackageSize, write_bundle
 from core.runtime.collect import collect
 from core.runtime.make import make_bundle
 from core.runtime.node import Node, start_node
+from core.runtime.plan import Module, Plan
 from core.runtime.toolchain import Toolchain, toolchain
 
 BARE = b"""
@@ -250,6 +251,12 @@ def resident(node: Node) -> float:
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1000
     raise AssertionError("no VmRSS")
+
+
+def framework_size(packages: Sequence[PackageSize]) -> int:
+    """The size of the framework and its dependencies among a bundle's compressed Python files, in bytes."""
+    ours = {"core-edge", "attrs", "cattrs", "typing_extensions", "typing-extensions"}
+    return sum(package.compressed for package in packages if package.name in ours)
 
 
 async def plain_requests(tools: Toolchain, targets: list[Target], folder: Path, requests: int) -> None:

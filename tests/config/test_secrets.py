@@ -14,7 +14,7 @@ from core.errors import ConfigurationError
 
 
 def values(text: str) -> dict[str, str]:
-    entries, problems = parse_dotenv(text, ".dev.vars")
+    entries, problems = parse_dotenv(text, Path(".dev.vars"))
     assert problems == []
     return {entry.name: entry.value.reveal() for entry in entries}
 
@@ -52,7 +52,7 @@ LAST=end"""
 
 
 def test_lines_are_counted_over_values_of_several_lines() -> None:
-    entries, problems = parse_dotenv('A="1\n2\n3"\r\n\r\nB=2\nnonsense\nC=3', ".env")
+    entries, problems = parse_dotenv('A="1\n2\n3"\r\n\r\nB=2\nnonsense\nC=3', Path(".env"))
     assert [(entry.name, entry.line) for entry in entries] == [("A", 1), ("B", 5), ("C", 7)]
     assert problems == [".env:6: this is not KEY=value. Write an equals sign, or # before a comment"]
 
@@ -69,11 +69,11 @@ def test_lines_are_counted_over_values_of_several_lines() -> None:
     ],
 )
 def test_what_dotenv_leaves_out_in_silence_is_a_mistake_with_its_line(line: str, told: str) -> None:
-    assert parse_dotenv(f"X=1\n{line}\nY=2", ".dev.vars")[1] == [f".dev.vars:2: {told}"]
+    assert parse_dotenv(f"X=1\n{line}\nY=2", Path(".dev.vars"))[1] == [f".dev.vars:2: {told}"]
 
 
 def test_a_mistake_never_shows_a_value() -> None:
-    assert "hunter2" not in "".join(parse_dotenv('A="hunter2\nB hunter2\nhunter2', ".env")[1])
+    assert "hunter2" not in "".join(parse_dotenv('A="hunter2\nB hunter2\nhunter2', Path(".env"))[1])
 
 
 @given(
@@ -94,7 +94,7 @@ def test_values_in_quotes_that_they_do_not_have_come_back(expected: dict[str, st
 
 @given(st.text(alphabet="AB=\"'`# \n\r\t:\\export", max_size=40))
 def test_any_text_is_read_to_its_end_with_lines_in_it(text: str) -> None:
-    entries, problems = parse_dotenv(text, "f")
+    entries, problems = parse_dotenv(text, Path("f"))
     assert all(1 <= entry.line <= text.count("\n") + 1 for entry in entries)
     assert all(problem.startswith("f:") for problem in problems)
 
@@ -105,7 +105,7 @@ def write(directory: Path, **files: str) -> None:
 
 
 def revealed(directory: Path, environment: str | None = None) -> dict[str, str]:
-    return {name: value.reveal() for name, value in read_local_secrets(directory, environment).values.items()}
+    return {name: secret.value.reveal() for name, secret in read_local_secrets(directory, environment).items()}
 
 
 def test_dev_vars_win_over_env_and_are_not_mixed_with_it(tmp_path: Path) -> None:
@@ -130,19 +130,17 @@ def test_env_files_are_mixed_the_nearer_one_winning(tmp_path: Path) -> None:
     )
     assert revealed(tmp_path, "staging") == {"A": "1", "B": "2", "C": "3", "D": "4"}
     assert revealed(tmp_path) == {"A": "1", "B": "1", "C": "3", "D": "3"}
-    names = read_local_secrets(tmp_path, "staging").names
-    assert names["D"].file.name == ".env.staging.local"
+    assert read_local_secrets(tmp_path, "staging")["D"].file.name == ".env.staging.local"
 
 
 def test_no_file_is_no_secret(tmp_path: Path) -> None:
-    found = read_local_secrets(tmp_path)
-    assert (found.values, found.files) == ({}, [])
+    assert read_local_secrets(tmp_path) == {}
 
 
 def test_values_are_secrets(tmp_path: Path) -> None:
     write(tmp_path, dev__vars="A=hunter2")
     found = read_local_secrets(tmp_path)
-    assert found.values == {"A": Secret("hunter2")}
+    assert found["A"].value == Secret("hunter2")
     assert "hunter2" not in repr(found)
 
 

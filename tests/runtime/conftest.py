@@ -24,9 +24,9 @@ from tests.support.once import made_once
 from core.program.entry import Entry, module_of
 from core.runtime import make as making
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Cluster, Consumer, Plan, Socket
 from core.runtime.make import make_bundle
 from core.runtime.node import Node, start_node
+from core.runtime.plan import Cluster, Consumer, Plan, Socket
 from core.runtime.project import Project
 from core.runtime.toolchain import Toolchain, missing_reason, toolchain
 

@@ -14,10 +14,10 @@ from tests.runtime.conftest import Background, entry_at, start_running
 
 from core.cli.new import BINDINGS, render
 from core.runtime.bundle import Bundle, BundleError, Migrations, size_report, start_report
-from core.runtime.capnp import Plan
 from core.runtime.make import make_bundle
+from core.runtime.node import apply_migrations
+from core.runtime.plan import Plan
 from core.runtime.project import open_project
-from core.runtime.ready import apply_migrations
 from core.runtime.toolchain import Toolchain
 
 Build = Callable[..., Bundle]

@@ -11,9 +11,9 @@ from tests.runtime.conftest import Background, entry_at
 
 from core.runtime.build_worker import KeptBytecode, digest_of, prepare
 from core.runtime.bundle import BundleError
-from core.runtime.capnp import Plan
 from core.runtime.collect import Collected, collect
 from core.runtime.make import Inspection, check_compiled, inspect
+from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain
 
 

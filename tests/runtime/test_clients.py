@@ -12,7 +12,7 @@ from tests.runtime.conftest import Background, Make, Running, start_running
 from tests.support.command_line import run
 from tests.support.libraries import with_libraries
 
-from core.runtime.capnp import Plan
+from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain
 
 HERE = Path(__file__).parent / "clients"

@@ -26,8 +26,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Plan
 from core.runtime.node import ask_to_leave
+from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain
 
 LEASE = 20.0

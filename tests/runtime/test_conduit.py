@@ -15,9 +15,9 @@ import pytest
 from tests.runtime.conftest import Background, Make, Running, make_of, start_running
 
 from core import passwords
-from core.runtime.capnp import Plan
+from core.runtime.node import apply_migrations
+from core.runtime.plan import Plan
 from core.runtime.project import Project, open_project
-from core.runtime.ready import apply_migrations
 from core.runtime.toolchain import Toolchain
 
 CONDUIT = Path(__file__).parents[2] / "examples" / "conduit"

@@ -25,7 +25,7 @@ from tests.support.commands import Answer, Command, ask
 from tests.support.npm import npm_folder
 
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Consumer, Plan
+from core.runtime.plan import Consumer, Plan
 from core.runtime.toolchain import Toolchain
 
 MAIN = Path(__file__).parent / "contracts" / "main.py"

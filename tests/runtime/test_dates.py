@@ -15,7 +15,7 @@ from tests.runtime.test_rooms import PLAN as ROOMS
 from tests.support.rooms import everyone_hears_everything
 
 from core.config.load import load
-from core.runtime.capnp import Plan
+from core.runtime.plan import Plan
 from core.runtime.project import plan_of
 from core.runtime.toolchain import Toolchain
 

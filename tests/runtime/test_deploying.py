@@ -16,7 +16,7 @@ from tests.runtime.conftest import Make
 from tests.support.commands import Command, ask, until
 from tests.support.load import SteadyLoad
 
-from core.runtime.capnp import Plan
+from core.runtime.plan import Plan
 
 MAIN = dedent("""
     import attrs

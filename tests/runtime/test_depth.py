@@ -13,7 +13,7 @@ import pytest
 from tests.runtime.conftest import Background, Make, Running, start_running
 
 from core.http.json import MAX_DEPTH
-from core.runtime.capnp import Plan
+from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain
 
 KEY = "correct horse battery staple, thirty-two bytes"

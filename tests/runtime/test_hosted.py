@@ -11,8 +11,8 @@ from tests.runtime.conftest import APPLICATION, Background, Running, advance, st
 
 from core.runtime.build_worker import prepare
 from core.runtime.bundle import Bundle, write_bundle
-from core.runtime.capnp import Socket
 from core.runtime.collect import collect
+from core.runtime.plan import Socket
 from core.runtime.toolchain import Toolchain
 
 HOST = Path(__file__).parent / "platform_host.py"

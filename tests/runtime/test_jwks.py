@@ -27,7 +27,7 @@ from tests.runtime.conftest import Background, Make, Running, start_running
 from tests.support.commands import Answer
 
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Plan
+from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain
 
 MAIN = Path(__file__).parent / "jwks" / "main.py"

@@ -13,8 +13,8 @@ from tests.runtime.conftest import Background, Make, Running, make_of, start_run
 from tests.runtime.test_deploy import command, dry_run, missing_in
 from tests.support.shortener import ALL_OF_IT, sign_up_and_see_a_click
 
+from core.runtime.node import apply_migrations
 from core.runtime.project import open_project
-from core.runtime.ready import apply_migrations
 from core.runtime.toolchain import Toolchain
 
 LINKS = Path(__file__).parents[2] / "examples" / "links"

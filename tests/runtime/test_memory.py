@@ -8,7 +8,8 @@ from textwrap import dedent
 
 from tests.runtime.conftest import Background
 
-from core.runtime.capnp import Module, Plan, Socket, storage_folders, worker_config
+from core.runtime.capnp import storage_folders, worker_config
+from core.runtime.plan import Module, Plan, Socket
 from core.runtime.process import Workerd, memory_of
 from core.runtime.toolchain import Toolchain
 

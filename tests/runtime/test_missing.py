@@ -10,7 +10,7 @@ from urllib.parse import quote
 from tests.runtime.conftest import Background, Make, start_running
 
 from core.program.worker import MISSING_MODULES, MISSING_NAMES
-from core.runtime.capnp import Plan
+from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain
 
 MAIN = dedent("""

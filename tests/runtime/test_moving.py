@@ -24,7 +24,7 @@ from core.backends.embedded.r2 import EmbeddedR2Bucket
 from core.backends.embedded.store import Store
 from core.runtime.backup import back_up
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Consumer, Plan
+from core.runtime.plan import Consumer, Plan
 from core.runtime.toolchain import Toolchain
 
 MAIN = Path(__file__).parent / "moved" / "main.py"

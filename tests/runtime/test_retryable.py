@@ -15,7 +15,7 @@ from tests.runtime.conftest import Background, Make, Running, member_of, start_r
 from tests.support.moto import s3_service
 
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Plan
+from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain
 
 MAIN = Path(__file__).parent / "refusing" / "main.py"

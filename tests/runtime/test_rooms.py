@@ -11,7 +11,7 @@ from tests.runtime.conftest import Background, Make, Running, start_running
 from tests.support.rooms import everyone_hears_everything
 from websockets.asyncio.client import connect
 
-from core.runtime.capnp import Plan
+from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain
 
 PLAN = Plan(name="rooms", durable_objects={"ROOMS": "Room"})

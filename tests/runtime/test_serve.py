@@ -28,9 +28,8 @@ from tests.support.moto import s3_service
 from core.backends.s3.objects import SharedObjects
 from core.backends.s3.r2 import PIECE
 from core.runtime.bundle import Bundle, Migrations
-from core.runtime.capnp import Plan
-from core.runtime.node import open_node, post_json
-from core.runtime.ready import apply_migrations
+from core.runtime.node import apply_migrations, open_node, post_json
+from core.runtime.plan import Plan
 from core.runtime.state_folder import empty_databases
 from core.runtime.toolchain import Toolchain
 

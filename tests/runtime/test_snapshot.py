@@ -8,8 +8,8 @@ from textwrap import dedent
 import pytest
 from tests.runtime.conftest import Background, entry_at, start_running
 
-from core.runtime.capnp import Plan
 from core.runtime.make import make_bundle
+from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain
 
 

@@ -22,7 +22,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Plan
+from core.runtime.plan import Plan
 
 MAIN = (
     (Path(__file__).parents[2] / "docs" / "examples" / "chatting.py").read_text()

@@ -29,9 +29,9 @@ from tests.support.readme import blocks
 
 from core import http
 from core.runtime.bundle import Bundle
+from core.runtime.node import apply_migrations
 from core.runtime.options import Front
 from core.runtime.project import Project, open_project
-from core.runtime.ready import apply_migrations
 from core.runtime.toolchain import Toolchain
 
 USERS = Path(__file__).parents[2] / "examples" / "users"

@@ -16,7 +16,7 @@ from tests.runtime.conftest import Make
 from tests.support.commands import PATIENCE, Command, ask, until
 from tests.support.openmetrics import samples
 
-from core.runtime.capnp import Plan
+from core.runtime.plan import Plan
 
 WIRE = Path(__file__).parent / "wire"
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "wire.md"

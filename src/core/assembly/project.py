@@ -177,7 +177,7 @@ def open_bindings(
     try:
         if given.get("secrets") is None:
             local = read_local_secrets(configuration.directory, configuration.environment)
-            given["secrets"] = {name: secret.reveal() for name, secret in local.values.items()}
+            given["secrets"] = {name: secret.value.reveal() for name, secret in local.items()}
         return store, embed(configuration, store, **given)
     except BaseException:
         store.close()

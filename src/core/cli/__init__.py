@@ -14,20 +14,18 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
-from core.dev.terminal import core_version, write_lines_at_once
+from core.cli.style import tell_error
+from core.dev.terminal import Style, core_version, write_lines_at_once
 
 
-class Command:
+class Command(NamedTuple):
     """A command as the overview lists it."""
 
-    __slots__ = ("group", "help", "module")
-
-    def __init__(self, group: str, module: str, help: str) -> None:
-        self.group: str = group
-        self.module: str = module
-        self.help: str = help
+    group: str
+    module: str
+    help: str
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
@@ -67,7 +65,7 @@ class CoreParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the mistake and end with exit code 2."""
-        _tell(f"{message}{self._near(message)}")
+        tell_error(f"{message}{self._near(message)}")
         names = [*getattr(self, "commands", ())]
         sys.stderr.write(f"See `{' '.join([self.prog, *names])} --help`.\n")
         raise SystemExit(2)
@@ -118,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.errno != errno.ENOSPC:
             raise
         _drop_output()
-        _tell(
+        tell_error(
             f"{error.filename or 'the output'} cannot be written: {error.strerror}. Make room there, or write elsewhere"
         )
         return 1
@@ -161,7 +159,7 @@ def _run(arguments: list[str]) -> int:
     try:
         return run(args)
     except DeveloperError as error:
-        _tell(str(error))
+        tell_error(str(error))
         return 2 if isinstance(error, UsageError | ConfigurationError) else 1
 
 
@@ -182,15 +180,8 @@ def _unknown(name: str) -> int:
 
     near = get_close_matches(name, [*COMMANDS, "--help", "--version"], n=1)
     hint = f" Did you mean `core {near[0]}`?" if near else ""
-    _tell(f"there is no {'option' if name.startswith('-') else 'command'} `{name}`.{hint}\nSee `core --help`.")
+    tell_error(f"there is no {'option' if name.startswith('-') else 'command'} `{name}`.{hint}\nSee `core --help`.")
     return 2
-
-
-def _tell(message: str) -> None:
-    """Write an error."""
-    from core.dev.terminal import Style
-
-    sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {message}\n")
 
 
 def _drop_output() -> None:
@@ -199,8 +190,6 @@ def _drop_output() -> None:
 
 
 def _overview() -> str:
-    from core.dev.terminal import Style
-
     paint = Style(sys.stdout)
     lines = [
         f"{paint.bold('core')} {core_version()}: typed HTTP APIs on an edge worker runtime, in Python",

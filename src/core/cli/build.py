@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from core.cli.project import find_configuration
+from core.cli.project import add_configuration, find_configuration
 
 _DESCRIPTION = """\
 Make a folder that workerd runs by itself: the application, its pure-Python dependencies, CPython, and a memory
@@ -20,9 +20,7 @@ workerd and pyodide are fetched from npm the first time."""
 def add(subparsers: Any) -> None:
     """Add the command's options."""
     parser = subparsers.add_parser("build", help="make a bundle for workerd", description=_DESCRIPTION)
-    group = parser.add_argument_group("project")
-    group.add_argument("--config", metavar="FILE", type=Path, help="configuration file (default: the nearest above)")
-    group.add_argument("--env", metavar="NAME", dest="environment", help="a named environment of the file")
+    add_configuration(parser.add_argument_group("project"))
     group = parser.add_argument_group("bundle")
     group.add_argument("--out", metavar="FOLDER", type=Path, help="where to write it (default: dist beside the file)")
     group.add_argument(

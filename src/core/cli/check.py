@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from core.cli.project import find_configuration
+from core.cli.project import add_configuration, find_configuration
 from core.cli.style import shown_path
 from core.dev.terminal import core_version
-from core.errors import ConfigurationError, DeveloperError
+from core.errors import ConfigurationError, DeveloperError, UsageError
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -68,12 +68,11 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--env-class", action="append", default=[], metavar="NAME", help="full name or pattern of an Env class"
     )
-    parser.add_argument("--config", metavar="FILE", type=Path, help="configuration file (default: the nearest above)")
     parser.add_argument("--watch", action="store_true", help="check again after every change, until Ctrl-C")
     parser.add_argument(
         "--strict", action="store_true", help="handlers and statements that were not read are errors (core-unread)"
     )
-    parser.add_argument("--env", metavar="NAME", dest="environment", help="check this environment only (default: all)")
+    add_configuration(parser, "check this environment only (default: all)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,13 +81,9 @@ def run(args: argparse.Namespace) -> int:
     from core.program.memory import Memory, without_collecting
 
     missing = [path for path in args.paths if not path.exists()]
-    try:
-        if missing:
-            raise DeveloperError(f"{missing[0]} is not a file or folder. Give the path of Python files to check")
-        path = find_configuration(args.config)
-    except DeveloperError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
+    if missing:
+        raise UsageError(f"{missing[0]} is not a file or folder. Give the path of Python files to check")
+    path = find_configuration(args.config)
     with without_collecting():
         return _watch(args, path) if args.watch else _look(args, path, Memory(Cache(path.parent)))
 

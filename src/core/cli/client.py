@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
 from pathlib import Path
 from typing import Any
 
+from core.cli.style import difference
 from core.errors import UsageError
 
 _DESCRIPTION = """\
@@ -50,8 +50,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"{file} is up to date.")
         return 0
     if args.check:
-        diff = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), str(file), str(file))
-        sys.stdout.writelines(diff)
+        sys.stdout.write(difference(old, new, str(file)))
         print(f"{file} is not up to date. Run `core client {document} -o {file}`.")
         return 1
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -85,17 +85,9 @@ def run(args: argparse.Namespace) -> int:
         raise DeveloperError(f"port {ports[-1]} is taken. Choose another one with --port, or 0 for any that is free")
     with listener:
         if args.runtime == "workerd":
-            from core.runtime.dev import serve_dev
+            from core.dev.workerd import serve_in_workerd
 
-            return serve_dev(
-                options.config,
-                environment=options.environment,
-                listener=listener,
-                state=options.state,
-                reload=options.reload,
-                migrate=options.migrate,
-                log_format=options.log_format,
-            )
+            return serve_in_workerd(options, listener)
         if options.reload:
             return supervise(options, listener)
         from core.dev.server import serve

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.cli.project import add_project_options, project_options
-from core.cli.style import Progress
+from core.cli.project import add_project_options, find_databases, only_database, project_options
+from core.cli.style import Progress, tell_error
 from core.dev.terminal import Style
 
 if TYPE_CHECKING:
@@ -43,16 +43,9 @@ def run(args: argparse.Namespace) -> int:
 
     options = project_options(args)
     configuration = read_configuration(options)
-    databases = [name for name, binding in configuration.bindings.items() if binding.kind == "d1"]
-    if args.binding is not None:
-        if args.binding not in databases:
-            known = ", ".join(databases) or "none"
-            raise UsageError(f"there is no database {args.binding}. Databases of the configuration: {known}")
-        databases = [args.binding]
-    if not databases:
-        raise UsageError('the configuration has no database. Write [[d1_databases]] binding = "DB"')
+    databases = find_databases(configuration, args.binding)
     if args.action == "new":
-        return _new(configuration, databases, args.name)
+        return _new(configuration, only_database(databases), args.name)
     if args.name is not None:
         raise UsageError(f"`core migrate {args.action}` takes no name. Choose a database with --binding {args.name}")
     if args.action == "reset" and not (args.yes or _agreed(databases)):
@@ -108,7 +101,7 @@ async def _with_databases(options: Options, configuration: Configuration, names:
                     with Progress() as bar:
                         done = await migrations.apply(database, files, table=table, progress=partial(_show, bar))
                 except MigrationError as error:
-                    sys.stderr.write(f"{paint.paint('error', 'bold', 'red')}: {error}\n")
+                    tell_error(str(error))
                     return 1
                 for file in done:
                     print(f"  {paint.green('applied')}  {file.name}")
@@ -139,20 +132,18 @@ def _show(bar: Progress, migration: Migration, index: int, count: int) -> None:
     bar.show(migration.name, index - 1, count)
 
 
-def _new(configuration: Configuration, databases: list[str], name: str | None) -> int:
+def _new(configuration: Configuration, database: str, name: str | None) -> int:
     from core.assembly.project import migrations_of
     from core.errors import UsageError
 
-    if len(databases) > 1:
-        raise UsageError(f"there are several databases. Choose one with --binding: {', '.join(databases)}")
     if name is None:
         raise UsageError("give the migration a name: core migrate new add_email")
     slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     if not slug:
         raise UsageError(f"{name!r} has no letter or digit for a file name. Give the migration a name, as in add_email")
-    folder = configuration.migrations_directory(configuration.bindings[databases[0]].entry)
+    folder = configuration.migrations_directory(configuration.bindings[database].entry)
     numbers = [
-        int(found[0]) for file in migrations_of(configuration, databases[0]) if (found := re.match(r"\d+", file.name))
+        int(found[0]) for file in migrations_of(configuration, database) if (found := re.match(r"\d+", file.name))
     ]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{max(numbers, default=0) + 1:04d}_{slug}.sql"

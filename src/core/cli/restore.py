@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from core.cli.project import add_cluster
+from core.cli.project import add_cluster, find_bundle, given_of
 from core.errors import UsageError
 
 _DESCRIPTION = """\
@@ -48,9 +48,8 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.cluster is not None:
         return _into_cluster(args)
-    for option, name in _CLUSTER_ONLY.items():
-        if getattr(args, name):
-            raise UsageError(f"{option} is for a cluster. Name it with --cluster instead of STATE")
+    for option in given_of(args, _CLUSTER_ONLY):
+        raise UsageError(f"{option} is for a cluster. Name it with --cluster instead of STATE")
     from core.runtime.backup import restore
 
     made, aside = restore(args.backup, args.state, replace=args.replace)
@@ -60,13 +59,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-_CLUSTER_ONLY = {
-    "--cluster-endpoint": "cluster_endpoint",
-    "--cluster-region": "cluster_region",
-    "--bundle": "bundle",
-    "--skip": "skip",
-    "--secrets-dir": "secrets_dir",
-}
+_CLUSTER_ONLY = ("--cluster-endpoint", "--cluster-region", "--bundle", "--skip", "--secrets-dir")
 
 
 def _into_cluster(args: argparse.Namespace) -> int:
@@ -74,27 +67,23 @@ def _into_cluster(args: argparse.Namespace) -> int:
 
     from core.runtime.backup import unpacked
     from core.runtime.bundle import Bundle
-    from core.runtime.moving.cluster import move_into_cluster
-    from core.runtime.options import ClusterOptions
+    from core.runtime.moving.cluster import STOP, move_into_cluster
+    from core.runtime.options import cluster_of
     from core.runtime.toolchain import toolchain
 
     if args.replace:
         raise UsageError(
             "--replace is for a folder: in a cluster nothing is replaced. Name another prefix of the bucket"
         )
-    folder: Path = args.bundle or Path("dist")
-    if not folder.is_dir():
-        raise UsageError(
-            f"{folder} is not a folder. Run `core build` first, or name the folder of a bundle with --bundle"
-        )
-    options = ClusterOptions.checked(
+    bundle = Bundle.read(find_bundle(args.bundle, " with --bundle"))
+    cluster = cluster_of(
         bucket=args.cluster,
         endpoint=args.cluster_endpoint,
         region=args.cluster_region,
         address="127.0.0.1:0",
         secrets=args.secrets_dir,
+        stop_seconds=STOP,
     )
-    bundle = Bundle.read(folder)
     with unpacked(args.backup) as state:
-        asyncio.run(move_into_cluster(toolchain(), bundle, options, state, skip=args.skip, say=print))
+        asyncio.run(move_into_cluster(toolchain(), bundle, cluster, state, skip=args.skip, say=print))
     return 0

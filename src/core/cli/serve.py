@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from core.cli.project import add_cluster, add_log_format, port_of
+from core.cli.project import add_cluster, add_configuration, add_log_format, find_bundle, given_of, number_of, port_of
 from core.errors import UsageError
 from core.hosts.limits import Limits
 
@@ -32,6 +32,9 @@ _LIMITS = (
     ("--idle-timeout", Limits().idle_seconds, "end a kept connection without a request"),
 )
 
+_count = number_of(1, 64, "a number of processes: 1 to 64")
+_connections = number_of(1, 1_000_000, "a number of connections: 1 to 1000000")
+
 _EXIT_CODES = """\
 Exit codes: 0 stopped with Ctrl-C or SIGTERM, requests in flight finished; 1 it could not start;
 2 the command was wrong."""
@@ -48,8 +51,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument("bundle", nargs="?", type=Path, help="the bundle (default: dist)")
     group = parser.add_argument_group("CPython")
     group.add_argument("--python", action="store_true", help="run the application's files on CPython, without a bundle")
-    group.add_argument("--config", metavar="FILE", type=Path, help="configuration file (default: the nearest above)")
-    group.add_argument("--env", metavar="NAME", dest="environment", help="a named environment of the file")
+    add_configuration(group)
     group.add_argument(
         "--workers", metavar="N", type=_count, help="processes that answer requests (default: one for each processor)"
     )
@@ -157,7 +159,7 @@ def run(args: argparse.Namespace) -> int:
     if args.new_cluster_key and args.cluster is None:
         raise UsageError("--new-cluster-key changes the key of a cluster. Name it with --cluster s3://bucket/prefix")
     unfit = _WORKERD_ONLY if args.python else _PYTHON_ONLY
-    given = [option for option, name in unfit.items() if getattr(args, name) not in (None, False)]
+    given = given_of(args, unfit)
     if given:
         where = "a bundle in workerd" if args.python else "--python"
         raise UsageError(
@@ -166,23 +168,9 @@ def run(args: argparse.Namespace) -> int:
     return _run_python(args) if args.python else _run_bundle(args)
 
 
-_WORKERD_ONLY = {
-    "BUNDLE": "bundle",
-    "--processes": "processes",
-    "--private-network": "private_network",
-    "--cluster": "cluster",
-    "--cluster-endpoint": "cluster_endpoint",
-    "--cluster-region": "cluster_region",
-    "--cluster-address": "cluster_address",
-    "--new-cluster-key": "new_cluster_key",
-}
-_PYTHON_ONLY = {
-    "--config": "config",
-    "--env": "environment",
-    "--workers": "workers",
-    "--max-connections": "max_connections",
-    **{option: option.strip("-").replace("-", "_") for option, _, _ in _LIMITS},
-}
+_CLUSTER = ("--cluster", "--cluster-endpoint", "--cluster-region", "--cluster-address", "--new-cluster-key")
+_WORKERD_ONLY = ("BUNDLE", "--processes", "--private-network", *_CLUSTER)
+_PYTHON_ONLY = ("--config", "--env", "--workers", "--max-connections", *(option for option, _, _ in _LIMITS))
 
 
 def _run_python(args: argparse.Namespace) -> int:
@@ -215,29 +203,27 @@ def _run_bundle(args: argparse.Namespace) -> int:
     import asyncio
 
     from core.runtime.bundle import Bundle
-    from core.runtime.options import ClusterOptions, ServeOptions
+    from core.runtime.options import ServeOptions, cluster_of
     from core.runtime.service import serve
     from core.runtime.toolchain import toolchain
 
-    folder: Path = args.bundle or Path("dist")
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder. Run `core build` first, or name the folder of a bundle")
-    bundle = Bundle.read(folder)
+    bundle = Bundle.read(find_bundle(args.bundle))
     cluster = None
     if args.cluster is not None:
-        cluster = ClusterOptions.checked(
+        cluster = cluster_of(
             bucket=args.cluster,
             endpoint=args.cluster_endpoint,
             region=args.cluster_region,
             address=args.cluster_address or "127.0.0.1:0",
-            new_key=args.new_cluster_key,
             secrets=args.secrets_dir,
+            stop_seconds=args.stop_timeout,
         )
     options = ServeOptions(
         state=(args.state or Path(".core/serve")).resolve(),
         processes=args.processes or 1,
         private_network=args.private_network,
         cluster=cluster,
+        new_cluster_key=args.new_cluster_key,
         **_common(args),
     )
     return asyncio.run(serve(toolchain(), bundle, options))
@@ -277,18 +263,6 @@ def _seconds(text: str) -> float:
     if 0 <= seconds < 1e9:
         return seconds
     raise argparse.ArgumentTypeError(f"{text} is not a time: a number of seconds, 0 or more")
-
-
-def _count(text: str) -> int:
-    if text.isascii() and text.isdigit() and 1 <= int(text) <= 64:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text} is not a number of processes: 1 to 64")
-
-
-def _connections(text: str) -> int:
-    if text.isascii() and text.isdigit() and 1 <= int(text) <= 1_000_000:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text} is not a number of connections: 1 to 1000000")
 
 
 def _size(text: str) -> int:

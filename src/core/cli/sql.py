@@ -15,7 +15,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from core.cli.project import add_project_options, project_options
+from core.cli.project import add_project_options, find_databases, only_database, project_options
+from core.cli.style import tell_error
 from core.dev.terminal import Style, table
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def run_text(text: str, where: str, execute: Execute) -> int:
     try:
         results = execute([each.text for each in statements])
     except (D1Error, sqlite3.Error) as error:
-        _fail(f"{where}: {error}. Nothing was changed: correct it and run it again")
+        tell_error(f"{where}: {error}. Nothing was changed: correct it and run it again")
         return 1
     for columns, rows in results:
         _show(columns, rows)
@@ -145,7 +146,7 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
 
     options = project_options(args)
     configuration = read_configuration(options)
-    name = _database(configuration, args.binding)
+    name = only_database(find_databases(configuration, args.binding))
     if args.workerd:
         with closing(_open_workerd(configuration, name)) as connection:
             yield name, lambda statements: _until_interrupted(connection, lambda: _execute(connection, statements))
@@ -177,28 +178,12 @@ def _embedded(options: Options, configuration: Configuration, name: str) -> Gene
         yield lambda statements: _until_interrupted(connection, lambda: asyncio.run(batch(statements)))
 
 
-def _database(configuration: Configuration, given: str | None) -> str:
-    from core.errors import UsageError
-
-    names = [name for name, binding in configuration.bindings.items() if binding.kind == "d1"]
-    if not names:
-        raise UsageError('the configuration has no database. Write [[d1_databases]] binding = "DB"')
-    if given is not None and given not in names:
-        raise UsageError(f"there is no database {given}. Databases of the configuration: {', '.join(names)}")
-    if given is None and len(names) > 1:
-        raise UsageError(f"there are several databases. Choose one with --binding: {', '.join(names)}")
-    return given or names[0]
-
-
 def _open_workerd(configuration: Configuration, name: str) -> sqlite3.Connection:
-    """The file in which workerd keeps a database: that of a Durable Object with the database's name."""
-    from core.backends.embedded.durable_object.ids import id_from_name
+    from core.assembly.embedded import d1_name
     from core.errors import UsageError
-    from core.runtime.project import plan_of
+    from core.runtime.state_folder import database_file
 
-    plan = plan_of(configuration.worker, folder=configuration.directory)
-    object_id = id_from_name("D1Database", None, plan.d1[name])
-    file = configuration.directory / ".core" / "workerd" / "d1" / "D1Database" / f"{object_id}.sqlite"
+    file = database_file(configuration.directory / ".core" / "workerd", d1_name(configuration.bindings[name].entry))
     if not file.is_file():
         raise UsageError(f"{name} has no state of workerd yet. Run `core dev --runtime workerd` once")
     return sqlite3.connect(file, isolation_level=None, timeout=2)
@@ -262,7 +247,7 @@ def _prompt(name: str, execute: Execute) -> int:
             print("Stopped")
         except (D1Error, sqlite3.Error) as error:
             failed = True
-            _fail(str(error))
+            tell_error(str(error))
     return 1 if failed and not sys.stdin.isatty() else 0
 
 
@@ -305,8 +290,3 @@ def _cell(value: Any) -> str:
         return f"x'{value[:16].hex()}{'…' if len(value) > 16 else ''}'"
     text = "".join(char if char.isprintable() else " " for char in str(value))
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
-
-
-def _fail(message: str) -> None:
-    paint = Style(sys.stderr)
-    sys.stderr.write(f"{paint.paint('error', 'bold', 'red')}: {message}\n")

@@ -9,6 +9,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, Self, TextIO
 
+from core.dev.terminal import Style
+
 if TYPE_CHECKING:
     from core.program.table import Table
 
@@ -45,6 +47,19 @@ class Progress:
             left = f", {seconds:.0f} s left" if seconds < 120 else f", {seconds / 60:.0f} min left"
         self._stream.write(f"\r\x1b[K[{'#' * filled}{' ' * (_WIDTH - filled)}] {done}/{count}{left} {label}")
         self._stream.flush()
+
+
+def tell_error(message: str) -> None:
+    """Write an error."""
+    sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {message}\n")
+
+
+def difference(old: str, new: str, name: str) -> str:
+    """How a file changes, as a unified diff."""
+    from difflib import unified_diff
+
+    lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), name, name)
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
 def say_refused(table: Table) -> int:

@@ -5,15 +5,14 @@ compared.
 from __future__ import annotations
 
 import argparse
-import difflib
 import io
 import sys
 import tokenize
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from core.cli.project import find_configuration
-from core.cli.style import shown_path
+from core.cli.project import add_configuration, find_configuration
+from core.cli.style import difference, shown_path
 from core.errors import ConfigurationError, DeveloperError, UsageError
 
 if TYPE_CHECKING:
@@ -45,8 +44,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; show the changes")
     parser.add_argument("--output", metavar="FILE", type=Path, help="the file of the class (default: where it is)")
     parser.add_argument("--class", dest="class_name", metavar="NAME", default="Env", help="(default: %(default)s)")
-    parser.add_argument("--config", metavar="FILE", type=Path, help="configuration file (default: the nearest above)")
-    parser.add_argument("--env", metavar="NAME", dest="environment", help="this environment only (default: all)")
+    add_configuration(parser, "this environment only (default: all)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -135,8 +133,7 @@ def _put(file: Path, old: str, new: str, written_as: _Written, check: bool) -> b
         return False
     name = shown_path(file)
     if check:
-        diff = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), name, name)
-        sys.stdout.write("".join(line if line.endswith("\n") else f"{line}\n" for line in diff))
+        sys.stdout.write(difference(old, new, name))
         return True
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(written_as.bytes_of(new))

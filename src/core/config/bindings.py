@@ -9,12 +9,12 @@ from core.bindings.kinds import KINDS, Kind
 from core.config.document import Document, Table, as_list, as_table
 from core.config.keys import INHERITED_KEYS, TOP_LEVEL_KEYS
 from core.config.model import Binding, Worker
-from core.config.secrets import LocalSecrets
+from core.config.secrets import LocalSecret
 from core.config.toml_text import KeyPath
 
 
 def bindings_of(
-    document: Document, environment: str | None, worker: Worker, secrets: LocalSecrets
+    document: Document, environment: str | None, worker: Worker, secrets: Mapping[str, LocalSecret]
 ) -> Mapping[str, Binding]:
     """Every binding of an environment by its name, with its line and its table."""
     level, data = document.level(environment)
@@ -28,7 +28,7 @@ def bindings_of(
         table = kind.table(environment if at else None, json=document.is_json)
         entry = _entry(worker, kind, path[len(at) :], raw)
         bindings[name] = Binding(name, kind.name, table, document.path, document.line(path), entry)
-    for name, secret in secrets.names.items():
+    for name, secret in secrets.items():
         if name not in bindings:
             bindings[name] = Binding(name, "secret", "", secret.file, secret.line)
     return bindings

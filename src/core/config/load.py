@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from core.config.document import Document, Problems, as_table, read_document
 from core.config.keys import inherit, unchecked_of, worker_of_level
 from core.config.model import Configuration, Worker
 from core.config.rules import check_level
-from core.config.secrets import LocalSecrets, read_local_secrets
+from core.config.secrets import LocalSecret, read_local_secrets
 from core.config.words import dotted, or_list
 from core.errors import ConfigurationError
 
@@ -53,7 +54,7 @@ def load_all(path: Path) -> list[Configuration]:
             problems.add(("env", name), f"env.{name} must be a table. Write [env.{name}].")
             continue
         workers.append((name, inherit(top, worker_of_level(document, name, problems), name, document.data)))
-    secrets: dict[str | None, LocalSecrets] = {}
+    secrets: dict[str | None, Mapping[str, LocalSecret]] = {}
     for level, _ in workers:
         check_level(document, level, problems)
         try:
@@ -77,6 +78,6 @@ def load_all(path: Path) -> list[Configuration]:
     ]
 
 
-def _digest(document: Document, secrets: LocalSecrets) -> str:
-    names = [f"{name}:{secret.file.name}:{secret.line}" for name, secret in secrets.names.items()]
+def _digest(document: Document, secrets: Mapping[str, LocalSecret]) -> str:
+    names = [f"{name}:{secret.file.name}:{secret.line}" for name, secret in secrets.items()]
     return hashlib.sha256(document.content + "\n".join(names).encode()).hexdigest()

@@ -537,15 +537,6 @@ class Binding:
 
 
 @frozen
-class SecretName:
-    """A secret's name in `.dev.vars` or `.env`; its value stays in the file."""
-
-    name: str
-    file: Path
-    line: int
-
-
-@frozen
 class Unchecked:
     """A part of the file that the framework reads and does not check."""
 

@@ -7,12 +7,10 @@ comments. A line that dotenv would silently leave out is a mistake here. Values 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from core.bindings.secret import Secret
-from core.config.model import SecretName
 from core.errors import ConfigurationError
 from core.values import frozen
 
@@ -37,26 +35,18 @@ _KEY: Final = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<key>[^=\s]*)")
 
 
 @frozen
-class SecretLine:
-    """One entry of a file of secrets."""
+class LocalSecret:
+    """A secret of this machine, and the line that has it."""
 
     name: str
     value: Secret
+    file: Path
     line: int
 
 
-@frozen
-class LocalSecrets:
-    """The secrets of this machine for one environment. `files` are those that were read, the first one winning."""
-
-    values: Mapping[str, Secret]
-    names: Mapping[str, SecretName]
-    files: Sequence[Path]
-
-
-def parse_dotenv(text: str, file: str) -> tuple[list[SecretLine], list[str]]:
+def parse_dotenv(text: str, file: Path) -> tuple[list[LocalSecret], list[str]]:
     """The entries of a dotenv file, and its mistakes with their lines. A later entry of a name wins over an earlier."""
-    entries: list[SecretLine] = []
+    entries: list[LocalSecret] = []
     problems: list[str] = []
     at, line = 0, 1
     text = text.removeprefix("\ufeff")
@@ -68,11 +58,11 @@ def parse_dotenv(text: str, file: str) -> tuple[list[SecretLine], list[str]]:
             end = nothing.end()
         elif match is not None:
             end = match.end()
-            entries.append(SecretLine(match["key"], Secret(_value(match)), line))
+            entries.append(LocalSecret(match["key"], Secret(_value(match)), file, line))
         else:
             newline = text.find("\n", at)
             end = len(text) if newline < 0 else newline + 1
-            problems.append(f"{file}:{line}: {_mistake(text[start:end])}")
+            problems.append(f"{file.name}:{line}: {_mistake(text[start:end])}")
         line += text.count("\n", at, end)
         at = end
     return entries, problems
@@ -99,8 +89,8 @@ def _mistake(text: str) -> str:
     return f'"{name}" is not the name of a secret. Use letters, digits and _, for example JWT_SECRET=…'
 
 
-def read_local_secrets(directory: Path, environment: str | None = None) -> LocalSecrets:
-    """Read the secrets that lie beside a configuration file.
+def read_local_secrets(directory: Path, environment: str | None = None) -> dict[str, LocalSecret]:
+    """Read the secrets that lie beside a configuration file, by their names.
 
     `.dev.vars.<environment>` if it is there, else `.dev.vars`. Only where neither is: `.env`, `.env.<environment>`,
     `.env.local` and `.env.<environment>.local`, each winning over those before it.
@@ -108,10 +98,8 @@ def read_local_secrets(directory: Path, environment: str | None = None) -> Local
     Raises ConfigurationError with every mistake of every file that counts.
     """
     problems: list[str] = []
-    values: dict[str, Secret] = {}
-    names: dict[str, SecretName] = {}
-    files = _files(directory, environment)
-    for file in reversed(files):
+    secrets: dict[str, LocalSecret] = {}
+    for file in reversed(_files(directory, environment)):
         try:
             text = file.read_text("utf-8")
         except UnicodeDecodeError:
@@ -120,14 +108,12 @@ def read_local_secrets(directory: Path, environment: str | None = None) -> Local
         except OSError as error:
             problems.append(f"{file.name}: this cannot be read: {error.strerror}. Make it a readable file")
             continue
-        entries, mistakes = parse_dotenv(text, file.name)
+        entries, mistakes = parse_dotenv(text, file)
         problems += mistakes
-        for entry in entries:
-            values[entry.name] = entry.value
-            names[entry.name] = SecretName(entry.name, file, entry.line)
+        secrets |= {entry.name: entry for entry in entries}
     if problems:
         raise ConfigurationError(problems)
-    return LocalSecrets(values, names, files)
+    return secrets
 
 
 def _files(directory: Path, environment: str | None) -> list[Path]:

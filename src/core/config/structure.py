@@ -68,9 +68,8 @@ def _literal(value: Any, type_: Any) -> Any:
     raise _Mismatch(f"must be {wanted}, not {found}.{hint}")
 
 
-def _is_literal(type_: Any) -> bool:
-    literal: Any = Literal
-    return get_origin(type_) is literal
+def _is(origin: Any) -> Callable[[Any], bool]:
+    return lambda type_: get_origin(type_) is origin
 
 
 def _is_choice(type_: Any) -> bool:
@@ -101,10 +100,6 @@ def _title(type_: Any) -> str:
     return {str: "a string", bool: "true or false"}.get(type_, str(type_))
 
 
-def _is_sequence(type_: Any) -> bool:
-    return get_origin(type_) is Sequence
-
-
 def _sequence_of(type_: Any, converter: BaseConverter) -> Callable[[Any, Any], Any]:
     (element,) = get_args(type_)
     made: Any = tuple  # of a type that is known when the program runs
@@ -129,13 +124,9 @@ def _list_fix(element: Any, value: Any) -> str:
     return _MANY if attrs.has(element) else 'Write ["…"].'
 
 
-def _is_mapping(type_: Any) -> bool:
-    return get_origin(type_) is Mapping
-
-
 def _mapping_of(type_: Any, converter: BaseConverter) -> Callable[[Any, Any], Any]:
     _, element = get_args(type_)
-    inner = [arm for arm in get_args(element) if _is_mapping(arm)]
+    inner = [arm for arm in get_args(element) if get_origin(arm) is Mapping]
 
     def structure(value: object, _: Any) -> Any:
         if not isinstance(value, dict):
@@ -190,9 +181,9 @@ def _make_converter() -> Converter:
     for kind, title in ((str, "a string"), (int, "a whole number"), (float, "a number"), (bool, "true or false")):
         converter.register_structure_hook(kind, _scalar(kind, title))
     # Hooks that are registered later are asked first.
-    for applies, factory in ((attrs.has, _table_of), (_is_sequence, _sequence_of), (_is_mapping, _mapping_of)):
+    for applies, factory in ((attrs.has, _table_of), (_is(Sequence), _sequence_of), (_is(Mapping), _mapping_of)):
         converter.register_structure_hook_factory(applies, factory)
-    converter.register_structure_hook_func(_is_literal, _literal)
+    converter.register_structure_hook_func(_is(Literal), _literal)
     converter.register_structure_hook_func(_is_choice, _choice)
     converter.register_structure_hook(model.UnsafeBinding, _unsafe_binding)
     return converter

@@ -123,10 +123,10 @@ class _Recording:
         others = sorted({call["binding"] for call in found["calls"] if call["kind"] not in _REPLAYED})
         if others:
             raise DeveloperError(f"it called {', '.join(others)}, of which no state is kept. Write its test by hand")
-        local = read_local_secrets(self._configuration.directory, self._configuration.environment).values
+        local = read_local_secrets(self._configuration.directory, self._configuration.environment)
         fields = () if self._app.env_class is None else fields_of(self._app.env_class)
         declared = frozenset(field.name for field in fields if field.kind is Secret)
-        stand_ins = StandIns({name: secret.reveal() for name, secret in local.items()}, declared, found["time"])
+        stand_ins = StandIns({name: secret.value.reveal() for name, secret in local.items()}, declared, found["time"])
         state = self._state()
         sent = stand_ins.request(self._sent(), texts_too=False)
         seed = state | await self._used_up(sent, state)

@@ -16,6 +16,7 @@ import sys
 import sysconfig
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,12 +70,36 @@ class _Packages:
         return tuple(sorted(name.removesuffix(".dist-info").replace("-", " ") for name in self._names - before))
 
 
-def supervise(options: Options, listener: socket.socket) -> int:
-    """Serve, and serve again on every change, until a signal comes. Returns the exit code."""
+def changes_in(root: Path, stop: threading.Event) -> Iterator[tuple[str, ...]]:
+    """The files of the application that change, and the packages that are installed, until `stop` is set.
+
+    Several times a second it gives none, so that its caller can look at something else. Raises MissingExtraError.
+    """
     try:
         from watchfiles import watch
     except ImportError:
         raise MissingExtraError("core dev: pip install 'core-edge[dev]' (or --no-reload)") from None
+    packages = _Packages()
+    changes = watch(
+        root,
+        watch_filter=lambda change, path: wanted(root, Path(path)),
+        debounce=400,
+        step=40,
+        rust_timeout=200,
+        yield_on_timeout=True,
+        stop_event=stop,
+        raise_interrupt=False,
+        ignore_permission_denied=True,
+    )
+    return (
+        (*sorted({str(Path(path).relative_to(root)) for _, path in found}), *packages.new())
+        for found in changes
+        if not stop.is_set()
+    )
+
+
+def supervise(options: Options, listener: socket.socket) -> int:
+    """Serve, and serve again on every change, until a signal comes. Returns the exit code."""
     style = Style(sys.stdout)
     stop = threading.Event()
     forced = threading.Event()
@@ -85,27 +110,13 @@ def supervise(options: Options, listener: socket.socket) -> int:
         stop.set()
 
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    changes = changes_in(options.root, stop)
     child = _Child(options, listener, Start())
     retired: list[_Child] = []
     try:
-        changes = watch(
-            options.root,
-            watch_filter=lambda change, path: wanted(options.root, Path(path)),
-            debounce=400,
-            step=40,
-            rust_timeout=200,
-            yield_on_timeout=True,
-            stop_event=stop,
-            raise_interrupt=False,
-            ignore_permission_denied=True,
-        )
         reported = False
-        packages = _Packages()
-        for found in changes:
-            if stop.is_set():
-                break
+        for names in changes:
             retired = [old for old in retired if not old.gone()]
-            names = (*sorted({str(Path(path).relative_to(options.root)) for _, path in found}), *packages.new())
             if names:
                 child.ask("stop")
                 retired.append(child)

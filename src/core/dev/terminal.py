@@ -96,11 +96,11 @@ def wants_colour(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def table(rows: Sequence[tuple[str, ...]], *, indent: str = "  ", gap: str = "  ") -> list[str]:
+def table(rows: Sequence[tuple[str, ...]], *, indent: str = "  ") -> list[str]:
     """Rows as lines of aligned columns. Cells are plain text: paint the lines, or paint nothing."""
     if not rows:
         return []
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
-        indent + gap.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]

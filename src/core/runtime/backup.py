@@ -18,7 +18,7 @@ import sqlite3
 import tarfile
 import tempfile
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -43,25 +43,15 @@ class Copied:
     size: int
 
 
-@attrs.frozen
-class _Manifest:
-    """The contents of a backup: its numbers, and the hash of each file by its path."""
-
-    databases: int = attrs.field(validator=attrs.validators.instance_of(int))
-    files: int = attrs.field(validator=attrs.validators.instance_of(int))
-    hashes: Mapping[str, str] = attrs.field(
-        validator=attrs.validators.deep_mapping(
-            attrs.validators.instance_of(str), attrs.validators.instance_of(str), attrs.validators.instance_of(dict)
-        )
-    )
-
-    @classmethod
-    def read(cls, folder: Path) -> _Manifest:
-        """The manifest in a folder. Raises OSError, ValueError, TypeError, KeyError or RecursionError."""
-        found: Any = json.loads((folder / _MANIFEST).read_bytes())
-        if found["format"] != _FORMAT:
-            raise ValueError(found["format"])
-        return cls(found["databases"], found["files"], found["hashes"])
+def _read_manifest(folder: Path) -> dict[str, str]:
+    """The hash of each file of a backup by its path. Raises what reading and json raise, KeyError and TypeError too."""
+    found: Any = json.loads((folder / _MANIFEST).read_bytes())
+    if found["format"] != _FORMAT:
+        raise ValueError(found["format"])
+    hashes: dict[str, str] = dict(found["hashes"])
+    if not all(isinstance(text, str) for pair in hashes.items() for text in pair):
+        raise TypeError("hashes are texts")
+    return hashes
 
 
 def back_up(state: Path, target: Path) -> Copied:
@@ -155,10 +145,8 @@ def _copy(state: Path, folder: Path) -> Copied:
     databases = sum(copy.suffix == ".sqlite" for copy in copies)
     files = len(copies) - databases
     hashes = {copy.relative_to(folder).as_posix(): _hash(copy) for copy in copies}
-    manifest = _Manifest(databases, files, hashes)
-    (folder / _MANIFEST).write_text(
-        json.dumps({"format": _FORMAT, "made": time.time(), **attrs.asdict(manifest)}), "utf-8"
-    )
+    manifest = {"format": _FORMAT, "made": time.time(), "databases": databases, "files": files, "hashes": hashes}
+    (folder / _MANIFEST).write_text(json.dumps(manifest), "utf-8")
     return Copied(databases, files, sum(copy.stat().st_size for copy in copies))
 
 
@@ -259,28 +247,29 @@ def _unpack(backup: Path, folder: Path) -> None:
 def _check(folder: Path, backup: Path) -> Copied:
     """Compare everything with the manifest, and have SQLite check each database. Raises DeveloperError."""
     try:
-        manifest = _Manifest.read(folder)
+        hashes = _read_manifest(folder)
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise DeveloperError(
             f"{backup} is not a backup of this version of core: it has no {_MANIFEST} that can be read. Name a file or "
             "folder that `core backup` made"
         ) from None
     there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()} - {_MANIFEST}
-    if unknown := sorted(there - set(manifest.hashes)):
+    if unknown := sorted(there - set(hashes)):
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         raise DeveloperError(
             f"{backup} has {unknown[0]}{more} in it, of which its {_MANIFEST} says nothing. Take out what does not belong "
             "there, or take another backup"
         )
-    size = 0
-    for name, digest in manifest.hashes.items():
+    size = databases = 0
+    for name, digest in hashes.items():
         path = folder / name
         if name not in there or not path.is_file() or _hash(path) != digest:
             raise DeveloperError(f"{backup}: {name} is missing or damaged. Take another backup")
         size += path.stat().st_size
         if path.suffix == ".sqlite":
+            databases += 1
             with closing(sqlite3.connect(path)) as connection:
                 (said,) = connection.execute("PRAGMA quick_check").fetchone()
             if said != "ok":
                 raise DeveloperError(f"{backup}: {name} is damaged: {said}. Take another backup")
-    return Copied(manifest.databases, manifest.files, size)
+    return Copied(databases, len(hashes) - databases, size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import contextlib
 import hashlib
@@ -10,8 +9,6 @@ import io
 import json
 import os
 import tempfile
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,9 +17,10 @@ from typing import Any
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.program.cache import write_cache
 from core.runtime.bundle import Bundle, BundleError, write_bundle
-from core.runtime.capnp import Plan, Raw, Socket, storage_folders, worker_config
+from core.runtime.capnp import Raw, storage_folders, worker_config
 from core.runtime.collect import MARKERS, collect
-from core.runtime.process import Workerd
+from core.runtime.plan import Plan, Socket
+from core.runtime.process import Workerd, exchange
 from core.runtime.toolchain import Toolchain
 
 _SECONDS = 120.0
@@ -137,24 +135,13 @@ async def ask(
             on_line=lambda stream, line: said.append(line),
         )
         try:
-            return await asyncio.to_thread(_get, f"http://127.0.0.1:{workerd.ports['http']}{job}")
-        except _Failed as failure:
-            lines = "\n".join(f"  {line}" for line in (*str(failure).splitlines(), *said[-20:]))
-            raise BundleError(f"workerd could not do {job} for this application:\n{lines}") from None
+            status, answer = await exchange(workerd.ports["http"], "GET", job, b"", _SECONDS)
+            problem = answer.decode("utf-8", "replace") if status != 200 else None
+        except OSError as error:
+            answer, problem = b"", str(error) or type(error).__name__
         finally:
             await workerd.kill()
-
-
-class _Failed(Exception):
-    """The job answered with an error, or the process went away."""
-
-
-def _get(url: str) -> bytes:
-    try:
-        with urllib.request.urlopen(url, timeout=_SECONDS) as answer:
-            content: bytes = answer.read()
-            return content
-    except urllib.error.HTTPError as error:
-        raise _Failed(error.read().decode("utf-8", "replace")) from error
-    except OSError as error:
-        raise _Failed(str(error)) from error
+    if problem is not None:
+        lines = "\n".join(f"  {line}" for line in (*problem.splitlines(), *said[-20:]))
+        raise BundleError(f"workerd could not do {job} for this application:\n{lines}")
+    return answer

@@ -23,7 +23,7 @@ from typing import Any
 import attrs
 
 from core.errors import DeveloperError
-from core.runtime.capnp import Consumer, Module, Plan
+from core.runtime.plan import Consumer, Module, Plan
 from core.runtime.toolchain import PINNED, Toolchain
 
 FORMAT = 1
@@ -228,9 +228,7 @@ def write_bundle(
         listed = {binding: attrs.asdict(found) for binding, found in migrations.items()}
         (folder / "migrations.json").write_text(json.dumps(listed, indent=1), "utf-8")
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
-    return Bundle(
-        folder=folder, name=name, main=main, classes=classes, modules=modules, packages=packages, manifest=manifest
-    )
+    return Bundle.read(folder)
 
 
 def _put(path: Path, content: bytes | Path) -> None:
@@ -380,12 +378,6 @@ def upload_problem(packages: Iterable[PackageSize]) -> str | None:
         f"The largest are {names}. Leave out what is optional with --without NAME, depend on less, or run "
         "the bundle with `core serve`, which takes any size"
     )
-
-
-def framework_size(packages: Iterable[PackageSize]) -> int:
-    """Return the size of the framework and its dependencies among a bundle's compressed Python files, in bytes."""
-    ours = {"core-edge", "attrs", "cattrs", "typing_extensions", "typing-extensions"}
-    return sum(package.compressed for package in packages if package.name in ours)
 
 
 def _kilobytes(size: int) -> str:

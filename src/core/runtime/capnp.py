@@ -14,109 +14,10 @@ from typing import Any
 import attrs
 
 from core.backends.workerd.env import ABSENT_BINDING
+from core.runtime.plan import Cluster, External, Module, Plan, Socket
 
 # The date the bundled services run under; the application keeps its own.
 _SERVICE_DATE = "2026-01-01"
-
-
-@attrs.frozen
-class Module:
-    """One module of the worker: how the others import it, what it is, and the file it is embedded from."""
-
-    name: str
-    kind: str  # esModule | wasm | data | text
-    path: str
-
-
-@attrs.frozen
-class Consumer:
-    """The settings of a queue that the application consumes, under workerd's own names."""
-
-    queue: str
-    settings: Mapping[str, object] = attrs.field(factory=dict[str, object])
-
-
-@attrs.frozen
-class Plan:
-    """An application's requirements of the runtime, from its configuration.
-
-    Each mapping goes from the binding's name to what it names: a namespace id, a database id, a queue, a class.
-    `secrets` and `optional_secrets` are read from workerd's own environment, so that no file has them. An optional one
-    that is not there is null.
-    """
-
-    name: str = "app"
-    compatibility_date: str = "2026-04-01"
-    compatibility_flags: Sequence[str] = ()
-    vars: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
-    secrets: Sequence[str] = ()
-    optional_secrets: Sequence[str] = ()
-    kv: Mapping[str, str] = attrs.field(factory=dict[str, str])
-    d1: Mapping[str, str] = attrs.field(factory=dict[str, str])
-    queues: Mapping[str, str] = attrs.field(factory=dict[str, str])
-    consumers: Sequence[Consumer] = ()
-    r2: Mapping[str, str] = attrs.field(factory=dict[str, str])
-    durable_objects: Mapping[str, str] = attrs.field(factory=dict[str, str])
-    crons: Sequence[str] = ()
-    services: Mapping[str, str] = attrs.field(factory=dict[str, str])
-    absent: Mapping[str, str] = attrs.field(factory=dict[str, str])  # those without a service, each with the reason
-    assets: tuple[str, str, Mapping[str, object]] | None = None  # binding ("" for none), folder, wrangler's settings
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The Durable Object classes, once each."""
-        return tuple(dict.fromkeys(self.durable_objects.values()))
-
-    @property
-    def names(self) -> set[str]:
-        """The names of all bindings."""
-        named = (self.vars, self.secrets, self.optional_secrets, self.kv, self.d1, self.queues, self.r2)
-        assets = () if self.assets is None else (self.assets[0],)
-        return set[str]().union(*named, self.durable_objects, self.services, self.absent, assets)
-
-    @property
-    def keeps_state(self) -> bool:
-        """True if two processes side by side would each have half of the truth."""
-        kept = (self.kv, self.d1, self.r2, self.queues, self.consumers, self.durable_objects, self.crons)
-        return any(kept)
-
-
-@attrs.frozen
-class Cluster:
-    """The settings that make a process one of several.
-    `key` is the secret that the processes share, at least 32 characters.
-
-    `divisor` shortens every wait of the cluster; it is for tests.
-    """
-
-    bucket: str
-    key: str
-    address: str
-    advertise: str = ""
-    options: Sequence[str] = ()
-    stop_timeout_ms: int = 8000
-    divisor: int = 1
-
-
-@attrs.frozen
-class Socket:
-    """An address of workerd, and the service behind it: the application, an entrypoint of it, or another service.
-
-    `proto_header` has the scheme of a request's URL, unchecked, and does not reach the application.
-    """
-
-    address: str
-    entrypoint: str = ""
-    service: str = ""
-    proto_header: str | None = None
-
-
-@attrs.frozen
-class External:
-    """The address of a service outside of workerd, and the token that it is shown."""
-
-    address: str
-    token: str
 
 
 @attrs.frozen
@@ -412,10 +313,8 @@ def _cluster(cluster: Cluster) -> Mapping[str, Any]:
         "bucket": cluster.bucket,
         "bucketOptions": list(cluster.options),
         "address": cluster.address,
-        **({"advertise": cluster.advertise} if cluster.advertise else {}),
         "key": cluster.key,
         "stopTimeoutMs": cluster.stop_timeout_ms,
-        **({"unsafeTimeDivisor": cluster.divisor} if cluster.divisor != 1 else {}),
     }
 
 

@@ -18,9 +18,9 @@ from typing import Final
 import attrs
 
 from core.errors import DeveloperError
-from core.runtime.capnp import Cluster, cluster_config
-from core.runtime.node import exchange
-from core.runtime.process import Workerd, WorkerdError
+from core.runtime.capnp import cluster_config
+from core.runtime.plan import Cluster
+from core.runtime.process import Workerd, WorkerdError, exchange
 from core.runtime.toolchain import Toolchain
 
 _ROUNDS: Final = 200_000
@@ -44,7 +44,6 @@ async def prove_key(toolchain: Toolchain, cluster: Cluster, *, replace: bool = F
         bucket=f"{cluster.bucket.rstrip('/')}/key",
         key=secrets.token_hex(32),
         address="127.0.0.1:0",
-        advertise="",
         stop_timeout_ms=1000,
     )
     with tempfile.TemporaryDirectory(prefix="core-cluster-key-") as folder:

@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import secrets
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from core.errors import DeveloperError
 from core.hosts.workers.isolate import (
     IP_HEADER_BINDING,
     LOG_FORMAT_BINDING,
@@ -29,11 +31,12 @@ from core.hosts.workers.isolate import (
     SPANS_BINDING,
 )
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Cluster, External, Module, Plan, Socket, storage_folders, worker_config
+from core.runtime.capnp import storage_folders, worker_config
 from core.runtime.keeper import SILENT
 from core.runtime.logs import LogReader, ServiceLog
 from core.runtime.options import NO_PROXY, Front
-from core.runtime.process import Workerd, WorkerdError
+from core.runtime.plan import Cluster, External, Plan, Socket
+from core.runtime.process import Workerd, WorkerdError, exchange
 from core.runtime.toolchain import Toolchain
 
 if TYPE_CHECKING:
@@ -48,9 +51,9 @@ _SPANS_EVERY = 1.0
 
 @attrs.define(eq=False)
 class Node:
-    """A running node. `port` is where it answers, `health_port` where it says whether it can, both on 127.0.0.1 unless
-    another address was asked for. `numbers` are those that it gave last, where it counts. One that is kept is `ready`
-    once its application is loaded and its migrations are applied.
+    """A running node. `port` is where it answers, `health_port` where it says whether it can, both on 127.0.0.1.
+    `numbers` are those that it gave last, where it counts. One that is kept is `ready` once its application is loaded
+    and its migrations are applied.
     """
 
     workerd: Workerd
@@ -118,7 +121,6 @@ async def start_node(
     plan: Plan,
     *,
     state: Path,
-    address: str = "127.0.0.1:0",
     listener: socket.socket | None = None,
     cluster: Cluster | None = None,
     env: Mapping[str, str] | None = None,
@@ -134,15 +136,15 @@ async def start_node(
 ) -> Node:
     """Start a node and return when it listens.
 
-    `listener` is a socket that is open already, which several nodes may share; `address` is where to listen without
-    one. `front` is the proxy whose headers are to be believed: give it only behind one that sets them. `lock` is the
-    lock of the state folder, which the process is to hold as well. With `closed` it listens and lets events wait,
-    until it is told to let them in by `open_node`: a request that hangs would else come before the question whether the
-    process is well. `env` is the environment of the process, with the secrets in it; `bindings` are further ones, in
-    Cap'n Proto's form; `test_clock` and `fronts` are those of `worker_config`.
+    `listener` is a socket that is open already, which several nodes may share; without one it takes a free port.
+    `front` is the proxy whose headers are to be believed: give it only behind one that sets them. `lock` is the lock of
+    the state folder, which the process is to hold as well. With `closed` it listens and lets events wait, until it is
+    told to let them in by `open_node`: a request that hangs would else come before the question whether the process is
+    well. `env` is the environment of the process, with the secrets in it; `bindings` are further ones, in Cap'n Proto's
+    form; `test_clock` and `fronts` are those of `worker_config`.
     """
     listening = {
-        "http": Socket(address, proto_header=front.proto_header),
+        "http": Socket("127.0.0.1:0", proto_header=front.proto_header),
         "health": Socket("127.0.0.1:0", "Health"),
         **(sockets or {}),
     }
@@ -174,8 +176,9 @@ async def start_node(
             storage_folders(plan, cluster),
             worker_config(
                 plan,
-                _modules_of(bundle),
-                storage=_absolute(state),
+                # By absolute paths: the configuration is not in the bundle's folder, which may be somebody else's.
+                [attrs.evolve(one, path=str(bundle.folder.absolute() / one.path)) for one in bundle.modules],
+                storage=state.absolute(),  # noqa: ASYNC240  # asks no disk
                 sockets=listening,
                 cluster=cluster,
                 buckets=buckets,
@@ -229,16 +232,6 @@ def node_output(
     return lambda stream, line: reader.line(line), bindings
 
 
-def _modules_of(bundle: Bundle) -> list[Module]:
-    """The modules by absolute paths: the configuration is not in the bundle's folder, which may be somebody else's."""
-    folder = _absolute(bundle.folder)
-    return [Module(module.name, module.kind, str(folder / module.path)) for module in bundle.modules]
-
-
-def _absolute(folder: Path) -> Path:
-    return folder.absolute()
-
-
 def _prepare(state: Path, folders: Sequence[str], text: str) -> Path:
     """Make the folders and write the configuration."""
     for folder in folders:
@@ -277,6 +270,69 @@ async def open_node(node: Node) -> None:
         raise WorkerdError(str(answer["error"]))
 
 
+async def try_bundle(
+    toolchain: Toolchain,
+    bundle: Bundle,
+    *,
+    state: Path,
+    env: Mapping[str, str],
+    lock: int | None = None,
+    bindings: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """The trial of a bundle, before a new build takes over, and before `core build` says that one is made.
+
+    It starts, applies its migrations to a `state` of its own, and answers its health; the folder is removed. No request
+    reaches the application, and no lifespan of it begins. Raises DeveloperError where it cannot answer.
+    """
+    try:
+        node = await start_node(
+            toolchain,
+            bundle,
+            bundle.plan,
+            state=state,
+            env=env,
+            lock=lock,
+            closed=True,
+            bindings=bindings,
+        )
+        try:
+            await make_ready(node, bundle, migrate=True, opened=False)
+        finally:
+            await node.workerd.kill()
+    finally:
+        shutil.rmtree(state, ignore_errors=True)
+
+
+async def make_ready(node: Node, bundle: Bundle, *, migrate: bool, opened: bool = True) -> list[str]:
+    """Have a node that was started `closed` load the application, apply migrations where asked to, and open it.
+
+    One that is not to be `opened` answers nothing but its health. Returns the steps done, in lines. Raises WorkerdError
+    where it cannot answer, DeveloperError for a wrong migration.
+    """
+    problem = await ask_health(node.health_port)
+    if problem is not None:
+        raise WorkerdError(f"the application cannot answer:\n{problem}")
+    done = await apply_migrations(node, bundle) if migrate else []
+    if opened:
+        await open_node(node)
+    return done
+
+
+async def apply_migrations(node: Node, bundle: Bundle) -> list[str]:
+    """Apply the bundle's pending SQL migrations; the steps done, in lines. Raises DeveloperError."""
+    done: list[str] = []
+    for binding, migrations in bundle.migrations.items():
+        answer = await post_json(node.health_port, "/migrate", {"binding": binding, **attrs.asdict(migrations)})
+        if "error" in answer:
+            raise DeveloperError(f"{binding}: {answer['error']}. Put the migration right and start again")
+        done += [f"{binding}: applied {name}" for name in answer["applied"]]
+        done += [
+            f"{binding}: {name} was changed since it was applied. Write the change as a migration of its own"
+            for name in answer["changed"]
+        ]
+    return done
+
+
 async def ask_to_leave(node: Node, *, hold: bool = False, seconds: float = 2.0) -> None:
     """Have a node end its endless connections: it closes WebSockets with 1001, and ends streams of events.
 
@@ -297,38 +353,6 @@ async def post_json(port: int, path: str, value: object, *, seconds: float = 300
         return answer
     except (OSError, ValueError, TimeoutError) as error:
         return {"error": f"the node did not answer: {type(error).__name__} {error}"}
-
-
-async def exchange(port: int, method: str, path: str, body: bytes, seconds: float | None) -> tuple[int, bytes]:
-    """One request to 127.0.0.1, on a connection of its own: the status and the body."""
-    async with asyncio.timeout(seconds):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        try:
-            head = (
-                f"{method} {path} HTTP/1.1\r\nHost: health\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
-            )
-            writer.write(head.encode() + body)
-            await writer.drain()
-            answer = await reader.read()
-        finally:
-            writer.close()
-    top, _, content = answer.partition(b"\r\n\r\n")
-    parts = top.split(b" ", 2)
-    status = int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else 0
-    return status, _unchunked(content) if b"transfer-encoding: chunked" in top.lower() else content
-
-
-def _unchunked(body: bytes) -> bytes:
-    whole = b""
-    while body:
-        size, _, rest = body.partition(b"\r\n")
-        # A process that ends while it answers leaves a piece of a chunk.
-        length = int(size, 16) if size.isalnum() else 0
-        if length == 0:
-            break
-        whole += rest[:length]
-        body = rest[length + 2 :]
-    return whole
 
 
 def are_collected() -> bool:

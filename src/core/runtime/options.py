@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import attrs
 
 from core.errors import DeveloperError, UsageError
+from core.runtime.plan import Cluster
 from core.runtime.secrets import read_secrets
-
-if TYPE_CHECKING:
-    from core.runtime.capnp import Cluster
-    from core.telemetry.logs import LogFormat
+from core.telemetry.logs import LogFormat
 
 KEY_VARIABLE = "CORE_CLUSTER_KEY"
 _CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
@@ -57,82 +54,58 @@ class Serving:
     secrets: str | None = None
 
 
-@attrs.frozen
-class ClusterOptions:
-    """The addresses of the processes. `address` is the first process's; the next ports are the others'. With `new_key`
-    the key becomes the cluster's, whatever it was before.
+def cluster_of(
+    *,
+    bucket: str,
+    address: str,
+    endpoint: str | None,
+    region: str | None,
+    secrets: str | None,
+    stop_seconds: float,
+) -> Cluster:
+    """A cluster, with the key from the environment or a file. Raises DeveloperError for an option that is not valid.
+
+    `address` is the first process's; the next ports are the others'.
     """
-
-    bucket: str
-    address: tuple[str, int]
-    key: str = attrs.field(repr=False)
-    options: Sequence[str] = ()
-    divisor: int = 1
-    new_key: bool = False
-
-    @classmethod
-    def checked(
-        cls,
-        *,
-        bucket: str,
-        address: str,
-        endpoint: str | None = None,
-        region: str | None = None,
-        divisor: int = 1,
-        new_key: bool = False,
-        secrets: str | None = None,
-    ) -> ClusterOptions:
-        """The options, with the key from the environment or a file. Raises DeveloperError for one that is not valid."""
-        if not bucket.startswith(("s3://", "gs://")):
-            raise UsageError(f"--cluster {bucket} is not a bucket. Write s3://bucket/prefix or gs://bucket/prefix")
-        # workerd takes the bucket's credentials from the environment that it inherits.
-        given = {name: value for name, value in os.environ.items() if value}  # its tools take an empty one for none
-        os.environ.update(read_secrets((), given, secrets, optional=(KEY_VARIABLE, *_CREDENTIALS)))
-        key = os.environ.get(KEY_VARIABLE, "")
-        if len(key) < 32:
-            raise DeveloperError(
-                f"a cluster needs a secret that its nodes share, at least 32 characters long. Set {KEY_VARIABLE} to the "
-                "same on every node, for example to the output of `openssl rand -hex 32`"
-            )
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdigit():
-            raise UsageError(f"--cluster-address {address} is not HOST:PORT, for example 10.0.0.1:7000")
-        if bucket.startswith("s3://") and not (
-            os.environ.get("AWS_ACCESS_KEY_ID") or os.environ.get("AWS_CREDENTIALS_FILE")
-        ):
-            raise DeveloperError(
-                f"{bucket} needs credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_CREDENTIALS_FILE"
-            )
-        named = {"aws_endpoint": endpoint, "aws_region": region or ("auto" if endpoint else None)}
-        return cls(
-            bucket=bucket,
-            address=(host, int(port)),
-            key=key,
-            options=[f"{name}={value}" for name, value in named.items() if value],
-            divisor=divisor,
-            new_key=new_key,
+    if not bucket.startswith(("s3://", "gs://")):
+        raise UsageError(f"--cluster {bucket} is not a bucket. Write s3://bucket/prefix or gs://bucket/prefix")
+    # workerd takes the bucket's credentials from the environment that it inherits.
+    given = {name: value for name, value in os.environ.items() if value}  # its tools take an empty one for none
+    os.environ.update(read_secrets((), given, secrets, optional=(KEY_VARIABLE, *_CREDENTIALS)))
+    key = os.environ.get(KEY_VARIABLE, "")
+    if len(key) < 32:
+        raise DeveloperError(
+            f"a cluster needs a secret that its nodes share, at least 32 characters long. Set {KEY_VARIABLE} to the "
+            "same on every node, for example to the output of `openssl rand -hex 32`"
         )
-
-    def cluster(self, index: int, stop_seconds: float) -> Cluster:
-        """The cluster as process `index` is told of it."""
-        from core.runtime.capnp import Cluster
-
-        host, port = self.address
-        return Cluster(
-            bucket=self.bucket,
-            key=self.key,
-            address=f"{host}:{port + index if port else 0}",
-            options=self.options,
-            # A tenth is for the supervisor, so that the sum is the time allowed.
-            stop_timeout_ms=round(stop_seconds * 900),
-            divisor=self.divisor,
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise UsageError(f"--cluster-address {address} is not HOST:PORT, for example 10.0.0.1:7000")
+    if bucket.startswith("s3://") and not (
+        os.environ.get("AWS_ACCESS_KEY_ID") or os.environ.get("AWS_CREDENTIALS_FILE")
+    ):
+        raise DeveloperError(
+            f"{bucket} needs credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_CREDENTIALS_FILE"
         )
+    named = {"aws_endpoint": endpoint, "aws_region": region or ("auto" if endpoint else None)}
+    return Cluster(
+        bucket=bucket,
+        address=address,
+        key=key,
+        options=[f"{name}={value}" for name, value in named.items() if value],
+        # A tenth is for the supervisor, so that the sum is the time allowed.
+        stop_timeout_ms=round(stop_seconds * 900),
+    )
 
 
 @attrs.frozen(kw_only=True)
 class ServeOptions(Serving):
-    """Options of serving a bundle with so many `processes`, which are those of a `cluster` or have no state."""
+    """Options of serving a bundle with so many `processes`, which are those of a `cluster` or have no state.
+
+    With `new_cluster_key` the key becomes the cluster's, whatever it was before.
+    """
 
     processes: int = 1
     private_network: bool = False
-    cluster: ClusterOptions | None = None
+    cluster: Cluster | None = None
+    new_cluster_key: bool = False

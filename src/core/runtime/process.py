@@ -1,4 +1,5 @@
-"""One workerd process: started, watched until it listens, read line by line, and stopped; and what Linux knows of any.
+"""One workerd process: started, watched until it listens, read line by line, asked, and stopped; and what Linux knows
+of any.
 
 It knows no application and no configuration beyond the file it is given.
 """
@@ -21,6 +22,7 @@ from core.errors import DeveloperError
 
 # Starting compiles 10 MB of wasm; on a busy machine with two cores that has taken 12 seconds.
 _START_SECONDS = 60.0
+_LONGEST_LINE = 2**20
 
 
 class WorkerdError(DeveloperError):
@@ -86,11 +88,20 @@ class Workerd:
             on_line(stream, line)
 
         try:
-            process = await _spawn(
-                [*command, *arguments, str(config)],
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                *arguments,
+                str(config),
                 cwd=cwd,
-                env=env,
-                fds=[write_end, *inherited, *(opened.fileno() for opened in listening.values())],
+                env=None if env is None else dict(env),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=[write_end, *inherited, *(opened.fileno() for opened in listening.values())],
+                # A terminal's Ctrl-C is for the supervisor, which then stops its processes in order.
+                start_new_session=True,
+                preexec_fn=functools.partial(die_with_parent, os.getpid()),
+                limit=_LONGEST_LINE,
             )
         except BaseException:
             os.close(read_end)
@@ -152,42 +163,30 @@ class Workerd:
         return await self.wait()
 
 
-async def _spawn(
-    command: Sequence[str], *, cwd: Path | None, env: Mapping[str, str] | None, fds: Sequence[int]
-) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *command,
-        cwd=cwd,
-        env=None if env is None else dict(env),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        pass_fds=fds,
-        # A terminal's Ctrl-C is for the supervisor, which then stops its processes in order.
-        start_new_session=True,
-        preexec_fn=functools.partial(die_with_parent, os.getpid()),
-        limit=2**20,
-    )
-
-
 async def read_lines(stream: asyncio.StreamReader, name: str, heard: Callable[[str, str], None]) -> None:
     """Call `heard` with `name` and each line of a process's output, until there is no more."""
     while True:
         try:
             line = await stream.readline()
         except ValueError:  # a line longer than the limit: told in pieces
-            line = await stream.read(2**20)
+            line = await stream.read(_LONGEST_LINE)
         if not line:
             return
         heard(name, line.decode("utf-8", "replace").rstrip("\n"))
 
 
+async def read_pipe(descriptor: int, limit: int = _LONGEST_LINE) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    """A reader of a pipe's end, and its transport, which closes it."""
+    reader = asyncio.StreamReader(limit)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+    )
+    return reader, transport
+
+
 async def _listening(read_end: int, ports: dict[str, int], expected: int) -> None:
     """Fill `ports` from the control messages until `expected` sockets have reported."""
-    reader = asyncio.StreamReader()
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read_end, "rb", 0)
-    )
+    reader, transport = await read_pipe(read_end)
     try:
         while len(ports) < expected:
             line = await reader.readline()
@@ -202,6 +201,38 @@ async def _listening(read_end: int, ports: dict[str, int], expected: int) -> Non
 
 def _tail(lines: Sequence[str]) -> str:
     return "\n".join(f"  {line}" for line in lines[-20:])
+
+
+async def exchange(port: int, method: str, path: str, body: bytes, seconds: float | None) -> tuple[int, bytes]:
+    """One request to 127.0.0.1, on a connection of its own: the status and the body. 0 is the status of no answer."""
+    async with asyncio.timeout(seconds):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            head = (
+                f"{method} {path} HTTP/1.1\r\nHost: health\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
+            writer.write(head.encode() + body)
+            await writer.drain()
+            answer = await reader.read()
+        finally:
+            writer.close()
+    top, _, content = answer.partition(b"\r\n\r\n")
+    parts = top.split(b" ", 2)
+    status = int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else 0
+    return status, _unchunked(content) if b"transfer-encoding: chunked" in top.lower() else content
+
+
+def _unchunked(body: bytes) -> bytes:
+    whole = b""
+    while body:
+        size, _, rest = body.partition(b"\r\n")
+        # A process that ends while it answers leaves a piece of a chunk.
+        length = int(size, 16) if size.isalnum() else 0
+        if length == 0:
+            break
+        whole += rest[:length]
+        body = rest[length + 2 :]
+    return whole
 
 
 _PR_SET_PDEATHSIG = 1

@@ -16,7 +16,7 @@ from core.config.nearest import discover
 from core.config.secrets import read_local_secrets
 from core.program.entry import Entry, entry_of
 from core.runtime.bundle import Migrations
-from core.runtime.capnp import Consumer, Plan
+from core.runtime.plan import Consumer, Plan
 
 
 @attrs.frozen
@@ -72,13 +72,13 @@ def open_project(start: Path, *, environment: str | None = None) -> Project:
     worker = configuration.worker
     values = dict(os.environ)
     secrets = read_local_secrets(configuration.directory, environment=environment)
-    values.update({name: value.reveal() for name, value in secrets.values.items()})
+    values.update({name: secret.value.reveal() for name, secret in secrets.items()})
     return Project(
         configuration=configuration,
         entry=entry_of(configuration),
         plan=plan_of(worker, folder=configuration.directory),
         environment=values,
-        local=sorted(secrets.values),
+        local=sorted(secrets),
         without=tuple(f"{name}: {reason}" for name, reason in unsupported(worker).items()),
     )
 

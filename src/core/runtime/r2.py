@@ -31,7 +31,7 @@ from core.backends.workerd.conversion import js_name
 from core.bindings.r2 import R2Body, R2HTTPMetadata, R2Object, R2ObjectBody, R2UploadedPart
 from core.errors import BindingError, DeveloperError
 from core.http import Headers
-from core.runtime.capnp import Cluster, External
+from core.runtime.plan import Cluster, External
 
 _CHUNK: Final = 256 * 1024
 _DIGESTS: Final = ("md5", "sha1", "sha256", "sha384", "sha512")  # an answer has them under their numbers here

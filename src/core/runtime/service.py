@@ -16,14 +16,22 @@ from collections.abc import Callable, Iterable, Mapping
 from core.errors import DeveloperError
 from core.hosts.limits import Limits, raise_descriptors
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import Plan
 from core.runtime.cluster_key import prove_key
 from core.runtime.keeper import Keeper, Kind
 from core.runtime.listening import ASK_WORKERD, accept_with_request, open_listener
 from core.runtime.logs import ServiceLog
-from core.runtime.node import ASKED_SECONDS, Node, are_collected, collect_spans, node_output, start_node
+from core.runtime.node import (
+    ASKED_SECONDS,
+    Node,
+    are_collected,
+    collect_spans,
+    make_ready,
+    node_output,
+    start_node,
+    try_bundle,
+)
 from core.runtime.options import ServeOptions
-from core.runtime.ready import make_ready, try_bundle
+from core.runtime.plan import Plan
 from core.runtime.secrets import read_secrets
 from core.runtime.state_folder import BUILDS, lock_state
 from core.runtime.toolchain import Toolchain
@@ -38,10 +46,9 @@ async def serve(toolchain: Toolchain, bundle: Bundle, options: ServeOptions) -> 
     accept_with_request(listener)
     # It is freed when this process has ended, and every workerd that was given it.
     lock = lock_state(options.state)
-    if options.cluster is not None:
-        cluster = options.cluster.cluster(0, options.stop_seconds)
-        if await prove_key(toolchain, cluster, replace=options.cluster.new_key):
-            log.say(f"CORE_CLUSTER_KEY is the key of {cluster.bucket} from now on")
+    cluster = options.cluster
+    if cluster is not None and await prove_key(toolchain, cluster, replace=options.new_cluster_key):
+        log.say(f"CORE_CLUSTER_KEY is the key of {cluster.bucket} from now on")
     shutil.rmtree(options.state / BUILDS, ignore_errors=True)
     builds = _Builds(toolchain, bundle, options, listener, lock, log)
     kind = Kind(
@@ -132,7 +139,7 @@ class _Builds:
             bundle.plan,
             state=options.state / name if several else options.state,
             listener=self._listener,
-            cluster=None if options.cluster is None else options.cluster.cluster(int(name), options.stop_seconds),
+            cluster=None if options.cluster is None else options.cluster.of_process(int(name)),
             env=self._environment(bundle),
             front=options.front,
             private_network=options.private_network,

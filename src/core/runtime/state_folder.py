@@ -44,15 +44,17 @@ def lock_state(folder: Path) -> int:
     return lock
 
 
+def database_file(folder: Path, database: str) -> Path:
+    """The file in which workerd keeps the D1 database of an id, in the state folder `folder`."""
+    return folder / "d1" / "D1Database" / f"{id_from_name('D1Database', None, database)}.sqlite"
+
+
 def empty_databases(folder: Path, databases: Iterable[str]) -> list[str]:
     """Empty D1 databases that workerd keeps in the state folder `folder`, by their ids; those that there were.
 
     Raises DeveloperError, and empties none, while a node has the folder.
     """
-    files = {
-        name: folder / "d1" / "D1Database" / f"{id_from_name('D1Database', None, name)}.sqlite" for name in databases
-    }
-    there = {name: file for name, file in files.items() if file.exists()}
+    there = {name: file for name in databases if (file := database_file(folder, name)).exists()}
     if there:
         lock = lock_state(folder)
         try:

@@ -16,7 +16,7 @@ from tests.support.moto import S3Service, s3_service
 
 from core.backends.s3.objects import BucketError, SharedObjects
 from core.errors import MissingExtraError
-from core.runtime.capnp import Cluster
+from core.runtime.plan import Cluster
 from core.runtime.r2 import R2Service
 
 

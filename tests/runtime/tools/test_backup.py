@@ -162,8 +162,8 @@ def test_where_a_backup_cannot_go_is_told(state: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "manifest",
-    ["[]", '{"format": 1}', "[" * 100_000, '{"format": 1, "databases": "x", "files": 0, "hashes": {}}', "null"],
-    ids=["a list", "no hashes", "too deep", "no number", "null"],
+    ["[]", '{"format": 1}', "[" * 100_000, '{"format": 1, "databases": 0, "files": 1, "hashes": {"a": 1}}', "null"],
+    ids=["a list", "no hashes", "too deep", "no hash", "null"],
 )
 def test_a_manifest_that_is_none_is_told_in_a_line(tmp_path: Path, manifest: str) -> None:
     (tmp_path / "copy").mkdir()

@@ -6,19 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.runtime.capnp import (
-    Cluster,
-    Consumer,
-    External,
-    Module,
-    Plan,
-    Raw,
-    Socket,
-    capnp,
-    quoted,
-    storage_folders,
-    worker_config,
-)
+from core.runtime.capnp import Raw, capnp, quoted, storage_folders, worker_config
+from core.runtime.plan import Cluster, Consumer, External, Module, Plan, Socket
 
 MODULES = [Module("entry.mjs", "esModule", "modules/entry.mjs")]
 SOCKETS = {"http": Socket("127.0.0.1:0"), "health": Socket("127.0.0.1:0", "Health")}

@@ -24,10 +24,10 @@ from core.backends.embedded.store import Store
 from core.backends.s3.objects import SharedObjects
 from core.backends.s3.r2 import SharedBucketStorage
 from core.errors import DeveloperError, UsageError
-from core.runtime.capnp import Plan
 from core.runtime.moving.buckets import find_buckets
 from core.runtime.moving.objects import find_objects
 from core.runtime.moving.statements import counts_of, read_text, statements_of
+from core.runtime.plan import Plan
 
 pytestmark = pytest.mark.slow
 

@@ -96,7 +96,7 @@ class _Child:
                 return 1
             self._tell("loaded")
             try:
-                if self._job.metrics:
+                if self._job.options.metrics:
                     from core.telemetry.metrics import Meter
 
                     self._meter = Meter()
@@ -135,7 +135,7 @@ class _Child:
     async def _load(self) -> Loaded | None:
         job = self._job
         try:
-            return await load(job.place, read_secrets=self._secrets, objects_at=job.objects_at)
+            return await load(job.options, read_secrets=self._secrets, objects_at=job.objects_at)
         except DeveloperError as error:
             await self._fail(str(error))
         except (Exception, SystemExit) as error:  # the application's own modules may raise anything
@@ -143,7 +143,7 @@ class _Child:
         return None
 
     def _secrets(self, configuration: Configuration, env_class: type | None) -> Mapping[str, str]:
-        return secrets_of(configuration, env_class, os.environ, self._job.secrets, warn=self._warn)
+        return secrets_of(configuration, env_class, os.environ, self._job.options.secrets, warn=self._warn)
 
     def _warn(self, line: str) -> None:
         """Have the supervisor write a warning, once, however many processes have it."""
@@ -166,8 +166,8 @@ class _Child:
                 loaded.app,
                 loaded.env,
                 self._context,
-                self._job.front,
-                self._job.limits,
+                self._job.options.front,
+                self._job.options.limits,
                 stop=self._stop,
                 started=lambda: self._tell("ready"),
                 meter=self._meter,

@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import attrs
+from cattrs.preconf.json import make_converter
 
-from core.assembly.project import Place
 from core.hosts.limits import Limits
-from core.runtime.options import NO_PROXY, Front, Serving
+from core.runtime.options import Serving
 
 ASKED = b"?"
 """The question where a process is, at its socket for `reports`."""
 
+_converter = make_converter()
+
 
 @attrs.frozen(kw_only=True)
 class PythonOptions(Serving):
-    """Options of serving with so many processes, `workers`, that answer requests. `limits` are those of each."""
+    """Options of serving with so many processes, `workers`, that answer requests. `limits` are those of each.
+
+    They are a `Place`: the application to load.
+    """
 
     config: Path
     environment: str | None
     workers: int = 1
     limits: Limits = attrs.field(factory=Limits)
 
-
-@attrs.frozen
-class Loadable:
-    """An application and its state folder: a `Place`."""
-
-    config: Path
-    environment: str | None
-    state_folder: Path
-    migrate: bool
+    @property
+    def state_folder(self) -> Path:
+        """The folder in which the embedded bindings keep their state."""
+        return self.state
 
 
 @attrs.frozen
 class Job:
-    """The job of one process. `name` is the supervisor's for it, `role` is `web` or `state`; the others are descriptors
-    and paths that it inherits.
+    """The job of one process, by the `options` of the service. `name` is the supervisor's for it; the others are
+    descriptors and paths that it inherits.
 
     `listener` is the socket to serve at: TCP for `web`, Unix for `state`. `objects_at` is where the Durable Objects
     are, for `web`. `control` is the socket to the supervisor, whose process id is `parent`; at `reports` it asks where
@@ -47,34 +46,20 @@ class Job:
     """
 
     name: str
-    role: str
-    config: str
-    environment: str | None
-    state: str
-    migrate: bool
+    role: Literal["web", "state"]
+    options: PythonOptions
     control: int
     listener: int
     parent: int
     reports: int = -1
     records: int | None = None
     objects_at: str | None = None
-    front: Front = NO_PROXY
-    limits: Limits = attrs.field(factory=Limits)
-    metrics: bool = False
-    secrets: str | None = None
-
-    @property
-    def place(self) -> Place:
-        """The application to load, and its state folder."""
-        return Loadable(Path(self.config), self.environment, Path(self.state), self.migrate)
 
     def dumped(self) -> str:
         """The job as an argument of a command."""
-        return json.dumps(attrs.asdict(self))
+        return _converter.dumps(self)
 
     @classmethod
     def loaded(cls, text: str) -> Job:
         """The job that `dumped` wrote."""
-        data: dict[str, Any] = json.loads(text)
-        front, limits = Front(**data.pop("front")), Limits(**data.pop("limits"))
-        return cls(**data, front=front, limits=limits)
+        return _converter.loads(text, cls)

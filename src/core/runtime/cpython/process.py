@@ -20,7 +20,7 @@ from core.errors import DeveloperError
 from core.runtime.cpython.options import ASKED, Job
 from core.runtime.keeper import SILENT
 from core.runtime.logs import ServiceLog
-from core.runtime.process import read_lines
+from core.runtime.process import read_lines, read_pipe
 
 if TYPE_CHECKING:
     from core.telemetry.metrics import Snapshot
@@ -131,7 +131,8 @@ class Child:
                 limit=_LONGEST_LINE,
             )
         if read_end is not None and process.stdout is not None:
-            _begin(read_lines(await _reader_of(read_end), "", lambda _, line: log.write(line)))
+            records, _ = await read_pipe(read_end, _LONGEST_LINE)
+            _begin(read_lines(records, "", lambda _, line: log.write(line)))
             # Output that Python cannot catch, such as the last lines of a library, is to be a record too.
             reader = log.reader("process")
             _begin(read_lines(process.stdout, "", lambda _, line: reader.line(line)))
@@ -233,15 +234,6 @@ class Child:
         if not self.ended.done():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
-
-
-async def _reader_of(descriptor: int) -> asyncio.StreamReader:
-    """A reader of a pipe's end, which it closes."""
-    reader = asyncio.StreamReader(limit=_LONGEST_LINE)
-    await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
-    )
-    return reader
 
 
 def _begin(reading: Coroutine[Any, Any, None]) -> None:

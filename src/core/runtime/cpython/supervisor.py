@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
+from typing import Final
 
 import attrs
 
@@ -28,7 +29,7 @@ from core.runtime.logs import ServiceLog
 from core.runtime.secrets import check_folder
 from core.runtime.state_folder import lock_state
 
-_STATE = "state"
+_STATE: Final = "state"
 
 
 async def serve_python(options: PythonOptions) -> int:
@@ -56,18 +57,11 @@ async def serve_python(options: PythonOptions) -> int:
                 job = Job(
                     name=name,
                     role="web" if ours is None else _STATE,
-                    config=str(options.config),
-                    environment=options.environment,
-                    state=str(options.state),
-                    migrate=migrate,
+                    options=attrs.evolve(options, migrate=migrate),
                     control=theirs.fileno(),
                     listener=(ours or listener).fileno(),
                     parent=os.getpid(),
                     objects_at=None if ours or objects is None else objects.getsockname(),
-                    front=options.front,
-                    limits=options.limits,
-                    metrics=options.metrics,
-                    secrets=options.secrets,
                 )
                 with theirs:
                     return await Child.start(job, control, theirs, lock=lock, log=log)

@@ -24,8 +24,8 @@ from core.backends.s3.objects import SharedObjects
 from core.backends.s3.r2 import SharedBucketStorage
 from core.bindings.r2 import FixedLengthStream
 from core.errors import BindingError, DeveloperError
-from core.runtime.capnp import Plan
 from core.runtime.moving.objects import asked, opened
+from core.runtime.plan import Plan
 
 # Each holds two pieces of 4 MiB at most.
 _SIDE_BY_SIDE: Final = 8

@@ -27,11 +27,11 @@ import attrs
 
 from core.errors import DeveloperError
 from core.runtime.bundle import Bundle, worker_file
-from core.runtime.capnp import Cluster, cluster_config
+from core.runtime.capnp import cluster_config
 from core.runtime.cluster_key import prove_key
 from core.runtime.moving.buckets import find_buckets
 from core.runtime.moving.objects import Contents, Source, find_objects, namespaces_of
-from core.runtime.options import ClusterOptions
+from core.runtime.plan import Cluster
 from core.runtime.process import Workerd
 from core.runtime.r2 import reach_bucket
 from core.runtime.toolchain import Toolchain
@@ -43,14 +43,14 @@ _LEASE: Final = 20.0
 # The bytes of an object's parts.
 _PART: Final = 1024 * 1024
 _SECONDS: Final = 300.0
-# In which the objects are handed over.
-_STOP: Final = 30.0
+STOP: Final = 30.0
+"""Seconds in which the objects are handed over."""
 
 
 async def move_into_cluster(
     toolchain: Toolchain,
     bundle: Bundle,
-    options: ClusterOptions,
+    cluster: Cluster,
     state: Path,
     *,
     skip: Sequence[str],
@@ -68,7 +68,6 @@ async def move_into_cluster(
     buckets = find_buckets(state, plan, skip)
     for line in (*found.left, *(line for bucket in buckets for line in bucket.left())):
         say(f"note: {line}")
-    cluster = options.cluster(0, _STOP)
     # Now, so that nothing is written where R2 lacks its extra or its rights.
     shared = await reach_bucket(cluster, say) if buckets else None
     if await prove_key(toolchain, cluster):
@@ -123,7 +122,7 @@ async def _attempt(
             ended = workerd.returncode is not None
         finally:
             # The objects are handed over, so that the first node need not wait for a lease to end.
-            await workerd.stop(seconds=_STOP)
+            await workerd.stop(seconds=STOP)
     if ended:
         moved.problems.append(f"the process that writes ended: {said[-1] if said else 'it said nothing'}")
     return ended

@@ -23,9 +23,9 @@ from core.backends.embedded.clone import load
 from core.backends.embedded.durable_object.ids import id_from_name
 from core.backends.embedded.store import Store
 from core.errors import UsageError
-from core.runtime.capnp import Plan
 from core.runtime.moving.statements import Statement, counts_of, insert, read_text, statements_of
 from core.runtime.moving.v8 import dump
+from core.runtime.plan import Plan
 
 _KV: Final = "KVNamespace"
 _D1: Final = "D1Database"

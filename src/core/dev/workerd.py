@@ -7,19 +7,19 @@ started anew, so that a request meanwhile waits instead of being refused.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
+from core.dev.options import Options
+from core.dev.reload import changes_in
 from core.errors import DeveloperError
 from core.runtime.build_worker import KeptBytecode, prepare
 from core.runtime.bundle import Bundle, write_bundle
@@ -27,74 +27,68 @@ from core.runtime.collect import collect
 from core.runtime.keeper import until_unwell
 from core.runtime.logs import LogReader, ServiceLog
 from core.runtime.make import check_compiled, inspect
-from core.runtime.node import Node, are_collected, collect_spans, node_output, start_node
+from core.runtime.node import Node, are_collected, collect_spans, make_ready, node_output, start_node
 from core.runtime.process import WorkerdError
 from core.runtime.project import Project, open_project
-from core.runtime.ready import make_ready
 from core.runtime.state_folder import lock_state
 from core.runtime.toolchain import Toolchain, toolchain
 
-if TYPE_CHECKING:
-    from core.telemetry.logs import LogFormat
-
-_LOOK_EVERY = 0.3
 # How long it may be busy before it counts as hanging.
 _HANG_SECONDS = 60.0
 
-Stamps: TypeAlias = dict[Path, tuple[int, int]]
 
+def serve_in_workerd(options: Options, listener: socket.socket) -> int:
+    """Serve the project on `listener`, until it is interrupted; the exit code.
 
-def serve_dev(
-    config: Path,
-    *,
-    environment: str | None = None,
-    listener: socket.socket,
-    state: Path | None = None,
-    reload: bool = True,
-    migrate: bool = True,
-    log_format: LogFormat = "text",
-    write: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
-) -> int:
-    """Serve the project whose configuration file is `config` on `listener`, until it is interrupted; the exit code.
-
-    `state` is where KV, D1, R2, queues, Durable Objects and cron are kept (`.core/workerd` beside the file). With
-    `reload` the application is loaded again when a file changes, with `migrate` pending SQL migrations are applied.
-    With the `log_format` "json" each record of the application's is a line of its own, tracebacks included.
+    KV, D1, R2, queues, Durable Objects and cron are kept in `.core/workerd` beside the configuration file, where
+    `options` have no folder. With the log format "json" each record of the application's is a line of its own,
+    tracebacks included.
     """
-    return asyncio.run(_Dev(config, environment, listener, state, reload, migrate, log_format, write).run())
+    return asyncio.run(_Dev(options, listener).run())
+
+
+def _write(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 @attrs.define(eq=False)
 class _Dev:
-    _config: Path
-    _environment: str | None
+    _options: Options
     _listener: socket.socket
-    _state: Path | None
-    _reload: bool
-    _migrate: bool
-    _log_format: LogFormat
-    _write: Callable[[str], None]
     _node: Node | None = attrs.field(init=False, default=None)
     _lock: int | None = attrs.field(init=False, default=None)
     _stopping: asyncio.Event = attrs.field(init=False, factory=asyncio.Event)
+    _changes: asyncio.Queue[str] = attrs.field(init=False, factory=asyncio.Queue[str])
 
     async def run(self) -> int:
+        loop, options = asyncio.get_running_loop(), self._options
         for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, self._stopping.set)
+            loop.add_signal_handler(number, self._stopping.set)
         collecting = None
         if are_collected():
             collecting = asyncio.create_task(collect_spans(lambda: [] if self._node is None else [self._node]))
-        tools = await asyncio.to_thread(toolchain, self._write)
+        tools = await asyncio.to_thread(toolchain, _write)
+        over = threading.Event()
+
+        changes = changes_in(options.root, over) if options.reload else ()
+
+        def look() -> None:
+            for names in changes:
+                if names:
+                    loop.call_soon_threadsafe(self._changes.put_nowait, names[0])
+
+        threading.Thread(target=look, name="core changes", daemon=True).start()
         with tempfile.TemporaryDirectory(prefix="core-dev-") as folder:
             turn = 0
             try:
                 while not self._stopping.is_set():
-                    watched, before = await self._load(tools, Path(folder) / str(turn))
+                    await self._load(tools, Path(folder) / str(turn))
                     turn += 1
-                    if not self._reload and self._node is None:
+                    if not options.reload and self._node is None:
                         return 1
-                    await self._outdated(watched if self._reload else (), before)
+                    await self._outdated()
             finally:
+                over.set()
                 if collecting is not None:
                     collecting.cancel()
                 await self._stop()
@@ -102,30 +96,24 @@ class _Dev:
                     os.close(self._lock)
         return 0
 
-    async def _load(self, tools: Toolchain, folder: Path) -> tuple[list[Path], Stamps]:
-        """Load the application in a new process, or say why not; the files to watch for changes, and their stamps."""
-        watched = [self._config, self._config.parent / ".dev.vars", self._config.parent / ".env"]
-        before = _stamps(watched)
+    async def _load(self, tools: Toolchain, folder: Path) -> None:
+        """Load the application in a new process, or say why not."""
+        # An edit from here on, while the files are read, is a change.
+        while not self._changes.empty():
+            self._changes.get_nowait()
         try:
-            project = open_project(self._config, environment=self._environment)
-            watched += [Path(project.entry.folder), project.folder / "pyproject.toml"]
+            project = open_project(self._options.config, environment=self._options.environment)
             if self._lock is None:
-                self._lock = lock_state(self._state or project.state)
-            watched += [
-                project.configuration.migrations_directory(table) for table in project.configuration.worker.d1_databases
-            ]
-            # Taken before the files are read: an edit while they load is a change.
-            before = await asyncio.to_thread(_stamps, watched)
+                self._lock = lock_state(self._options.state or project.state)
             for sentence in project.without:
-                self._write(f"note: {sentence}.")
+                _write(f"note: {sentence}.")
             bundle = await self._bundle(tools, project, folder)
             await self._stop()
             await self._start(tools, project, bundle)
         except DeveloperError as error:
-            self._write(f"error: {error}")
-            if self._reload:
-                self._write("waiting for a change …")
-        return watched, before
+            _write(f"error: {error}")
+            if self._options.reload:
+                _write("waiting for a change …")
 
     async def _bundle(self, tools: Toolchain, project: Project, folder: Path) -> Bundle:
         glue = await prepare(tools)
@@ -154,14 +142,14 @@ class _Dev:
 
     async def _start(self, tools: Toolchain, project: Project, bundle: Bundle) -> None:
         # Records go to standard error as they are: through `sys.stderr` they would be text that somebody printed.
-        log = ServiceLog(self._log_format)
+        log = ServiceLog(self._options.log_format)
         root = Path(project.entry.folder)
-        on_line, bindings = node_output(log, root, write=self._write)
+        on_line, bindings = node_output(log, root, write=_write)
         node = await start_node(
             tools,
             bundle,
             project.local_plan,
-            state=self._state or project.state,
+            state=self._options.state or project.state,
             listener=self._listener,
             env=project.environment,
             private_network=True,
@@ -172,8 +160,8 @@ class _Dev:
         )
         self._node = node
         try:
-            for line in await make_ready(node, bundle, migrate=self._migrate):
-                self._write(line)
+            for line in await make_ready(node, bundle, migrate=self._options.migrate):
+                _write(line)
         except DeveloperError as error:
             # It cannot answer, or its database has another schema than the code: requests wait for the next change.
             await self._stop()
@@ -181,49 +169,32 @@ class _Dev:
                 raise WorkerdError(_readable(str(error), root)) from None
             raise
         host, port = self._listener.getsockname()[:2]
-        self._write(f"workerd is ready on http://{host}:{port}")
+        _write(f"workerd is ready on http://{host}:{port}")
 
     async def _stop(self) -> None:
         node, self._node = self._node, None
         if node is not None:
             await (await node.leave(time.monotonic() + 3))
 
-    async def _outdated(self, watched: Sequence[Path], before: Stamps) -> None:
-        """Return when a file is not as it was, when the process has to be replaced, or when it is time to stop."""
+    async def _outdated(self) -> None:
+        """Return when a file has changed, when the process has to be replaced, or when it is time to stop."""
+        changed = asyncio.create_task(self._changes.get())
+        waiting = {changed, asyncio.create_task(self._stopping.wait())}
         unwell = None
         if self._node is not None:
             unwell = asyncio.create_task(until_unwell(self._node, patience=_HANG_SECONDS))
+            waiting.add(unwell)
         try:
-            while not self._stopping.is_set():
-                with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), _LOOK_EVERY)
-                if unwell is not None and unwell.done() and not self._stopping.is_set():
-                    self._write(f"workerd {unwell.result()}; starting it again")
-                    return
-                now = await asyncio.to_thread(_stamps, watched) if watched else before
-                if now != before:
-                    changed = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
-                    self._write(f"{changed[0]} changed")
-                    return
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            if unwell is not None:
-                unwell.cancel()
-
-
-def _stamps(watched: Iterable[Path]) -> Stamps:
-    """Time and size of every file that counts."""
-    found: Stamps = {}
-    for place in watched:
-        files = [place] if place.is_file() else [*place.rglob("*.py"), *place.rglob("*.sql")] if place.is_dir() else []
-        for file in files:
-            if not any(
-                part.startswith(".") or part in ("node_modules", "__pycache__")
-                for part in file.parts[len(place.parts) :]
-            ):
-                with contextlib.suppress(OSError):
-                    status = file.stat()
-                    found[file] = (status.st_mtime_ns, status.st_size)
-    return found
+            for task in waiting:
+                task.cancel()
+        if self._stopping.is_set():
+            return
+        if unwell is not None and unwell.done():
+            _write(f"workerd {unwell.result()}; starting it again")
+        elif changed.done():
+            _write(f"{changed.result()} changed")
 
 
 def _readable(problem: str, root: Path) -> str:
