@@ -9,7 +9,7 @@ import pytest
 from benchmarks.mcp import IMPORT, READY
 
 WITHOUT = f"{READY}\napp = create_app()\nasync def show(req, res): ...\napp.get('/', show)\napp.check()"
-MODULES = ["", ".content", ".messages", ".registered", ".server"]
+MODULES = ["", ".answers", ".content", ".messages", ".registered", ".server"]
 
 
 def loaded(program: str) -> set[str]:
@@ -25,7 +25,7 @@ def test_an_application_without_a_server_loads_nothing_of_it() -> None:
 
 
 @pytest.mark.parametrize("made", ["", "\napp = create_app()\nmcp = MCP(app, 'notes')\napp.check()"])
-def test_a_server_loads_five_modules_of_it_and_no_library(made: str) -> None:
+def test_a_server_loads_six_modules_of_it_and_no_library(made: str) -> None:
     added = loaded(f"{READY}\n{IMPORT}{made}") - loaded(READY)
     assert sorted(name for name in added if name.startswith("core.mcp")) == [f"core.mcp{name}" for name in MODULES]
     assert {name for name in added if not name.startswith("core.")} == set()

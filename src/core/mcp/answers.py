@@ -1,0 +1,364 @@
+"""The answer to each method of the protocol, out of what is registered with a server.
+
+How a message is held against its headers is in `messages`, how a client is asked in `asking`. Nothing is kept between
+two requests.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from core.errors import CoreError, DeveloperError
+from core.http import json
+from core.mcp import messages
+from core.mcp.content import Content, Message, block_of, contents_of, resource_of
+from core.mcp.messages import Call, InputRequired, ProtocolError
+from core.mcp.registered import Prompt, Resource, Tool, ToolError, words_of
+from core.request import AnyRequest
+from core.response import Response
+from core.validation.schema import is_array
+
+if TYPE_CHECKING:
+    from core.app import App
+    from core.bindings.durable_object import DurableObjectNamespace
+    from core.mcp.rights import Server
+    from core.mcp.subscriptions import Subscriptions
+    from core.middleware.authentication import SecretGiver
+
+T = TypeVar("T")
+
+log: logging.Logger = logging.getLogger("core")
+
+STATE = "core.mcp"
+"""The key of a request's state that has its `Call`."""
+_TOLD = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
+_MOST_URIS = 100
+
+
+class Answers:
+    """The answers of one server, out of the tools, prompts and resources that it registers here.
+
+    `private` says that there is an authenticator, so that two callers may see different lists; the other options are
+    those of `MCP`.
+    """
+
+    def __init__(
+        self,
+        app: App[Any],
+        server: Server,
+        *,
+        private: bool,
+        info: dict[str, str],
+        instructions: dict[str, Any],
+        secret: SecretGiver[Any] | None,
+        hosts: tuple[str, ...],
+        origins: tuple[str, ...],
+        ttl: float,
+        subscriptions: Callable[[Any], DurableObjectNamespace[Subscriptions]] | None,
+    ) -> None:
+        self.tools: dict[str, Tool] = {}
+        self.prompts: dict[str, Prompt] = {}
+        self.resources: dict[str, Resource] = {}
+        self._app = app
+        self._server = server
+        self._private = private
+        self._info = info
+        self._instructions = instructions
+        self._secret = secret
+        self._hosts, self._origins, self._ttl = hosts, origins, ttl
+        self._subscriptions = subscriptions
+
+    def listeners(self, env: object) -> Subscriptions:
+        """The Durable Object that knows who listens. Raises DeveloperError without one."""
+        if self._subscriptions is None:
+            raise DeveloperError(
+                f'MCP("{self._server.name}"): a Durable Object knows who listens. Give subscriptions=lambda env: env.LISTEN'
+            )
+        return self._subscriptions(env).get_by_name(self._server.path)
+
+    async def keys(self, req: AnyRequest) -> list[bytes]:
+        """The keys that what a client brings back is signed with. Raises DeveloperError without a secret."""
+        if self._secret is None:
+            raise DeveloperError(
+                f'MCP("{self._server.name}"): what a client brings back is signed. Give secret=lambda req: req.env.MCP_SECRET'
+            )
+        from core.middleware.authentication import secrets_of
+        from core.middleware.options import awaited
+
+        return secrets_of("MCP", "secret", self._secret, await awaited(self._secret(req)))
+
+    async def _may(self, req: AnyRequest, tool: Tool, *, called: bool) -> bool:
+        """True if the caller has the tool. Where it is called, a CoreError names the scope that is missing."""
+        try:
+            await tool.require(req)
+        except CoreError as error:
+            if error.status >= 500:
+                raise
+            if called and error.status == 403 and "scope" in error.metadata:
+                from core.mcp.rights import challenge
+
+                raise challenge(self._server, req, error) from None
+            return False
+        return True
+
+    async def serve(self, req: AnyRequest, res: Response) -> None:
+        """Answer one message."""
+        try:
+            messages.check_origin(req, self._hosts, self._origins)
+            call = await messages.read_call(req)
+        except ProtocolError as error:
+            res.status(error.status).json(error.body())
+            return
+        if call.id is None:
+            res.status(202).send()
+            return
+        req.state[STATE] = call
+        listens = isinstance(call.meta.get("progressToken"), str | int) or call.least < len(messages.LEVELS)
+        if listens and "text/event-stream" in (req.header("accept") or ""):
+            await self._serve_with_notifications(req, res, call)
+            return
+        self._send(req, res, call, *await self._answer(req, call))
+
+    def _send(self, req: AnyRequest, res: Response, call: Call, status: int, answer: dict[str, Any]) -> None:
+        if call.honored is None:
+            res.status(status).json(answer)
+            return
+        from core.mcp.subscriptions import events
+
+        res.sse(events(call, self.listeners(req.env), answer, req.clock))
+
+    async def _serve_with_notifications(self, req: AnyRequest, res: Response, call: Call) -> None:
+        """Answer with JSON where nothing comes before the answer, with a stream of events otherwise."""
+        import asyncio
+
+        waiting: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        call.notify = waiting.put_nowait
+        task = asyncio.ensure_future(self._answer(req, call))
+        task.add_done_callback(lambda _: waiting.put_nowait(None))
+        try:
+            first = await waiting.get()
+        except BaseException:
+            task.cancel()
+            raise
+        if first is None:
+            self._send(req, res, call, *await task)
+            return
+
+        async def events() -> AsyncIterator[dict[str, Any]]:
+            event: dict[str, Any] | None = first
+            try:
+                while event is not None:
+                    yield event
+                    event = await waiting.get()
+                yield (await task)[1]
+            finally:
+                task.cancel()
+
+        res.sse(events())
+
+    async def _answer(self, req: AnyRequest, call: Call) -> tuple[int, dict[str, Any]]:
+        try:
+            try:
+                result = await self._result(req, call)
+            except InputRequired as question:
+                from core.mcp import asking
+
+                keys, now = await self.keys(req), req.clock.time()
+                result = asking.questions_of(call, question, keys, now, asking.binding_of(call, req))
+        except CoreError:
+            raise
+        except Exception as error:
+            told = (
+                error if isinstance(error, ProtocolError) else ProtocolError(messages.INTERNAL_ERROR, "Internal error")
+            )
+            if told is not error:
+                on_failure = self._app.dispatcher.failures.on_failure
+                if on_failure is not None:
+                    on_failure(error)
+                log.exception("%s of MCP(%r) failed", call.method, self._server.name)
+            # Of earlier revisions, clients take every other status than 200 for a broken transport.
+            return (told.status if call.stateless else 200), told.body(call.id)
+        if call.stateless:
+            meta = {messages.SERVER_KEY: self._info, **result.get("_meta", {})}
+            result = {"resultType": "complete", **result, "_meta": meta}
+        return 200, {"jsonrpc": "2.0", "id": call.id, "result": result}
+
+    async def _result(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+        match call.method:
+            case "server/discover" if call.stateless:
+                found = {"supportedVersions": list(messages.VERSIONS), "capabilities": self._capabilities(call)}
+                return self._kept(call, found | self._instructions, private=False)
+            case "initialize" if not call.stateless:
+                wanted = call.param("protocolVersion", str)
+                version = wanted if wanted in messages.EARLIER else messages.EARLIER[0]
+                can: dict[str, Any] = {**self._capabilities(call), "logging": {}}
+                found = {"protocolVersion": version, "capabilities": can, "serverInfo": self._info}
+                return found | self._instructions
+            case "ping" if not call.stateless:
+                return {}
+            case "logging/setLevel" if not call.stateless:
+                if call.param("level", str) not in messages.LEVELS:
+                    raise ProtocolError(
+                        messages.INVALID_PARAMS, f"params.level must be one of {', '.join(messages.LEVELS)}"
+                    )
+                return {}
+            case "tools/list" if self.tools:
+                shown = [tool.listed() for tool in self.tools.values() if await self._may(req, tool, called=False)]
+                return self._list(call, "tools", shown)
+            case "tools/call" if self.tools:
+                return await self._call_tool(req, call)
+            case "prompts/list" if self.prompts:
+                return self._list(call, "prompts", [each.listed() for each in self.prompts.values()])
+            case "prompts/get" if self.prompts:
+                return await self._get_prompt(req, call)
+            case "resources/list" if self.resources:
+                shown = [each.listed() for each in self.resources.values() if not each.parameters]
+                return self._list(call, "resources", shown)
+            case "resources/templates/list" if self.resources:
+                shown = [each.listed() for each in self.resources.values() if each.parameters]
+                return self._list(call, "resourceTemplates", shown)
+            case "resources/read" if self.resources:
+                contents, resource = await self._read_resource(req, call.param("uri", str))
+                return self._kept(call, contents, private=True, ttl=resource.ttl)
+            case "subscriptions/listen" if call.stateless and self._subscriptions is not None:
+                return await self._listen(req, call)
+            case "completion/complete" if self.prompts or self.resources:
+                return await self._complete(req, call)
+            case _:
+                raise ProtocolError(messages.METHOD_NOT_FOUND, "Method not found")
+
+    def _capabilities(self, call: Call) -> dict[str, Any]:
+        completed = bool(self.prompts or self.resources)
+        found = {
+            "tools": self.tools,
+            "prompts": self.prompts,
+            "resources": self.resources,
+            "completions": completed,
+        }
+        told = {} if self._subscriptions is None or not call.stateless else _TOLD
+        return {name: told.get(name, {}) for name, registered in found.items() if registered}
+
+    def _kept(self, call: Call, result: dict[str, Any], *, private: bool, ttl: float | None = None) -> dict[str, Any]:
+        """A result, with how long clients may keep it; earlier revisions do not say that."""
+        if not call.stateless:
+            return result
+        seconds = self._ttl if ttl is None else ttl
+        return {**result, "ttlMs": round(seconds * 1000), "cacheScope": "private" if private else "public"}
+
+    def _list(self, call: Call, name: str, items: list[dict[str, Any]]) -> dict[str, Any]:
+        if call.params.get("cursor") is not None:
+            raise ProtocolError(messages.INVALID_PARAMS, "There is one page, and no cursor")
+        # Two callers may see different lists.
+        is_private = self._private or any(tool.is_guarded for tool in self.tools.values())
+        return self._kept(call, {name: items}, private=is_private)
+
+    async def _call_tool(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+        name, given = call.param("name", str), call.param("arguments", dict, {})
+        tool = self.tools.get(name)
+        if tool is None or not await self._may(req, tool, called=True):
+            raise ProtocolError(messages.INVALID_PARAMS, f"Unknown tool: {name[:128]}")
+        if call.stateless:
+            self._check_mirrored(req, tool, given)
+        try:
+            value = await tool.run(req, given)
+        except (CoreError, ToolError) as error:
+            return {"content": [block_of(_told(error))], "isError": True}
+        if tool.output is None:
+            return {"content": contents_of(value), "isError": False}
+        data = {"result": value} if tool.wrapped else value
+        return {"content": [block_of(json.dumps(value))], "structuredContent": data, "isError": False}
+
+    def _check_mirrored(self, req: AnyRequest, tool: Tool, given: Mapping[str, Any]) -> None:
+        for each in tool.parameters.values():
+            if each.header is None:
+                continue
+            shown = f"Mcp-Param-{each.header}"
+            text, value = messages.header_value(req, shown), given.get(each.name)
+            if text != (None if value is None else value if isinstance(value, str) else json.dumps(value)):
+                raise messages.mismatch(shown)
+
+    async def _get_prompt(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+        name = call.param("name", str)
+        prompt = self.prompts.get(name)
+        if prompt is None:
+            raise ProtocolError(messages.INVALID_PARAMS, f"Unknown prompt: {name[:128]}")
+        value = await _refusing(prompt.run(req, call.param("arguments", dict, {})))
+        parts: list[Message | Content] = value if is_array(value) else [value]
+        shown = [part if isinstance(part, Message) else Message(part) for part in parts]
+        found = [{"role": each.role, "content": block_of(each.content)} for each in shown]
+        return {"description": prompt.description, "messages": found}
+
+    async def _read_resource(self, req: AnyRequest, uri: str) -> tuple[dict[str, Any], Resource]:
+        for resource in self.resources.values():
+            found = resource.match(uri)
+            if found is None:
+                continue
+            try:
+                value = await resource.run(req, found)
+            except (CoreError, ToolError) as error:
+                if isinstance(error, CoreError) and error.status == 404:
+                    break
+                raise ProtocolError(messages.INVALID_PARAMS, _told(error)) from error
+            kind = resource.mime_type
+            if not isinstance(value, str | bytes):
+                value, kind = json.dumps(value), kind or "application/json"
+            kind = kind or ("text/plain" if isinstance(value, str) else "application/octet-stream")
+            return {"contents": [resource_of(uri, value, kind)]}, resource
+        raise ProtocolError(messages.INVALID_PARAMS, "Resource not found", {"uri": uri})
+
+    async def _listen(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+        wanted = call.param("notifications", dict)
+        uris: Any = wanted.get("resourceSubscriptions", [])
+        if not is_array(uris) or not all(isinstance(uri, str) for uri in uris) or len(uris) > _MOST_URIS:
+            raise ProtocolError(
+                messages.INVALID_PARAMS, f"resourceSubscriptions must be an array of at most {_MOST_URIS} strings"
+            )
+        tools = {"toolsListChanged": True} if self.tools and wanted.get("toolsListChanged") is True else {}
+        readable = [uri for uri in dict.fromkeys(uris) if await self._may_read(req, uri)]
+        call.honored = {**tools, "resourceSubscriptions": readable} if readable else tools
+        return {"_meta": {messages.LISTEN_KEY: call.id}}
+
+    async def _may_read(self, req: AnyRequest, uri: str) -> bool:
+        """True if the caller reads the resource now: whoever may not is not told when it changes either."""
+        try:
+            await self._read_resource(req, uri)
+        except ProtocolError:
+            return False
+        return True
+
+    async def _complete(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+        ref, argument = call.param("ref", dict), call.param("argument", dict)
+        name, text = argument.get("name"), argument.get("value")
+        owner: Prompt | Resource | None = None
+        if ref.get("type") == "ref/prompt":
+            owner = self.prompts.get(str(ref.get("name")))
+        elif ref.get("type") == "ref/resource":
+            owner = self.resources.get(str(ref.get("uri")))
+        if owner is None or not isinstance(name, str) or name not in owner.parameters or not isinstance(text, str):
+            raise ProtocolError(messages.INVALID_PARAMS, "ref and argument name no parameter that there is")
+        parameter = owner.parameters[name]
+        if parameter.completion is not None:
+            values = list(await _refusing(parameter.completion(req, text)))
+        else:
+            choices = map(str, parameter.schema.get("enum", ()))
+            values = [each for each in choices if each.lower().startswith(text.lower())]
+        return {"completion": {"values": values[:100], "total": len(values), "hasMore": len(values) > 100}}
+
+
+async def _refusing(work: Awaitable[T]) -> T:
+    """The value of `work`, whose refusals are errors of the protocol."""
+    try:
+        return await work
+    except (CoreError, ToolError) as error:
+        raise ProtocolError(messages.INVALID_PARAMS, _told(error)) from error
+
+
+def _told(error: CoreError | ToolError) -> str:
+    """What a client reads of a refusal. Raises RuntimeError for a CoreError that is none."""
+    if isinstance(error, ToolError):
+        return str(error)
+    if error.status >= 500:
+        raise RuntimeError(f"an answer of the status {error.status}") from error
+    return words_of(error.message, error.metadata.get("issues"))
