@@ -507,29 +507,22 @@ async def _serve_other(
     bound: Callable[[], AsgiRequest],
 ) -> None:
     if scope["type"] == "lifespan":
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                try:
+        phase = ""
+        while phase != "lifespan.shutdown":
+            phase = (await receive())["type"]
+            try:
+                if phase == "lifespan.startup":
                     app.check()
                     await app.startup(env)
-                except Exception as error:
-                    from core.explain.diagnosis import words_of
-
-                    await send({"type": "lifespan.startup.failed", "message": words_of(error)})
-                    return
-                await send({"type": "lifespan.startup.complete"})
-            else:
-                await ctx.drain()
-                try:
+                else:
+                    await ctx.drain()
                     await app.shutdown(env)
-                except Exception as error:
-                    from core.explain.diagnosis import words_of
+            except Exception as error:
+                from core.explain.diagnosis import words_of
 
-                    await send({"type": "lifespan.shutdown.failed", "message": words_of(error)})
-                    return
-                await send({"type": "lifespan.shutdown.complete"})
+                await send({"type": f"{phase}.failed", "message": words_of(error)})
                 return
+            await send({"type": f"{phase}.complete"})
     elif scope["type"] == "websocket":
         from core.hosts.asgi_websocket import serve_websocket
 

@@ -78,19 +78,29 @@ async def turn_away(listener: socket.socket) -> asyncio.Server:
     workerd does not accept any more once it stops, but has the socket until it ends, and everybody would wait for that.
     """
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(head: bytes) -> bytes:
+        return UNAVAILABLE
+
+    return await _answer_each(listener, answer, seconds=1)
+
+
+async def _answer_each(
+    listener: socket.socket, answer: Callable[[bytes], Awaitable[bytes]], *, seconds: float
+) -> asyncio.Server:
+    """Read the head of a request on each connection, write the answer to it, and close."""
+
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(seconds):
                 # Bytes that were not read would reset the connection, and the answer with it.
-                await reader.readuntil(b"\r\n\r\n")
-                writer.write(UNAVAILABLE)
+                writer.write(await answer(await reader.readuntil(b"\r\n\r\n")))
                 await writer.drain()
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, IndexError, TimeoutError):
             pass  # whoever asked is gone, or sent something else
         finally:
             writer.close()
 
-    return await asyncio.start_server(answer, sock=listener, backlog=_BACKLOG)
+    return await asyncio.start_server(converse, sock=listener, backlog=_BACKLOG)
 
 
 async def turn_away_while_down(listener: socket.socket, is_up: Callable[[], bool], *, seconds: float = 20.0) -> None:
@@ -144,29 +154,21 @@ async def ask_listener(listener: socket.socket, ask: bytes, *, seconds: float = 
 async def start_health(address: tuple[str, int], report: Report, numbers: Numbers | None = None) -> asyncio.Server:
     """Answer at `address`, for as long as the server is open. Raises DeveloperError where it cannot listen there."""
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(30):
-                head = await reader.readuntil(b"\r\n\r\n")
-                type_ = "application/json"
-                if head.split(b" ", 2)[1].partition(b"?")[0] != b"/metrics":
-                    status, said = await report()
-                    body = json.dumps(said).encode()
-                elif numbers is None:
-                    status, body = 404, b'{"error": "Nothing is measured. Start core serve with --metrics"}'
-                else:
-                    from core.telemetry.metrics import CONTENT_TYPE
+    async def answer(head: bytes) -> bytes:
+        type_ = "application/json"
+        if head.split(b" ", 2)[1].partition(b"?")[0] != b"/metrics":
+            status, said = await report()
+            body = json.dumps(said).encode()
+        elif numbers is None:
+            status, body = 404, b'{"error": "Nothing is measured. Start core serve with --metrics"}'
+        else:
+            from core.telemetry.metrics import CONTENT_TYPE
 
-                    status, body, type_ = 200, (await numbers()).encode(), CONTENT_TYPE
-                writer.write(
-                    f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {type_}\r\nContent-Length: {len(body)}\r\n"
-                    "Connection: close\r\n\r\n".encode()
-                    + body
-                )
-                await writer.drain()
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, IndexError, TimeoutError):
-            pass  # whoever asked is gone, or sent something else
-        finally:
-            writer.close()
+            status, body, type_ = 200, (await numbers()).encode(), CONTENT_TYPE
+        head = (
+            f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {type_}\r\nContent-Length: {len(body)}\r\n"
+            "Connection: close\r\n\r\n"
+        ).encode()
+        return head + body
 
-    return await asyncio.start_server(answer, sock=open_listener(*address, options="--health"))
+    return await _answer_each(open_listener(*address, options="--health"), answer, seconds=30)

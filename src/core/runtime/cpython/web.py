@@ -71,7 +71,7 @@ class _Asgi:
         self._stop = stop
         self._front = front
         self._believes = front != Front()
-        self._origin = _origin_of(front)
+        self._origin = None if front.origin is None else front.origin.split("://")
 
     def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
         if self._believes:
@@ -91,8 +91,8 @@ class _Asgi:
             others = [pair for pair in scope["headers"] if pair[0].lower() != b"host"]
             scope["headers"] = [(b"host", host.encode("latin-1")), *others]
         elif front.proto_header is not None:
-            scheme = _scheme(headers.get(front.proto_header))
-        if scheme is not None:
+            scheme = headers.get(front.proto_header)
+        if scheme in ("http", "https"):  # exactly that
             scope["scheme"] = scheme.replace("http", "ws") if socket_scheme else scheme
         if front.ip_header is not None:
             address = _address(headers.get(front.ip_header))
@@ -137,18 +137,6 @@ async def _unless(stop: asyncio.Event, message: Awaitable[Any]) -> Any:
         if not waiting.done():
             waiting.cancel()
     return waiting.result() if waiting.done() and not waiting.cancelled() else None
-
-
-def _origin_of(front: Front) -> tuple[str, str] | None:
-    if front.origin is None:
-        return None
-    scheme, _, host = front.origin.partition("://")
-    return scheme, host
-
-
-def _scheme(value: str | None) -> str | None:
-    """`http` or `https`, where the proxy says exactly that."""
-    return value if value in ("http", "https") else None
 
 
 def _address(value: str | None) -> str | None:
