@@ -11,8 +11,9 @@ import pytest
 
 from core import Bindings, D1Database, D1Error, KVNamespace, Queue, R2Bucket
 from core.bindings.calls import add_hook
+from core.dev.exchange import MOST_BYTES, current
 from core.dev.journal import Journal
-from core.dev.record import LONGEST_DETAIL, MOST_BYTES, MOST_CALLS, Recorder, current
+from core.dev.record import LONGEST_DETAIL, MOST_CALLS, Recorder
 from core.env import inject
 from core.testing import FakeD1Database, FakeKVNamespace, FakeQueue, FakeR2Bucket
 

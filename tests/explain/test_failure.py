@@ -13,7 +13,7 @@ import pytest
 
 from core.dev.application import LineHandler, printable
 from core.dev.error_page import to_html
-from core.dev.record import Exchange, Message
+from core.dev.exchange import Exchange, Message
 from core.dev.terminal import Style
 from core.errors import ConfigurationError, D1Error, EnvError, MissingExtraError, NothingSentError
 from core.explain.failure import failure_of

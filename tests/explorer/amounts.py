@@ -7,8 +7,9 @@ import json
 import sqlite3
 from pathlib import Path
 
+from core.dev.exchange import RecordedCall
 from core.dev.journal import Journal
-from core.dev.record import RecordedCall, Recorder
+from core.dev.record import Recorder
 
 __all__ = ["MANY", "fill"]
 

@@ -32,9 +32,10 @@ from core.assembly.project import Loaded, load
 from core.cli import main as core
 from core.dev.application import DevApplication, Failed, LineHandler
 from core.dev.error_page import to_html
+from core.dev.exchange import Exchange, for_explorer
 from core.dev.journal import Journal
 from core.dev.options import Options
-from core.dev.record import Exchange, Recorder, for_explorer
+from core.dev.record import Recorder
 from core.dev.terminal import Style
 from core.dev.unawaited import Unawaited
 from core.explain.failure import Failure, failure_of

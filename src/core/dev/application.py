@@ -19,7 +19,8 @@ import attrs
 
 from core.app import App
 from core.dev.error_page import to_html
-from core.dev.record import Exchange, Recorder, current
+from core.dev.exchange import Exchange, current
+from core.dev.record import Recorder
 from core.dev.steps import time_steps
 from core.dev.terminal import Style
 from core.dev.unawaited import Unawaited

@@ -15,7 +15,8 @@ from core.assembly.project import Loaded
 from core.bindings.queue import MessageBatch
 from core.context import ScheduledEvent
 from core.dev.application import request_line
-from core.dev.record import Exchange, Recorder, current
+from core.dev.exchange import Exchange, current
+from core.dev.record import Recorder
 from core.dev.terminal import Style
 from core.hosts.asgi import BackgroundContext
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Final
 
-from core.dev.record import Exchange
+from core.dev.exchange import Exchange
 from core.explain.failure import Failure
 from core.explain.frames import Frame
 

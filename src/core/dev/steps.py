@@ -8,7 +8,8 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from core.app import App
-from core.dev.record import RecordedStep, Recorder, current
+from core.dev.exchange import RecordedStep, current
+from core.dev.record import Recorder
 from core.handlers import MiddlewareInfo, attach_info, before, info_of, name_of
 from core.middleware.logger import is_plain
 from core.request import AnyRequest

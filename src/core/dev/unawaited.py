@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from core.dev.record import Exchange, current
+from core.dev.exchange import Exchange, current
 from core.errors import NothingSentError
 from core.explain.diagnosis import misses_await
 from core.explain.frames import is_own, shown

@@ -16,6 +16,7 @@ import attrs
 from core.app import App
 from core.assembly.project import Loaded, consumers_of
 from core.dev.background import Background
+from core.dev.exchange import for_explorer
 from core.dev.explorer.api import ApiPages
 from core.dev.explorer.durable import ObjectPages
 from core.dev.explorer.kv import KVPages
@@ -27,7 +28,7 @@ from core.dev.explorer.requests import RequestPages
 from core.dev.explorer.sql import SQLPages
 from core.dev.guard import Guard
 from core.dev.options import Options
-from core.dev.record import Recorder, for_explorer
+from core.dev.record import Recorder
 from core.dev.screen import findings_of
 from core.errors import BindingError, CoreError
 from core.explain.failure import failure_of
