@@ -19,6 +19,7 @@ import threading
 import time
 from typing import Any, Final
 
+from core.app import App
 from core.assembly.embedded import databases_of, databases_of_objects
 from core.assembly.project import Loaded, load
 from core.dev.application import DevApplication, ExchangeLogs, Failed, LineHandler
@@ -89,9 +90,14 @@ class _Serving:
         background = None if loaded is None else Background(loaded, context, recorder, write=_write, style=style)
         explorer = Explorer(options, guard, recorder, loaded, failed, background) if explains else None
         unawaited = Unawaited(options.root, write=self._warn)
+        served: tuple[App[Any] | Failed, object]
+        if loaded is not None:
+            served = loaded.app, loaded.env
+        else:
+            assert failed is not None
+            served = Failed(failed), None
         application = DevApplication(
-            Failed(failed) if loaded is None and failed is not None else loaded.app if loaded else Failed(_NOTHING),
-            None if loaded is None else loaded.env,
+            *served,
             root=options.root,
             recorder=recorder,
             context=context,
@@ -113,15 +119,11 @@ class _Serving:
         watch = LoopWatch(options.root, write=self._warn)
         watch.start()
         unawaited.start()
-        serving = asyncio.ensure_future(server.serve(sockets=[self._listener]))
-        stopping = asyncio.ensure_future(self._stop.wait())
         try:
-            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
-            return await self._finish(server, serving, background, context)
+            return await self._serve(server, background, context)
         finally:
             watch.stop()
             unawaited.stop()
-            stopping.cancel()
             logging.getLogger().removeHandler(logger)
             logging.getLogger().removeHandler(self._logs)
             if loaded is not None:
@@ -131,7 +133,7 @@ class _Serving:
         _write(f"{self._style.yellow('warning')} {line}")
 
     async def _load(self) -> tuple[Loaded | None, BaseException | None]:
-        """The application, if it could be loaded, and the error that kept it from being loaded or started."""
+        """The application, if it could be loaded, and the error that kept it from being loaded or started, or None."""
         loaded: Loaded | None = None
         try:
             loaded = await load(self._options, hook=self._recorder.hook, count_rows=True)
@@ -172,40 +174,26 @@ class _Serving:
             _write(failure_of(failed, options.root).as_text(style.paint))
             _write(style.dim("The server goes on as soon as a file is saved."))
 
-    # -- stopping
+    # -- serving, and stopping
 
-    async def _finish(
-        self,
-        server: Any,
-        serving: asyncio.Future[None],
-        background: Background | None,
-        context: BackgroundContext,
-    ) -> int:
+    async def _serve(self, server: Any, background: Background | None, context: BackgroundContext) -> int:
         forced = asyncio.ensure_future(self._force.wait())
-        work = asyncio.ensure_future(self._wind_up(server, serving, background, context))
+        work = asyncio.ensure_future(self._until_stopped(server, background, context))
         await asyncio.wait((work, forced), return_when=asyncio.FIRST_COMPLETED)
         if work.done():
             forced.cancel()
             work.result()
             return 0
         server.force_exit = True
-        left = [*context.tasks, serving, work]
+        left = [*context.tasks, work]
         for task in left:
             task.cancel()
         await asyncio.wait(left, timeout=1.0)
         _write(self._style.yellow(f"stopped at once; {len(context.tasks)} background tasks were cut short"))
         return 130
 
-    async def _wind_up(
-        self,
-        server: Any,
-        serving: asyncio.Future[None],
-        background: Background | None,
-        context: BackgroundContext,
-    ) -> None:
-        server.should_exit = True
-        self._recorder.close()
-        await serving
+    async def _until_stopped(self, server: Any, background: Background | None, context: BackgroundContext) -> None:
+        await server.serve_until(self._listener, self._stop, self._recorder.close)
         if background is not None:
             await background.stop()
         if context.tasks:
@@ -261,9 +249,6 @@ class _Serving:
         for name in ("uvicorn", "asyncio", "watchfiles"):
             logging.getLogger(name).setLevel(logging.WARNING)
         return handler
-
-
-_NOTHING: Final = RuntimeError("the application was not loaded")
 
 
 def _write(text: str) -> None:

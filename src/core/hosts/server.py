@@ -59,6 +59,21 @@ class Server(uvicorn.Server):
         self._notify_kept = notify_kept
         self._started = started
 
+    async def serve_until(
+        self, listener: socket.socket, stop: asyncio.Event, ending: Callable[[], None] = lambda: None
+    ) -> None:
+        """Serve until `stop` is set, and end in good order; `ending` is called as that begins."""
+        serving = asyncio.ensure_future(self.serve(sockets=[listener]))
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+            self.should_exit = True
+            ending()
+            await serving
+        finally:
+            stopping.cancel()
+            serving.cancel()
+
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         yield

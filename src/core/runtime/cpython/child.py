@@ -30,7 +30,7 @@ from core.config.model import Configuration
 from core.errors import DeveloperError
 from core.hosts.process import BackgroundContext, trace_where_asked
 from core.runtime.cpython.options import Job
-from core.runtime.cpython.web import open_server, serve_until
+from core.runtime.cpython.web import open_server
 from core.runtime.process import die_with_parent
 from core.runtime.secrets import secrets_of
 from core.telemetry.logs import TextFormatter
@@ -172,7 +172,7 @@ class _Child:
                 started=lambda: self._tell("ready"),
                 meter=self._meter,
             )
-            await serve_until(server, listener, self._stop)
+            await server.serve_until(listener, self._stop)
         except DeveloperError as error:
             await self._fail(str(error))
 

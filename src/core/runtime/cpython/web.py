@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import socket
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,7 +38,7 @@ def open_server(
     started: Callable[[], None],
     meter: Meter | None = None,
 ) -> Server:
-    """The server of an application, for `serve_until`; `started` is called once it answers. Raises MissingExtraError.
+    """The server of an application; `started` is called once it answers. Raises MissingExtraError.
 
     `meter` has the requests and the calls of bindings counted.
     """
@@ -53,14 +52,6 @@ def open_server(
 
         measure(app, env, meter)
     return Server(_Asgi(hosted, front, stop), limits, arrivals=_ARRIVALS, notify_kept=True, started=started)
-
-
-async def serve_until(server: Server, listener: socket.socket, stop: asyncio.Event) -> None:
-    """Serve until `stop` is set, and end in good order."""
-    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
-    await _first(serving, stop)
-    server.should_exit = True
-    await serving
 
 
 class _Asgi:
@@ -119,21 +110,13 @@ class _Asgi:
         return receive_until_stopped, send_while_open
 
 
-async def _first(work: asyncio.Future[Any], stop: asyncio.Event) -> None:
-    """Wait until `work` is done or `stop` is set."""
-    stopping = asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait((work, stopping), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        stopping.cancel()
-
-
 async def _unless(stop: asyncio.Event, message: Awaitable[Any]) -> Any:
     """The next message, or None where `stop` is set first."""
-    waiting = asyncio.ensure_future(message)
+    waiting, stopping = asyncio.ensure_future(message), asyncio.ensure_future(stop.wait())
     try:
-        await _first(waiting, stop)
+        await asyncio.wait((waiting, stopping), return_when=asyncio.FIRST_COMPLETED)
     finally:
+        stopping.cancel()
         if not waiting.done():
             waiting.cancel()
     return waiting.result() if waiting.done() and not waiting.cancelled() else None
