@@ -12,7 +12,7 @@ import attrs
 
 from core.config.jsonc_text import DEEPEST, JsoncError, parse_jsonc
 from core.config.toml_text import KeyPath, toml_lines
-from core.config.words import type_name
+from core.config.words import dotted, type_name
 from core.errors import ConfigurationError
 
 Table: TypeAlias = Mapping[str, Any]
@@ -118,10 +118,10 @@ class Problems:
         self.unknown: dict[KeyPath, bool] = {}
 
     def add(self, path: KeyPath, text: str) -> None:
-        """Add a mistake at a key path."""
+        """Add a mistake at a key path, which `text` goes on from."""
         line = self.document.line(path)
         place = self.document.path.name if line is None else f"{self.document.path.name}:{line}"
-        self.found.append((line or 0, f"{place}: {text}"))
+        self.found.append((line or 0, f"{place}: {dotted(path)}{text}"))
 
     def raise_all(self) -> None:
         """Raise ConfigurationError if there is a mistake."""

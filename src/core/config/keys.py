@@ -85,9 +85,7 @@ def worker_of_level(document: Document, environment: str | None, problems: Probl
     unchecked: dict[str, Any] = {}
     for key, value in data.items():
         if level and key in TOP_LEVEL_KEYS:
-            problems.add(
-                (*level, key), f"{dotted((*level, key))} cannot differ by environment. Move it to the top level."
-            )
+            problems.add((*level, key), " cannot differ by environment. Move it to the top level.")
         elif key in _MODEL_KEYS:
             known[key] = value
         elif key != "env":
@@ -96,9 +94,7 @@ def worker_of_level(document: Document, environment: str | None, problems: Probl
             if near is None:
                 unchecked[key] = value
             else:
-                problems.add(
-                    (*level, key), f"{dotted((*level, key))} is not a key of the configuration. Did you mean {near}?"
-                )
+                problems.add((*level, key), f" is not a key of the configuration. Did you mean {near}?")
     known = {key: _known(value, types_of(Worker)[key], (*level, key), problems) for key, value in known.items()}
     worker = Worker()
     try:
@@ -137,7 +133,7 @@ def _known_keys(table: Table, class_: Any, path: KeyPath, problems: Problems) ->
                 problems.unknown[*path, key] = False
                 continue
             hint = f"It has {and_list([*types])}." if near is None else f"Did you mean {near}?"
-            text = f"{dotted((*path, key))} is not a key of {header_of(path, is_json)}. {hint}"
+            text = f" is not a key of {header_of(path, is_json)}. {hint}"
             problems.add((*path, key), text)
             if near in types:
                 # So that it is not missing as well.

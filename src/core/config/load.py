@@ -48,10 +48,10 @@ def load_all(path: Path) -> list[Configuration]:
     top = worker_of_level(document, None, problems)
     workers: list[tuple[str | None, Worker]] = [(None, top)]
     if not isinstance(document.data.get("env", {}), dict):
-        problems.add(("env",), "env must be a table of environments. Write [env.staging].")
+        problems.add(("env",), " must be a table of environments. Write [env.staging].")
     for name, own in as_table(document.data.get("env")).items():
         if not isinstance(own, dict):
-            problems.add(("env", name), f"env.{name} must be a table. Write [env.{name}].")
+            problems.add(("env", name), f" must be a table. Write [env.{name}].")
             continue
         workers.append((name, inherit(top, worker_of_level(document, name, problems), name, document.data)))
     secrets: dict[str | None, Mapping[str, LocalSecret]] = {}

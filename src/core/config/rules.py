@@ -39,59 +39,55 @@ def check_level(document: Document, environment: str | None, problems: Problems)
     """Check, on the raw data, the rules that types cannot express, so that one mistake does not hide another."""
     level, data = document.level(environment)
     if environment is not None and not _WORKER_NAME.fullmatch(environment.lower()):
-        problems.add(level, f"env.{environment}: an environment is called by letters, digits, - and _. Rename it.")
+        problems.add(level, ": an environment is called by letters, digits, - and _. Rename it.")
     _check_names(document, level, data, problems)
     for path, value in _walk(data, level):
         section = section_of(path)
         limits = _RANGES.get(section)
         if limits is not None and type(value) in (int, float) and not limits[0] <= value <= limits[1]:
             low, high, unit = limits
-            problems.add(path, f"{dotted(path)} = {value} must be {low:g} to {high:,} {unit}.")
+            problems.add(path, f" = {value} must be {low:g} to {high:,} {unit}.")
         match section:
             case ("name",) if isinstance(value, str) and not _WORKER_NAME.fullmatch(value):
                 fixed = re.sub(r"[^a-z0-9_-]+", "-", value.lower()).strip("-") or "my-worker"
                 problems.add(
                     path,
-                    f'{dotted(path)} = "{value}" must be lower-case letters, digits, - and _. Write "{fixed}".',
+                    f' = "{value}" must be lower-case letters, digits, - and _. Write "{fixed}".',
                 )
             case ("core", "checks", _) if isinstance(value, dict):
                 pass  # the levels of the files at a path
             case ("core", "checks", code) | ("core", "checks", _, code) if code not in CODES:
                 near = get_close_matches(code, CODES, n=1)
                 hint = f"Did you mean {near[0]}?" if near else f"There are {and_list(CODES)}."
-                problems.add(path, f"{dotted(path)}: there is no finding of that code. {hint}")
+                problems.add(path, f": there is no finding of that code. {hint}")
             case ("core", "checks", _) | ("core", "checks", _, _) if isinstance(value, str) and value not in LEVELS:
-                problems.add(path, f'{dotted(path)} = "{value}" must be "off", "warning" or "error".')
+                problems.add(path, f' = "{value}" must be "off", "warning" or "error".')
             case ("compatibility_date",) if isinstance(value, str) and not _is_date(value):
-                problems.add(
-                    path, f'{dotted(path)} = "{value}" is not a date. Write YYYY-MM-DD, for example "2026-04-01".'
-                )
+                problems.add(path, f' = "{value}" is not a date. Write YYYY-MM-DD, for example "2026-04-01".')
             case ("ratelimits", "simple", "period") if type(value) is int and value not in (10, 60):
-                problems.add(path, f"{dotted(path)} = {value} must be 10 or 60 seconds.")
+                problems.add(path, f" = {value} must be 10 or 60 seconds.")
             case ("triggers", "crons") if isinstance(value, str) and len(value.split()) != 5:
                 problems.add(
                     path,
-                    f'{dotted(path)} = "{value}" must have five fields. Write "*/5 * * * *" for every five minutes.',
+                    f' = "{value}" must have five fields. Write "*/5 * * * *" for every five minutes.',
                 )
             case ("hyperdrive", "localConnectionString") if isinstance(value, str) and connection_problem(value):
                 problems.add(
                     path,
-                    f"{dotted(path)} cannot be used: {connection_problem(value)}. Write "
+                    f" cannot be used: {connection_problem(value)}. Write "
                     "postgres://user:password@127.0.0.1:5432/database, with special characters as %40.",
                 )
             case ("vars", *_) if isinstance(value, dt.date | dt.time | float) and not _is_json(value):
-                problems.add(path, f"{dotted(path)} is {type_name(value)}, which JSON does not have. Put it in quotes.")
+                problems.add(path, f" is {type_name(value)}, which JSON does not have. Put it in quotes.")
             case _:
                 pass
     main, base = (data.get(key, document.data.get(key)) for key in ("main", "base_dir"))
     own = next(((*level, key) for key in ("base_dir", "main") if key in data), None)
     both = isinstance(main, str) and isinstance(base, str)
     if own is not None and both and not PurePosixPath(normpath(main)).is_relative_to(normpath(base)):
-        problems.add(
-            own, f'{dotted(own)}: main = "{main}" is not in base_dir = "{base}". Write the folder that it is in.'
-        )
+        problems.add(own, f': main = "{main}" is not in base_dir = "{base}". Write the folder that it is in.')
     if "route" in data and "routes" in data:
-        problems.add((*level, "route"), f"{dotted((*level, 'route'))} and routes say the same. Keep routes.")
+        problems.add((*level, "route"), " and routes say the same. Keep routes.")
     seen: dict[str, int] = {}
     for index, consumer in enumerate(as_list(as_table(data.get("queues")).get("consumers"))):
         queue = as_table(consumer).get("queue")
@@ -99,9 +95,7 @@ def check_level(document: Document, environment: str | None, problems: Problems)
             if queue in seen:
                 path = (*level, "queues", "consumers", index)
                 first = document.line((*level, "queues", "consumers", seen[queue]))
-                problems.add(
-                    path, f'{dotted(path)}: the queue "{queue}" has a consumer on line {first} already. Remove one.'
-                )
+                problems.add(path, f': the queue "{queue}" has a consumer on line {first} already. Remove one.')
             seen.setdefault(queue, index)
 
 
@@ -120,15 +114,11 @@ def _check_names(document: Document, level: KeyPath, data: Table, problems: Prob
     for _, name, path, _ in sorted(named_bindings(data, level), key=lambda item: document.line(item[2]) or 0):
         fixed = as_attribute(name)
         if fixed != name:
-            problems.add(
-                path, f'{dotted(path)}: "{name}" cannot be the name of an attribute on Env. Write {fixed} instead.'
-            )
+            problems.add(path, f': "{name}" cannot be the name of an attribute on Env. Write {fixed} instead.')
         elif name in first:
             line = document.line(first[name])
             where = f"line {line}" if line is not None else dotted(first[name])
-            problems.add(
-                path, f"{dotted(path)}: {name} is the name of another binding on {where} already. Rename one of them."
-            )
+            problems.add(path, f": {name} is the name of another binding on {where} already. Rename one of them.")
         else:
             first[name] = path
 

@@ -198,7 +198,7 @@ converter: Final = _make_converter()
 def mistakes(
     error: BaseException, path: KeyPath, value: Any, is_json: bool, class_: Any = Worker
 ) -> Iterator[tuple[KeyPath, str]]:
-    """Every mistake below an error of cattrs, with its key path and its words."""
+    """Every mistake below an error of cattrs, with its key path and the words that go on from it."""
     match error:
         case ClassValidationError():
             yield from _mistakes_of_class(error, path, value, is_json)
@@ -208,9 +208,9 @@ def mistakes(
                 index: Any = note.index
                 yield from mistakes(inner, (*path, index), value[index], is_json, note.type)
         case _Mismatch():
-            yield path, f"{dotted(path)} {_with_headers(str(error), path, is_json)}"
+            yield path, f" {_with_headers(str(error), path, is_json)}"
         case _:
-            yield path, f"{dotted(path)} cannot be read: {error}."
+            yield path, f" cannot be read: {error}."
 
 
 def _mistakes_of_class(
@@ -222,7 +222,7 @@ def _mistakes_of_class(
     for inner in others:
         yield from mistakes(inner, path, value, is_json)
     for name in missing:
-        yield path, f"{dotted((*path, name))} is missing. {_need(class_, name, path, is_json)}"
+        yield (*path, name), f" is missing. {_need(class_, name, path, is_json)}"
     for inner, note in noted:
         if not isinstance(inner, KeyError):
             name = note.name.removesuffix("_")
