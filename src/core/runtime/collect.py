@@ -85,14 +85,15 @@ def collect(root: Path, *, project: Path, extra: Iterable[str] = (), left_out: I
     problems: list[str] = []
     compiled: dict[str, Compiled] = {}
     parts: list[tuple[str, str, dict[str, bytes]]] = [("application", "", own)]
-    for name, chain in _closure(wanted, frozenset(map(canonicalize_name, left_out)), problems):
+    for distribution, chain in _closure(wanted, frozenset(map(canonicalize_name, left_out)), problems):
+        name, version = distribution.metadata["Name"], distribution.version
         if canonicalize_name(name) == _FRAMEWORK:
-            parts.append((_FRAMEWORK, _version(name), dict(_framework())))
+            parts.append((_FRAMEWORK, version, dict(_framework())))
         else:
-            places = _distribution(name)
+            places = _files_of(distribution)
             content = {path: place.read_bytes() for path, place in places.items() if not _COMPILED.search(path)}
-            parts.append((name, _version(name), content))
-            if (found := _compiled(f"{name} {_version(name)}", chain, places)) is not None:
+            parts.append((name, version, content))
+            if (found := _compiled(f"{name} {version}", chain, places)) is not None:
                 compiled[name] = found
     if problems:
         raise BundleError("\n".join(problems))
@@ -198,7 +199,7 @@ def _declared(project: Path) -> list[str]:
 
 def _closure(
     wanted: Iterable[str], left_out: frozenset[str], problems: list[str]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
+) -> Iterator[tuple[importlib.metadata.Distribution, tuple[str, ...]]]:
     """Every distribution that is needed, once, each with the chain of requirements that led to it.
 
     The extras that several requirements ask for are merged: a later one brings along the packages that only its extras
@@ -226,15 +227,14 @@ def _closure(
             problems.append(f"{needed.name}{of} is not installed here. Install it first: pip install {needed.name}")
             continue
         if first:
-            yield distribution.metadata["Name"], chain
+            yield distribution, chain
         for required in map(installed_requirement, distribution.requires or ()):
             if required is not None and applies(required, added):
                 queue.append((required, (*chain, needed.name)))
 
 
-def _distribution(name: str) -> dict[str, Path]:
+def _files_of(distribution: importlib.metadata.Distribution) -> dict[str, Path]:
     """The files of an installed distribution, by the path they are imported under."""
-    distribution = importlib.metadata.distribution(name)
     files = [file for file in distribution.files or () if ".." not in file.parts]
     if any(file.suffix == ".py" and ".dist-info" not in str(file) for file in files):
         paths = {file.as_posix(): Path(str(distribution.locate_file(file))) for file in files}
@@ -301,13 +301,6 @@ def _is_shipped(path: str) -> bool:
     if "__pycache__/" in path or path.endswith((".pyc", ".pyi", ".pth", ".mjs", "/py.typed", ".c", ".pyx", ".pxd")):
         return False
     return not path.startswith(("bin/", "../"))
-
-
-def _version(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
 
 
 MARKERS: Final = {

@@ -9,16 +9,18 @@ written.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import attrs
 
 from core.errors import DeveloperError
+from core.statements.tokens import quoted
 
 Row: TypeAlias = Sequence[Any]
 # The number of a table, and the values of a row's key.
 _Node: TypeAlias = tuple[int, tuple[Any, ...]]
+N = TypeVar("N", bound=Hashable)
 
 
 @attrs.frozen
@@ -59,11 +61,6 @@ class _Reference:
     parent: int
     condition: str
     free: Sequence[str]
-
-
-def quoted(name: str) -> str:
-    """A name as SQL has it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def size_of(row: Row) -> int:
@@ -112,7 +109,7 @@ class _Rows:
                             yield Change(self._tables[child[0]], self._one(child), end=True)
                             written.append(child)
         children = {node: [child for child, _ in found] for node, found in self._waiting.items()}
-        for component in _components(missing, children):
+        for component in components(missing, children):
             yield from self._together(component)
 
     def _all(self, at: int) -> Iterator[tuple[_Node, Sequence[tuple[_Node, bool, bool]], Row]]:
@@ -168,7 +165,7 @@ class _Rows:
             node: [child for child, never_null in self._waiting.get(node, ()) if never_null and child in inside]
             for node in component
         }
-        for part in _components(component, always):
+        for part in components(component, always):
             rows = self._gathered(part, emptied=True)
             if rows is None:
                 names = " and ".join(sorted({self._tables[node[0]].name for node in part}))
@@ -239,18 +236,18 @@ def _references(connection: sqlite3.Connection, tables: Sequence[Table]) -> Sequ
     ]
 
 
-def _components(nodes: Collection[_Node], children: Mapping[_Node, Iterable[_Node]]) -> Sequence[Sequence[_Node]]:
+def components(nodes: Collection[N], children: Mapping[N, Iterable[N]]) -> Sequence[Sequence[N]]:
     """The nodes that reach each other together, each group behind those from which it is reached.
 
     By R. Tarjan's algorithm: https://doi.org/10.1137/0201010
     """
-    found: list[Sequence[_Node]] = []
-    number: dict[_Node, int] = {}
-    lowest: dict[_Node, int] = {}
-    left: dict[_Node, Iterator[_Node]] = {}
-    open_: dict[_Node, None] = {}
+    found: list[Sequence[N]] = []
+    number: dict[N, int] = {}
+    lowest: dict[N, int] = {}
+    left: dict[N, Iterator[N]] = {}
+    open_: dict[N, None] = {}
     for start in nodes:
-        steps: list[_Node] = [start] if start not in number else []
+        steps: list[N] = [start] if start not in number else []
         while steps:
             node = steps[-1]
             if node not in number:
@@ -270,7 +267,7 @@ def _components(nodes: Collection[_Node], children: Mapping[_Node, Iterable[_Nod
             if steps:
                 lowest[steps[-1]] = min(lowest[steps[-1]], lowest[node])
             if lowest[node] == number[node]:
-                group: list[_Node] = []
+                group: list[N] = []
                 while not group or group[-1] != node:
                     group.append(open_.popitem()[0])
                 found.append(group)

@@ -15,7 +15,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from core.errors import DeveloperError
-from core.runtime.moving.circles import Change, Table, in_order, quoted, size_of
+from core.runtime.moving.circles import Change, Table, components, in_order, size_of
+from core.statements.tokens import quoted
 
 Row: TypeAlias = Sequence[Any]
 # The text before, between and behind the values of a statement.
@@ -167,22 +168,13 @@ def _parents(connection: sqlite3.Connection, table: str) -> set[str]:
 
 def _in_order(connection: sqlite3.Connection, names: Sequence[str]) -> Iterator[Sequence[str]]:
     """The tables, each behind those that it refers to; those that do so in a circle together."""
-    written = {name.lower(): name for name in names}
-    left: dict[str, set[str]] = {name: _parents(connection, name) & set(written) for name in written}
-    while left:
-        group = min((_closure(name, left) for name in left), key=len)
-        yield [written[name] for name in sorted(group)]
-        left = {name: parents - group for name, parents in left.items() if name not in group}
-
-
-def _closure(name: str, parents: Mapping[str, set[str]]) -> set[str]:
-    """A table, and those without which it cannot be."""
-    found: set[str] = set()
-    following = {name}
-    while following:
-        found |= following
-        following = {parent for one in following for parent in parents[one]} - found
-    return found
+    known = {name.lower(): name for name in reversed(names)}
+    children: dict[str, list[str]] = {name: [] for name in known}
+    for name in known:
+        for parent in _parents(connection, name) & set(known):
+            children[parent].append(name)
+    for group in components(known, children):
+        yield [known[name] for name in sorted(group)]
 
 
 def _rows_of(
