@@ -12,7 +12,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -232,7 +232,7 @@ def worker(
         bundle,
         background,
         tmp_path_factory.mktemp("state"),
-        test_clock=True,
+        adjust=with_test_clock,
         sockets={"cron": Socket("127.0.0.1:0", service="core-cron")},
     )
     yield running
@@ -257,6 +257,19 @@ def member_of(bucket: str, prefix: str) -> Cluster:
         options=[f"aws_endpoint={bucket}", *options],
         stop_timeout_ms=4000,
     )
+
+
+def with_test_clock(services: Sequence[Mapping[str, Any]], fronts: Mapping[str, str] | None = None) -> None:
+    """Give workerd's services a clock that a test can move (POST /clock?advance=<milliseconds> to the service).
+
+    `fronts` has by a service's name the script that comes before its own module, and exports what it does.
+    """
+    for service in services:
+        if "worker" in service:
+            service["worker"]["bindings"].append({"name": "TEST_CLOCK", "json": "true"})
+        if service["name"] in (fronts or {}):
+            front = {"name": "front.mjs", "esModule": (fronts or {})[service["name"]]}
+            service["worker"]["modules"].insert(0, front)
 
 
 def start_running(tools: Toolchain, bundle: Bundle, background: Background, state: Path, **given: Any) -> Running:

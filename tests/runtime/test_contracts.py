@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from tests.contracts.contract import Case
-from tests.runtime.conftest import Background, Make, Running, member_of, start_running
+from tests.runtime.conftest import Background, Make, Running, member_of, start_running, with_test_clock
 from tests.runtime.contracts.queues import QUEUES
 from tests.support.commands import Answer, Command, ask
 from tests.support.npm import npm_folder
@@ -53,14 +53,15 @@ CLOCK = {"name": "CLOCK", "service": {"name": "core-kv", "props": {"json": '{"na
 
 QUEUE_CLOCK = {"name": "QUEUE_CLOCK", "service": {"name": "core-queues", "props": {"json": '{"queue": "clock"}'}}}
 
+FRONTS = {
+    f"core-{name}": (MAIN.parent / "still_clock.mjs").read_text("utf-8").replace("SERVICE", f"{name}.js")
+    for name in ("kv", "queues")
+}
+
 GIVEN: Mapping[str, Any] = {
     "plan": PLAN,
     "bindings": [CLOCK, QUEUE_CLOCK],
-    "test_clock": True,
-    "fronts": {
-        f"core-{name}": (MAIN.parent / "still_clock.mjs").read_text("utf-8").replace("SERVICE", f"{name}.js")
-        for name in ("kv", "queues")
-    },
+    "adjust": partial(with_test_clock, fronts=FRONTS),
 }
 
 # By kind and case: what the real runtime does otherwise, and why that is so.

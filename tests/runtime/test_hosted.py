@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtime.conftest import APPLICATION, Background, Running, advance, start_running
+from tests.runtime.conftest import APPLICATION, Background, Running, advance, start_running, with_test_clock
 
 from core.runtime.build_worker import prepare
 from core.runtime.bundle import Bundle, write_bundle
@@ -40,7 +40,7 @@ def hosted(
         made,
         background,
         place / "state",
-        test_clock=True,
+        adjust=with_test_clock,
         sockets={"cron": Socket("127.0.0.1:0", service="core-cron")},
     )
     yield running

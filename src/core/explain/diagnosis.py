@@ -17,7 +17,16 @@ from typing import Any, Final, cast
 
 from core.bindings.kinds import PROTOCOLS
 from core.errors import BindingError, DeveloperError, MissingExtraError, NothingSentError
-from core.explain.misuse import fix_for_attribute, fix_for_call, fix_for_operation, frame_of, known_as, line_of, told
+from core.explain.misuse import (
+    fix_for_attribute,
+    fix_for_call,
+    fix_for_operation,
+    frame_of,
+    known_as,
+    line_of,
+    snake,
+    told,
+)
 from core.explain.names import IN_WORKERD, MODULE, NAMES, WORKERD
 from core.explain.pages import page_of
 from core.request import Request
@@ -292,10 +301,8 @@ _ANY_CALL: Final = (
 
 def _explain_raised_here(error: BaseException, text: str) -> str | None:
     """Return the fix that a TypeError or a ValueError of the framework ends with."""
-    step = error.__traceback__
-    while step is not None and step.tb_next is not None:
-        step = step.tb_next
-    if step is None or not step.tb_frame.f_code.co_filename.startswith(_CORE):
+    frame = frame_of(error)
+    if frame is None or not frame.f_code.co_filename.startswith(_CORE):
         return None
     for mark in (". ", ": "):
         if mark in text:
@@ -328,9 +335,9 @@ def _explain_attribute(error: AttributeError) -> str | None:
         return f"The value is None: test for it before `.{name}`."
     if "req.url." in line_of(error) and owner is str:
         return "`req.url` is a str: `req.path` is its path, and `http.URL(req.url)` has all parts."
-    snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
-    if snake != name and hasattr(given, snake):
-        return f"Names are written as in Python: `{snake}`."
+    written = snake(name)
+    if written != name and hasattr(given, written):
+        return f"Names are written as in Python: `{written}`."
     near = get_close_matches(name, [each for each in dir(cast("object", given)) if each[:1] != "_"], n=1, cutoff=0.75)
     if near and owner.__module__.startswith("core."):
         return f"Did you mean `{near[0]}`?"

@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from types import FrameType, ModuleType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any, Final, cast
 
 from core.explain.names import NAMES
@@ -106,7 +106,7 @@ def fix_for_attribute(given: object, name: str) -> str | None:
         return f'Parameters are a mapping: `req.params["{name}"]`.'
     if "Query" in kinds:
         return f'The query is a mapping: `req.query.get("{name}")`.'
-    if "HeadersView" in kinds and not hasattr(owner, _snake(name)):
+    if "HeadersView" in kinds and not hasattr(owner, snake(name)):
         return f'Headers are a mapping: `req.header("{_header(name)}")`.'
     if "State" in kinds:
         return f'State is a dict: `req.state["{name}"]`.'
@@ -118,12 +118,13 @@ def fix_for_attribute(given: object, name: str) -> str | None:
     return None
 
 
-def _snake(name: str) -> str:
+def snake(name: str) -> str:
+    """A name of JavaScript's as Python writes it."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
 
 
 def _header(name: str) -> str:
-    return "-".join(part.capitalize() for part in _snake(name).split("_"))
+    return "-".join(part.capitalize() for part in snake(name).split("_"))
 
 
 # -- an operation
@@ -205,7 +206,7 @@ def _by_signature(name: str, function: Any, found: re.Match[str]) -> str | None:
     named = [each for each in named if each != "self"]
     only = [each for each in parameters if each.kind == each.KEYWORD_ONLY]
     if found["option"]:
-        near = get_close_matches(_snake(found["option"]), named, n=1)
+        near = get_close_matches(snake(found["option"]), named, n=1)
         if near:
             return f"Did you mean `{near[0]}`?"
         return f"Remove it: `{name}` takes {_listed(named)}." if named else f"Remove it: `{name}` has no options."
@@ -224,19 +225,22 @@ def _listed(names: Iterable[str]) -> str:
 # -- who is meant
 
 
-def frame_of(error: BaseException) -> FrameType | None:
-    """The frame that raised an error."""
+def _last_step(error: BaseException) -> TracebackType | None:
     step = error.__traceback__
     while step is not None and step.tb_next is not None:
         step = step.tb_next
+    return step
+
+
+def frame_of(error: BaseException) -> FrameType | None:
+    """The frame that raised an error."""
+    step = _last_step(error)
     return None if step is None else step.tb_frame
 
 
 def line_of(error: BaseException) -> str:
     """The source line that raised an error, or an empty string."""
-    step = error.__traceback__
-    while step is not None and step.tb_next is not None:
-        step = step.tb_next
+    step = _last_step(error)
     return "" if step is None else linecache.getline(step.tb_frame.f_code.co_filename, step.tb_lineno)
 
 

@@ -7,7 +7,7 @@ changes when the process joins a cluster. It reads no TOML: a `Plan` says what t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,15 +51,13 @@ def worker_config(
     buckets: Mapping[str, External] | None = None,
     extra_bindings: Iterable[Mapping[str, Any]] = (),
     private_network: bool = False,
-    test_clock: bool = False,
-    fronts: Mapping[str, str] | None = None,
+    adjust: Callable[[Sequence[Mapping[str, Any]]], None] = lambda services: None,
 ) -> str:
     """The text of the configuration. Each service keeps its state in a folder of its own below `storage`.
 
     `buckets` are the services of the plan's R2 buckets, by name; without them their bindings are absent.
-    `private_network` lets the application's own `fetch` reach addresses of private networks. `test_clock` gives the
-    bundled services a clock that a test can move (POST /clock?advance=<milliseconds> to the service). `fronts` are for
-    tests as well: by a service's name the script that comes before the service's own module, and exports what it does.
+    `private_network` lets the application's own `fetch` reach addresses of private networks. `adjust` is for tests: it
+    changes the services beside the application.
     """
     if buckets is None:
         plan = attrs.evolve(plan, r2={}, absent={**plan.absent, **dict.fromkeys(plan.r2, _NO_BUCKETS)})
@@ -71,7 +69,7 @@ def worker_config(
     services += _queues(plan, storage, cluster)
     services += _cron(plan, storage)
     services += [_bucket(name, (buckets or {})[bucket]) for name, bucket in plan.r2.items()]
-    _for_tests(services[1:], test_clock, fronts or {})
+    adjust(services[1:])
     if plan.assets is not None:
         _, folder, settings = plan.assets
         static: dict[str, Any] = {"path": folder, "config": json.dumps(settings), "userWorker": plan.name}
@@ -99,14 +97,6 @@ def worker_config(
     if cluster is not None:
         config["cluster"] = _cluster(cluster)
     return f"{_HEAD}{capnp(config)};\n"
-
-
-def _for_tests(services: Iterable[Mapping[str, Any]], clock: bool, fronts: Mapping[str, str]) -> None:
-    for service in services:
-        if clock and "worker" in service:
-            service["worker"]["bindings"].append(_json("TEST_CLOCK", True))
-        if service["name"] in fronts:
-            service["worker"]["modules"].insert(0, {"name": "front.mjs", "esModule": fronts[service["name"]]})
 
 
 def storage_folders(plan: Plan, cluster: Cluster | None = None) -> list[str]:

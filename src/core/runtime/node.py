@@ -130,8 +130,7 @@ async def start_node(
     closed: bool = False,
     sockets: Mapping[str, Socket] | None = None,
     bindings: Sequence[Mapping[str, Any]] = (),
-    test_clock: bool = False,
-    fronts: Mapping[str, str] | None = None,
+    adjust: Callable[[Sequence[Mapping[str, Any]]], None] = lambda services: None,
     on_line: Callable[[str, str], None] = lambda stream, line: None,
 ) -> Node:
     """Start a node and return when it listens.
@@ -141,7 +140,7 @@ async def start_node(
     the state folder, which the process is to hold as well. With `closed` it listens and lets events wait, until it is
     told to let them in by `open_node`: a request that hangs would else come before the question whether the process is
     well. `env` is the environment of the process, with the secrets in it; `bindings` are further ones, in Cap'n Proto's
-    form; `test_clock` and `fronts` are those of `worker_config`.
+    form; `adjust` is that of `worker_config`.
     """
     listening = {
         "http": Socket("127.0.0.1:0", proto_header=front.proto_header),
@@ -184,8 +183,7 @@ async def start_node(
                 buckets=buckets,
                 extra_bindings=extra,
                 private_network=private_network,
-                test_clock=test_clock,
-                fronts=fronts,
+                adjust=adjust,
             ),
         )
         workerd = await Workerd.start(
