@@ -103,7 +103,7 @@ def test_output_that_cannot_be_written_ends_without_a_traceback(redirection: str
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_help_can_be_written_where_there_is_ascii_alone(name: str) -> None:
-    done = run(*[name][: bool(name)], "--help", LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    done = run_alone(*[name][: bool(name)], "--help", LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, done.stderr) == (0, "")
 
 

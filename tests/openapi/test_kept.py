@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.openapi import MOST, copy_of_users, times
-from tests.support.command_line import run
+from tests.support.command_line import run_alone
 from tests.support.libraries import with_libraries
 
 SHOWS_IMPORTS = {"PYTHONPROFILEIMPORTTIME": "1", "PYTEST_CURRENT_TEST": ""}
@@ -82,7 +82,7 @@ def taken_up_again(folder: Path) -> str:
 
 def is_taken_up(folder: Path) -> tuple[bool, str]:
     """Return True if the document is that of an earlier run, and the document."""
-    done = run("openapi", folder=folder, **SHOWS_IMPORTS)
+    done = run_alone("openapi", folder=folder, **SHOWS_IMPORTS)
     assert done.returncode == 0, done.stderr[-2000:]
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     anew = "core.openapi.document" in imported
@@ -151,7 +151,9 @@ def test_a_file_that_was_only_touched_changes_nothing(notes: Path) -> None:
     os.utime(notes / MAIN)
     taken_up_again(notes)
     other = {**SHOWS_IMPORTS, "NOTES_REGION": "north"}
-    assert "core.openapi.document" in run("openapi", folder=notes, **other).stderr, "an import may read a variable"
+    assert "core.openapi.document" in run_alone("openapi", folder=notes, **other).stderr, (
+        "an import may read a variable"
+    )
 
 
 def test_what_no_file_tells_is_never_kept(notes: Path, tmp_path: Path) -> None:
@@ -165,7 +167,7 @@ def test_what_no_file_tells_is_never_kept(notes: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_without_a_change_costs_little_more_than_one_of_mypy(tmp_path: Path) -> None:
-    folder = copy_of_users(tmp_path)
+    folder = with_libraries(copy_of_users(tmp_path))
     times(folder, 2)
     ours, theirs = times(folder, 3)
     assert ours <= MOST * theirs
