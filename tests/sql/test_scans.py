@@ -43,7 +43,7 @@ def schema(tmp_path: Path) -> Schema:
 def test_a_scan_is_told_with_the_index_that_takes_it_away(schema: Schema, sql: str, index: str) -> None:
     (told,) = schema.scans(sql)
     assert told.endswith(f"Make an index: CREATE INDEX {index}{ALLOW}")
-    schema.migrated.gate.open = True
+    schema.migrated.connection.set_authorizer(None)
     schema.migrated.connection.execute(f"CREATE INDEX {index}")
     assert schema.scans(sql) == ()
 
@@ -101,6 +101,6 @@ def test_an_allowance_has_a_reason_and_is_needed(schema: Schema) -> None:
 
 def test_looking_for_an_index_leaves_none_behind(schema: Schema) -> None:
     schema.scans("SELECT id FROM users WHERE name = ?")
-    schema.migrated.gate.open = True
+    schema.migrated.connection.set_authorizer(None)
     found = schema.migrated.connection.execute("SELECT name FROM sqlite_master WHERE name LIKE 'core%'").fetchall()
     assert found == []

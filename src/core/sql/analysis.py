@@ -33,7 +33,7 @@ from core.sql.statement import Column, Slot, SqlProblem, Statement
 from core.sql.syntax import NOT_ALIASES
 from core.sql.values import Value, Values, values_of
 from core.statements.given import never_unset
-from core.statements.tokens import StatementText, Token, outside, quoted, statements_of, verb_of
+from core.statements.tokens import StatementText, Token, outside, parameter_count, quoted, statements_of, verb_of
 
 # One statement ------------------------------------------------------------------------------------------------------
 
@@ -42,6 +42,8 @@ _BEFORE_TABLES: Final = frozenset(["FROM", "JOIN", "INTO", "UPDATE"])
 _ROWS: Final = frozenset(["SELECT", "VALUES"])
 _CHANGES: Final = frozenset(["INSERT", "REPLACE", "UPDATE", "DELETE"])
 
+_STEPS_AT_MOST: Final = 1_000_000
+"""The instructions of SQLite after which a question for names is given up."""
 _BATCH: Final = "Run the statements together with batch(), which is a transaction"
 _FIXES: Final = {"D1 does not authorize temporary tables": ". Use WITH for a table of one statement"}
 
@@ -172,27 +174,20 @@ class StatementAnalysis:
 
     # -- asking SQLite
 
-    def _safe_text(self, replace: dict[int, str] | None = None, tokens: Sequence[Token] | None = None) -> str:
-        """The statement with its quoted names in a form that can only be a name; `replace` gives other tokens by their
-        start.
-        """
-        parts: list[str] = []
+    def _safe_text(self, tokens: Sequence[Token] | None = None) -> str:
+        """The statement, or some tokens of it, with its quoted names in a form that can only be a name."""
         tokens = self.tokens if tokens is None else tokens
         text = self.part.text
         at, end = tokens[0].start, tokens[-1].end
-        if not replace and '"' not in text:
+        if '"' not in text:
             return text[at:end]
+        parts: list[str] = []
         for token in tokens:
-            other = (replace or {}).get(token.start)
-            if other is None and token.text[0] == '"':
+            if token.text[0] == '"':
                 # Without this a misspelt "name" would be a string, here as in D1, and nobody would be told.
-                other = quoted(token.name or "")
-            if other is None:
-                continue
-            parts += [text[at : token.start], other]
-            at = token.end
-        parts.append(text[at:end])
-        return "".join(parts)
+                parts += [text[at : token.start], quoted(token.name or "")]
+                at = token.end
+        return "".join([*parts, text[at:end]])
 
     def _compile(self) -> str | None:
         """Return SQLite's message about the statement, or None."""
@@ -312,7 +307,7 @@ class StatementAnalysis:
             listed = self.tokens[returning + 1 :]
             if target is not None and listed:
                 # Named as those of a SELECT of the same list from the changed table.
-                text = f"SELECT {self._safe_text(tokens=listed)} FROM {quoted(target.name or '')}"
+                text = f"SELECT {self._safe_text(listed)} FROM {quoted(target.name or '')}"
                 names = StatementAnalysis(self.migrated, statements_of(text)[0], True)._names()
         if names is None:
             return None
@@ -342,50 +337,25 @@ class StatementAnalysis:
         return False
 
     def _names(self) -> list[str] | None:
-        """The names of the columns of a SELECT."""
-        nulls = {token.start: "NULL" for token in self.tokens if token.kind == "parameter"}
-        names = self._view_names(self._safe_text(nulls))
-        if names is not None and nulls and any("NULL" in name for name in names):
-            # An expression without a name is named by its text, which was rewritten.
-            written = self._written_names()
-            return written if written is not None and len(written) == len(names) else names
-        return names
-
-    def _view_names(self, text: str) -> list[str] | None:
-        """The names of the columns, through a view that is never selected from."""
+        """The names of the columns of a SELECT: of the same one that gives no row."""
+        limit = next((at for at, token in outside(self.tokens) if token.word == "LIMIT"), None)
+        values = [None] * parameter_count(self.tokens[:limit])
         connection = self.migrated.connection
-        with self.migrated.gate:
-            try:
-                connection.execute(f"CREATE TEMP VIEW core_result AS {text}")
+        # What is read behind a join may be made before the LIMIT counts, and a WITH RECURSIVE may have no end.
+        connection.set_progress_handler(lambda: True, _STEPS_AT_MOST)
+        try:
+            # VALUES takes no LIMIT.
+            for text in (
+                f"{self._safe_text(self.tokens[:limit])} LIMIT 0",
+                f"SELECT * FROM ({self._safe_text()}) LIMIT 0",
+            ):
                 try:
-                    rows = connection.execute("PRAGMA temp.table_info(core_result)").fetchall()
-                finally:
-                    # SQLite looks through all views when it makes one, so none may be left.
-                    connection.execute("DROP VIEW temp.core_result")
-            except sqlite3.Error:
-                return None
-        return _column_names([row[1] for row in rows])
-
-    def _written_names(self) -> list[str] | None:
-        """The names of the columns, expressions as they are written: of a query that is compiled and gives no row."""
-        text = f"SELECT * FROM ({self._safe_text()}\n) LIMIT 0"
-        with self.migrated.gate:
-            try:
-                described = self.migrated.connection.execute(text, [None] * self.part.parameter_count).description
-            except sqlite3.Error:
-                return None
-        return _column_names([column[0] for column in described])
-
-
-def _column_names(given: Sequence[str]) -> list[str]:
-    """The names as a query has them: a view adds `:1` to the second column of a name, in whatever case."""
-    names: list[str] = []
-    seen: set[str] = set()
-    for name in given:
-        base, colon, number = name.rpartition(":")
-        names.append(base if colon and number.isdigit() and base.lower() in seen else name)
-        seen.add(names[-1].lower())
-    return names
+                    return [column[0] for column in connection.execute(text, values).description]
+                except sqlite3.Error:
+                    continue
+        finally:
+            connection.set_progress_handler(None, 0)
+        return None
 
 
 def _null_mistakes(values: Values) -> Iterator[str]:

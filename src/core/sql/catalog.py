@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -162,42 +163,30 @@ class Migrated:
 
     connection: sqlite3.Connection
     lock: threading.RLock
-    gate: Gate
     tables: Mapping[str, TableInfo]
     functions: frozenset[str]
     problems: tuple[MigrationProblem, ...]
     unmade: frozenset[str]
     trusted: bool
 
-
-class Gate:
-    """The authorizer. Open inside `with`, for questions on the tools' own behalf; else it allows the same as D1."""
-
-    __slots__ = ("open",)
-
-    def __init__(self) -> None:
-        self.open: bool = False
-
-    def __enter__(self) -> None:
-        self.open = True
-
-    def __exit__(self, *_: object) -> None:
-        self.open = False
-
-    def __call__(
-        self, action: int, first: str | None, second: str | None, database: str | None, source: str | None
-    ) -> int:
-        """Answer SQLite, which asks for each thing that a statement would do."""
-        if action in _HARMLESS:
-            return _OK
-        if self.open:
-            return sqlite3.SQLITE_DENY if action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH) else _OK
-        if action == sqlite3.SQLITE_FUNCTION and second == "load_extension":
-            return sqlite3.SQLITE_DENY
-        return _OK if allows(action, first, second, database) else sqlite3.SQLITE_DENY
+    @contextmanager
+    def unguarded(self) -> Generator[None]:
+        """Questions on the tools' own behalf, which need more than D1 allows."""
+        self.connection.set_authorizer(None)
+        try:
+            yield
+        finally:
+            self.connection.set_authorizer(_authorize)
 
 
-_OK: Final = sqlite3.SQLITE_OK
+def _authorize(action: int, first: str | None, second: str | None, database: str | None, source: str | None) -> int:
+    """Answer SQLite, which asks for each thing that a statement would do: the same as D1."""
+    if action in _HARMLESS:
+        return sqlite3.SQLITE_OK
+    loads = action == sqlite3.SQLITE_FUNCTION and second == "load_extension"
+    return sqlite3.SQLITE_OK if allows(action, first, second, database) and not loads else sqlite3.SQLITE_DENY
+
+
 # Nearly every question is whether a row may be read or written, of tables that were made under the rules.
 _HARMLESS: Final = frozenset(
     {sqlite3.SQLITE_READ, sqlite3.SQLITE_SELECT, sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE}
@@ -212,8 +201,7 @@ def migrate(folder: Path) -> Migrated:
         connection.setlimit(limit, value)
     # What is compiled here has a word more before it; the length of the given statement is judged by itself.
     connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, 2 * MAX_SQL_BYTES)
-    gate = Gate()
-    connection.set_authorizer(gate.__call__)  # a bound method is called faster than an object
+    connection.set_authorizer(_authorize)
     problems: list[MigrationProblem] = []
     unmade: set[str] = set()
     readable = 0
@@ -237,14 +225,15 @@ def migrate(folder: Path) -> Migrated:
                 if not message.startswith("no such module"):  # which D1 has
                     at = text.count("\n", 0, statement.start + offset) + 1 if offset is not None else line
                     problems.append(MigrationProblem(file, at, message, named))
-    with gate:
-        tables = dict(_describe(connection))
+    connection.set_authorizer(None)
+    tables = dict(_describe(connection))
+    connection.set_authorizer(_authorize)
     for name, table in tables.items():
         if table.view and not unmade.isdisjoint(_names_of(tokens_of(table.sql))):
             unmade.add(name)
     trusted = 0 < readable == len(files)
     lock = threading.RLock()
-    return Migrated(connection, lock, gate, tables, functions, tuple(problems), frozenset(unmade), trusted)
+    return Migrated(connection, lock, tables, functions, tuple(problems), frozenset(unmade), trusted)
 
 
 def _names_of(tokens: Iterable[Token]) -> frozenset[str]:

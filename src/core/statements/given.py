@@ -55,8 +55,9 @@ def _update(tokens: Sequence[Token]) -> _Update:
         return frozenset(numbers[token.start] for token in some if token.start in numbers)
 
     verb, at = verb_of(tokens)
-    begin = next((place for place, token in outside(tokens) if place > at and token.word == "SET"), 0)
-    if verb != "UPDATE" or not begin:
+    updates = outside(tokens) if verb == "UPDATE" else ()
+    begin = next((place for place, token in updates if place > at and token.word == "SET"), 0)
+    if not begin:
         return _Update((), read(tokens), numbers, "")
     found: list[_Assignment] = []
     start, end = begin + 1, len(tokens)
