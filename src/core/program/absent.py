@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from core.bindings.kinds import PROTOCOLS
 from core.explain.names import IN_WORKERD, MODULE, WORKERD
 from core.program.modules import Modules, Scope
-from core.program.nodes import parents_of
+from core.program.nodes import above
 from core.program.syntax import Node, Problem
 
 
@@ -81,10 +81,6 @@ def _is_there(name: str) -> bool:
 
 def _is_for_later(node: ast.AST, scope: Scope) -> bool:
     """Return True for an import inside a function or an `if`, and not in a `try` that expects it to fail."""
-    parents = parents_of(scope)
-    around: list[ast.AST] = []
-    while node in parents:
-        node = parents[node]
-        around.append(node)
-    later = not isinstance(scope.node, ast.Module) or any(isinstance(one, ast.If) for one in around)
-    return later and not any(isinstance(one, ast.Try | ast.With) for one in around)
+    outside = [*above(node, scope.nodes.parents)]
+    later = not isinstance(scope.node, ast.Module) or any(isinstance(one, ast.If) for one in outside)
+    return later and not any(isinstance(one, ast.Try | ast.With) for one in outside)

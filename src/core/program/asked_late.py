@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from core.program.modules import Scope
-from core.program.nodes import parents_of
 from core.program.receivers import Receivers
 from core.program.syntax import Node, Problem
 from core.statements.tokens import statements_of
@@ -32,8 +31,8 @@ def asked_late(receivers: Receivers, scope: Scope) -> Iterator[Problem]:
     """Every write of a function that a question follows."""
     if not isinstance(scope.node, ast.AsyncFunctionDef):
         return
-    parents = parents_of(scope)
-    calls = [node for node in parents if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    parents = scope.nodes.parents
+    calls = scope.nodes.of(ast.Call)
     asks = [(call, _way(call, parents)) for call in calls if _asks(receivers, call, scope)]
     for call in calls if asks else ():
         if _writes(receivers, call, scope):

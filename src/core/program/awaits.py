@@ -10,7 +10,6 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from core.program.nodes import parents_of
 from core.program.problems import in_response, next_alone
 from core.program.receivers import NEXT, RESPONSE, Receivers
 from core.program.syntax import Node, Problem
@@ -38,7 +37,7 @@ def awaits_problem(receivers: Receivers, node: Node) -> Problem | None:
         return None
     if not isinstance(expression, ast.Call):
         return None
-    parent = parents_of(node.scope).get(expression)
+    parent = node.scope.nodes.parents.get(expression)
     is_test = isinstance(parent, ast.If | ast.While | ast.IfExp) and parent.test is expression
     is_test = is_test or (isinstance(parent, ast.BoolOp) and parent.values[-1] is not expression)
     if isinstance(parent, ast.Expr):

@@ -6,6 +6,7 @@ What is registered comes from the table alone; here it is only found again in th
 from __future__ import annotations
 
 import ast
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -81,8 +82,12 @@ class Bodies:
         """Everything of the table that the findings of a module depend on, without lines."""
         apps = [(app.env, app.main) for app in self.table.apps]
         idle = [place for place in self.table.idle if place.file == str(module.path)]
-        served = self._facts if module.links else self._facts.get(module.path)
-        return repr([apps, idle, self.table.finished, served])
+        served = self._all_facts if module.links else repr(self._facts.get(module.path))
+        return f"{apps} {idle} {self.table.finished} {served}"
+
+    @cached_property
+    def _all_facts(self) -> str:
+        return hashlib.sha256(repr(self._facts).encode()).hexdigest()
 
     @cached_property
     def _facts(self) -> Mapping[Path, Sequence[str]]:

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from core.program.annotations import arms
 from core.program.classes import ClassRef
 from core.program.modules import Definition, Local, Modules, Scope
-from core.program.nodes import own_class, parents_of
+from core.program.nodes import own_class
 from core.program.reader import Reader
 from core.program.syntax import REQUESTS
 from core.sql.interpolated import FIXED, OPEN, UNKNOWN, Interpolated
@@ -275,7 +275,7 @@ class BuiltTexts:
 
     def _put_in(self, name: str, scope: Scope, of: str) -> Iterator[int]:
         """The states of values that are put into a list or a dict after it was made."""
-        for node in parents_of(scope):
+        for node in scope.nodes.of(ast.Call, ast.Assign):
             match node:
                 case ast.Call(
                     func=ast.Attribute(value=ast.Name(id=own), attr="append" | "add" | "insert"), args=[*_, put]
@@ -428,7 +428,7 @@ class BuiltTexts:
             return False
         self._testing.add(scope)
         shown = ast.unparse(value)
-        found = any(ast.unparse(one) == shown for node in parents_of(scope) for one in self._tested(node, scope))
+        found = any(ast.unparse(one) == shown for node in scope.nodes.parents for one in self._tested(node, scope))
         self._testing.remove(scope)
         return found
 

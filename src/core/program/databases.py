@@ -20,7 +20,7 @@ from core.program.classes import ClassRef
 from core.program.entered import entered
 from core.program.findings import Unread, is_wanted, level_of
 from core.program.modules import Local, Module, Modules, Scope
-from core.program.nodes import own_class, parents_of, scopes_in
+from core.program.nodes import own_class, scopes_in
 from core.program.places import place_in
 from core.program.reader import Reader
 from core.program.rows import row_kinds
@@ -111,8 +111,8 @@ class Databases:
             self._calls[module] = {
                 (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset): Node(node, scope)
                 for scope in scopes_in(module.scope)
-                for node in parents_of(scope)
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CALLED
+                for node in scope.nodes.of(ast.Call)
+                if isinstance(node.func, ast.Attribute) and node.func.attr in _CALLED
             }
         call = self._calls[module].get(place)
         parts = self.trees.method_call(call) if call is not None else None

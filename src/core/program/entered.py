@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from core.program.classes import ClassRef
 from core.program.modules import FunctionNode, Local, Scope
-from core.program.nodes import own_class, parents_of
+from core.program.nodes import own_class
 from core.program.reader import Reader
 
 _MAKERS: Final = frozenset(["contextlib.asynccontextmanager", "contextlib.contextmanager"])
@@ -103,7 +103,7 @@ def _of_function(reader: Reader, function: FunctionNode, scope: Scope) -> Entere
     if len(makers) != 1 or makers[0] not in _MAKERS:
         return None
     inside = scope.children[function]
-    yields = [node.value for node in parents_of(inside) if isinstance(node, ast.Yield)]
+    yields = [node.value for node in inside.nodes.of(ast.Yield)]
     value = (yields[0], inside) if len(yields) == 1 and yields[0] is not None else None
     if value is not None and _is_entered(reader, *value):
         value = None

@@ -6,7 +6,7 @@ The findings of a module are kept by `core.program.memory` for as long as nothin
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from core.config.checks import Code
@@ -14,20 +14,29 @@ from core.program.absent import absent_names
 from core.program.asked_late import asked_late
 from core.program.awaits import awaits_problem, sent_problems
 from core.program.classes import ClassRef
-from core.program.databases import Databases
+from core.program.databases import RUNS, Databases
 from core.program.envs import EnvShape
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread
 from core.program.modules import Module, Scope
-from core.program.nodes import parents_of, scopes_in
+from core.program.nodes import scopes_in
 from core.program.problems import binding_problem, unknown_parameter
-from core.program.queries import call_problems, value_problem
-from core.program.readable import read_problem
+from core.program.queries import batch_problems, bind_problems, prepare_problems, run_problems, value_problem
+from core.program.readable import READS, read_problem
 from core.program.receivers import Receivers
 from core.program.registered import parameters_of
 from core.program.rows import row_fields
 from core.program.sent_twice import sent_twice
-from core.program.shapes import call_problem, class_problems, name_problem, returned_problems, unraised_problem
+from core.program.shapes import (
+    ONE_VALUE,
+    class_problems,
+    name_problem,
+    returned_problems,
+    status_problem,
+    uncalled_problem,
+    unraised_problem,
+    values_problem,
+)
 from core.program.stubs import stub_problem
 from core.program.syntax import Node, Problem, SyntaxTrees
 from core.program.table import Route
@@ -62,54 +71,48 @@ class ModuleRules:
             if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
                 self._check_parameters(scope)
                 for rule in (returned_problems, sent_twice, asked_late):
-                    for problem in rule(self.receivers, scope):
-                        self._report(problem)
-                for node in _checked_in(scope):
-                    self._check_node(Node(node, scope))
+                    self._report(*rule(self.receivers, scope))
+                self._check_nodes(scope)
             elif isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
-                for problem in class_problems(self.receivers, ClassRef(scope.node, scope.parent)):
-                    self._report(problem)
+                self._report(*class_problems(self.receivers, ClassRef(scope.node, scope.parent)))
             else:
-                for node in _checked_in(scope):
-                    self._report(name_problem(self.receivers, Node(node, scope)), "attr-defined")
-            for problem in absent_names(self.trees.modules, scope):
-                self._report(problem)
-            for node in _checked_in(scope):
-                if isinstance(node, ast.Call):
-                    self._check_named(Node(node, scope))
-                    self._report(self._urls.problem(Node(node, scope)))
+                for attribute in scope.nodes.of(ast.Attribute):
+                    self._report(name_problem(self.receivers, Node(attribute, scope)))
+            self._report(*absent_names(self.trees.modules, scope))
+            for call in scope.nodes.of(ast.Call):
+                self._check_named(Node(call, scope))
+                if _method(call) == "url_for":
+                    self._report(self._urls.problem(Node(call, scope)))
         self._found += worker_findings(self.trees.modules, [module], self.databases.configurations)
         return Looked(self._found, self.databases.read - read, self.databases.unread[unread:])
 
-    def _check_node(self, node: Node) -> None:
-        """One of the nodes of `_checked_in`."""
-        if isinstance(node.node, ast.Call):
-            for problem in (*call_problems(self.databases, node), *sent_problems(self.receivers, node)):
-                self._report(problem)
-            self._report(call_problem(self.receivers, node), "arg-type")
-            self._report(read_problem(self.receivers, node))
+    def _check_nodes(self, scope: Scope) -> None:
+        """The calls, attributes, items and declared values of a function."""
+        for call in scope.nodes.of(ast.Call):
+            node = Node(call, scope)
+            for rule in _BY_METHOD.get(_method(call), ()):
+                self._report(*rule(self.receivers, node))
             self._report(awaits_problem(self.receivers, node))
-        elif isinstance(node.node, ast.Attribute):
-            self._report(stub_problem(self.databases, node))
-            self._report(name_problem(self.receivers, node), "attr-defined")
-            self._report(awaits_problem(self.receivers, node))
-        elif isinstance(node.node, ast.Subscript):
-            self._report(awaits_problem(self.receivers, node))
-        elif isinstance(node.node, ast.Expr):
-            self._report(unraised_problem(self.receivers, node))
-        elif isinstance(node.node, ast.AnnAssign | ast.Return):
-            self._report(value_problem(self.databases, node))
+        for attribute in scope.nodes.of(ast.Attribute):
+            node = Node(attribute, scope)
+            self._report(*(rule(self.receivers, node) for rule in (stub_problem, name_problem, awaits_problem)))
+        for item in scope.nodes.of(ast.Subscript):
+            self._report(awaits_problem(self.receivers, Node(item, scope)))
+        for statement in scope.nodes.of(ast.Expr):
+            self._report(unraised_problem(self.receivers, Node(statement, scope)))
+        for declared_value in scope.nodes.of(ast.AnnAssign, ast.Return):
+            self._report(value_problem(self.receivers, Node(declared_value, scope)))
 
     def _add(self, code: Code, message: str, module: Module, node: ast.expr | ast.stmt, typed: str = "") -> None:
         """Note a finding at a node."""
         place, end = (str(module.path), node.lineno, node.col_offset + 1), node.end_lineno or 0
         self._found.append(Finding(code, message, *place, end_line=end, typed=typed))
 
-    def _report(self, problem: Problem | None, typed: str = "") -> None:
-        """Add the finding of a rule, which `typed` errors of mypy tell, too."""
-        if problem is not None and isinstance(problem.node.node, ast.expr | ast.stmt):
-            module, node = problem.node.scope.module, problem.node.node
-            self._add(problem.code, problem.message, module, node, problem.typed or typed)
+    def _report(self, *problems: Problem | None) -> None:
+        """Add what rules have found."""
+        for problem in problems:
+            if problem is not None and isinstance(problem.node.node, ast.expr | ast.stmt):
+                self._add(problem.code, problem.message, problem.node.scope.module, problem.node.node, problem.typed)
 
     def _check_named(self, call: Node) -> None:
         """A binding that a middleware is given by its name, against the Env of the application that uses it."""
@@ -161,43 +164,46 @@ class ModuleRules:
 
     def _handed_on(self, scope: Scope, name: str) -> Iterator[tuple[Scope, str]]:
         """The functions that a request is given to, and what each of them calls it."""
-        for node, inner in _seeing(scope, name):
-            if not isinstance(node, ast.Call):
-                continue
-            at = [n for n, one in enumerate(node.args) if isinstance(one, ast.Name) and one.id == name]
-            found = self.trees.function(node.func, inner) if at else None
-            if found is None or found[0] in self.trees.bodies.served:
-                continue
-            helper, where = found[1].children[found[0]], found[0].args
-            of_object = self.trees.modules.resolve(node.func, inner) is None
-            arguments = [*where.posonlyargs, *where.args][at[0] + of_object :][:1]
-            if arguments and len(helper.names[arguments[0].arg]) == 1:
-                yield helper, arguments[0].arg
+        for inner in _seeing(scope, name):
+            for node in inner.nodes.of(ast.Call):
+                at = [n for n, one in enumerate(node.args) if isinstance(one, ast.Name) and one.id == name]
+                found = self.trees.function(node.func, inner) if at else None
+                if found is None or found[0] in self.trees.bodies.served:
+                    continue
+                helper, where = found[1].children[found[0]], found[0].args
+                of_object = self.trees.modules.resolve(node.func, inner) is None
+                arguments = [*where.posonlyargs, *where.args][at[0] + of_object :][:1]
+                if arguments and len(helper.names[arguments[0].arg]) == 1:
+                    yield helper, arguments[0].arg
 
     def _params_read(self, scope: Scope, name: str) -> Iterator[tuple[str, ast.Subscript | ast.Compare]]:
         """`req.params["…"]`, and tests such as `"…" in req.params`, in a body and in the functions inside it."""
-        for node, inner in _seeing(scope, name):
-            match node:
-                case ast.Subscript(value=value, slice=key) if isinstance(node.ctx, ast.Load):
-                    pass
-                case ast.Compare(left=key, comparators=[value]):
-                    pass
-                case _:
-                    continue
-            text = self.trees.modules.string(key, inner)
-            if text is not None and self._is_params(value, inner, name):
-                yield text, node
+        for inner in _seeing(scope, name):
+            for node in inner.nodes.of(ast.Subscript, ast.Compare):
+                match node:
+                    case ast.Subscript(value=value, slice=key, ctx=ast.Load()):
+                        pass
+                    case ast.Compare(left=key, comparators=[value]):
+                        pass
+                    case _:
+                        continue
+                text = self.trees.modules.string(key, inner) if self._is_params(value, inner, name) else None
+                if text is not None:
+                    yield text, node
 
     def _params_parsed(self, scope: Scope, name: str) -> Iterator[tuple[list[str], str, ast.expr]]:
         """The fields without a default of `T` in `req.params.parse(T)`, its name, and where it is."""
-        for node, inner in _seeing(scope, name):
-            match node:
-                case ast.Call(func=ast.Attribute(attr="parse", value=value), args=[type_], keywords=[]):
-                    row = row_fields(self.trees.reader, type_, inner) if self._is_params(value, inner, name) else None
-                    if row is not None:
-                        yield [field.name for field in row[1] if field.required], row[0], type_
-                case _:
-                    pass
+        for inner in _seeing(scope, name):
+            for node in inner.nodes.of(ast.Call):
+                match node:
+                    case ast.Call(func=ast.Attribute(attr="parse", value=value), args=[type_], keywords=[]):
+                        row = (
+                            row_fields(self.trees.reader, type_, inner) if self._is_params(value, inner, name) else None
+                        )
+                        if row is not None:
+                            yield [field.name for field in row[1] if field.required], row[0], type_
+                    case _:
+                        pass
 
     def _is_params(self, node: ast.expr, scope: Scope, name: str) -> bool:
         """Return True for `req.params`, itself or by another name, where the request is called `name`."""
@@ -208,22 +214,28 @@ class ModuleRules:
                 return False
 
 
-_CHECKED: Final = (ast.Call, ast.Attribute, ast.AnnAssign, ast.Return, ast.Subscript, ast.Compare, ast.Expr)
+_RULES: Final[Sequence[tuple[Callable[[Receivers, Node], Iterator[Problem]], Collection[str]]]] = (
+    (prepare_problems, ["prepare"]),
+    (bind_problems, ["bind"]),
+    (batch_problems, ["batch"]),
+    (run_problems, RUNS),
+    (sent_problems, ["json"]),
+    (uncalled_problem, ["wait_until"]),
+    (values_problem, ONE_VALUE),
+    (status_problem, ["", "CoreError"]),
+    (read_problem, ["", *READS]),
+)
+"""The rules about calls, each with the methods that it is about; "" for what is no method."""
+_BY_METHOD: Final = {name: [rule for rule, of in _RULES if name in of] for _, names in _RULES for name in names}
 
 
-def _checked_in(scope: Scope) -> Sequence[ast.expr | ast.stmt]:
-    """The nodes of a function that rules look at: calls, attributes, items, tests, and values that are declared."""
-    found = scope.module.checked.get(scope.node)
-    if found is None:
-        found = scope.module.checked[scope.node] = [node for node in parents_of(scope) if isinstance(node, _CHECKED)]
-    return found
+def _method(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
-def _seeing(scope: Scope, name: str) -> Iterator[tuple[ast.expr | ast.stmt, Scope]]:
-    """The nodes that rules look at in a function, and in those inside it that give its name to nothing else."""
-    for inner in scopes_in(scope):
-        if inner is scope or name not in inner.names:
-            yield from ((node, inner) for node in _checked_in(inner))
+def _seeing(scope: Scope, name: str) -> Iterator[Scope]:
+    """A function and those inside it that give a name of it to nothing else."""
+    return (inner for inner in scopes_in(scope) if inner is scope or name not in inner.names)
 
 
 def _unknown(name: str, routes: Sequence[Route], read: str) -> str | None:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import attrs
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_Node = TypeVar("_Node", bound=ast.AST)
 _BUILTINS: Final = frozenset(vars(builtins))
 _STEPS: Final = 50
 
@@ -32,6 +35,21 @@ class Definition:
     entered: ast.expr | None = None  # the context manager whose `with` binds the name
 
 
+class Nodes(NamedTuple):
+    """The nodes of a function without those inside other functions and classes in it: the parent of each, and those of
+    each kind.
+    """
+
+    parents: Mapping[ast.AST, ast.AST]
+    kinds: Mapping[type[ast.AST], Sequence[Any]]
+
+    def of(self, *kinds: type[_Node]) -> Sequence[_Node]:
+        """Those of some kinds."""
+        if len(kinds) == 1:
+            return self.kinds.get(kinds[0], ())
+        return [node for kind in kinds for node in self.kinds.get(kind, ())]
+
+
 @attrs.define(eq=False)
 class Scope:
     """The names of a module, a class or a function."""
@@ -42,6 +60,11 @@ class Scope:
     names: dict[str, list[Definition]] = attrs.field(factory=dict[str, "list[Definition]"])
     stars: list[str] = attrs.field(factory=list[str])
     children: dict[ast.AST, Scope] = attrs.field(factory=dict[ast.AST, "Scope"])
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """The nodes of the module, class or function."""
+        return _nodes_in(self.node)
 
     @property
     def qualname(self) -> str:
@@ -65,12 +88,6 @@ class Module:
     """True where the text has `:=` in it, which binds a name in any expression."""
     imports: list[str] = attrs.field(factory=list[str])
     scope: Scope = attrs.field(init=False)
-    parents: dict[ast.AST, dict[ast.AST, ast.AST]] = attrs.field(factory=dict[ast.AST, "dict[ast.AST, ast.AST]"])
-    """The nodes of each function and the parents of them, as far as somebody asked: `core.program.nodes`."""
-    checked: dict[ast.AST, list[ast.expr | ast.stmt]] = attrs.field(factory=dict[ast.AST, "list[ast.expr | ast.stmt]"])
-    """The nodes of each function that rules look at: `core.program.module_rules`."""
-    uses: list[tuple[ast.expr | ast.stmt, Scope, bool]] | None = None
-    """Everything that a worker may not have, its scope, and True in an async function: `core.program.worker`."""
 
     @property
     def package(self) -> str:
@@ -139,7 +156,8 @@ class Modules:
         self._by_path: dict[Path, Module | None] = {}
         self._by_name: dict[str, Module | None] = {}
         self._files: dict[str, Path | None] = {}
-        self._resolved: dict[tuple[ast.expr, Scope], Resolved | None] = {}
+        self._resolved: dict[tuple[str, Scope], Resolved | None] = {}
+        self._following = 0
         self._instances: dict[ast.AST, dict[str, list[Given]]] = {}
         self._strings: dict[ast.expr, str | None] = {}
 
@@ -237,14 +255,25 @@ class Modules:
     # -- names
 
     def resolve(self, expression: ast.expr, scope: Scope) -> Resolved | None:
-        """Return the object behind a dotted name, through imports and aliases; None if it is unknown.
+        """Return the object behind a dotted name, through imports and aliases; None if it is unknown."""
+        attributes: list[str] = []
+        while isinstance(expression, ast.Attribute):
+            attributes.append(expression.attr)
+            expression = expression.value
+        found = self._look_up(expression.id, scope) if isinstance(expression, ast.Name) else None
+        while attributes and found is not None:
+            found = self._attribute(found, attributes.pop())
+        return found
 
-        Kept, since several rules ask about one expression.
-        """
-        key = expression, scope
-        if key not in self._resolved:
-            self._resolved[key] = self._resolve(expression, scope, 0)
-        return self._resolved[key]
+    def _attribute(self, owner: Resolved, name: str) -> Resolved | None:
+        match owner:
+            case External(outer):
+                return External(f"{outer}.{name}")
+            case ModuleReference(module):
+                return self._member(module, name)
+            case Local(definition, scope):
+                body = scope.children.get(definition.node) if isinstance(definition.node, ast.ClassDef) else None
+                return self._in_scope(name, body) if body is not None else None
 
     def outside(self, expression: ast.expr | None, scope: Scope) -> str:
         """The full name of something outside of the program, without type arguments; nothing for all others."""
@@ -252,55 +281,40 @@ class Modules:
         resolved = self.resolve(plain, scope) if plain is not None else None
         return resolved.name if isinstance(resolved, External) else ""
 
-    def _resolve(self, expression: ast.expr, scope: Scope, steps: int) -> Resolved | None:
-        if steps > _STEPS:
-            return None
-        match expression:
-            case ast.Name(id=name):
-                return self._look_up(name, scope, steps)
-            case ast.Attribute(value=value, attr=attr):
-                owner = self._resolve(value, scope, steps + 1)
-                match owner:
-                    case External(name):
-                        return External(f"{name}.{attr}")
-                    case ModuleReference(module):
-                        return self._member(module, attr, steps)
-                    case Local(definition, inner) if isinstance(definition.node, ast.ClassDef):
-                        body = inner.children.get(definition.node)
-                        return self._in_scope(attr, body, steps) if body is not None else None
-                    case _:
-                        return None
-            case _:
-                return None
-
-    def _look_up(self, name: str, scope: Scope, steps: int) -> Resolved | None:
+    def _look_up(self, name: str, scope: Scope) -> Resolved | None:
         current: Scope | None = scope
         while current is not None:
             # Names of a class are not seen from the functions inside it.
-            if (current is scope or not isinstance(current.node, ast.ClassDef)) and name in current.names:
-                return self._in_scope(name, current, steps)
+            if name in current.names and (current is scope or not isinstance(current.node, ast.ClassDef)):
+                return self._in_scope(name, current)
             current = current.parent
         for star in scope.module.scope.stars:
             module = self.find(star)
             if module is not None and name in module.scope.names:
-                return self._in_scope(name, module.scope, steps)
+                return self._in_scope(name, module.scope)
             if module is None and star.split(".")[0] == "core":
                 return External(f"{star}.{name}")
         if scope.module.scope.stars:
             return None
         return External(f"builtins.{name}") if name in _BUILTINS else None
 
-    def _in_scope(self, name: str, scope: Scope, steps: int) -> Resolved | None:
-        if steps > _STEPS:
-            return None  # a module that imports a name from itself
+    def _in_scope(self, name: str, scope: Scope) -> Resolved | None:
+        """The object behind a name of a scope, found once."""
+        key = name, scope
+        if key not in self._resolved:
+            self._resolved[key] = None  # for as long as it is followed: a name may be made of itself
+            self._following += 1
+            if self._following < _STEPS:
+                self._resolved[key] = self._defined(name, scope)
+            self._following -= 1
+        return self._resolved[key]
+
+    def _defined(self, name: str, scope: Scope) -> Resolved | None:
         definitions = scope.names.get(name, [])
-        imports = [definition for definition in definitions if definition.alias is not None]
         # `if TYPE_CHECKING` and `try` bind a name twice: it counts where all of them import the same.
-        definition = imports[0] if imports and len(imports) == len(definitions) else None
-        if definition is None:
-            if len(definitions) != 1:
-                return None
-            definition = definitions[0]
+        if len(definitions) != 1 and (not definitions or any(one.alias is None for one in definitions)):
+            return None
+        definition = definitions[0]
         if not definition.known:
             return None
         if definition.alias is not None:
@@ -309,24 +323,24 @@ class Modules:
             if not member:
                 return External(module_name) if module is None else ModuleReference(module)
             if module is not None:
-                return self._member(module, member, steps)
+                return self._member(module, member)
             return External(f"{module_name}.{member}")
         if isinstance(definition.value, ast.Name | ast.Attribute):
-            followed = self._resolve(definition.value, scope, steps + 1)
+            followed = self.resolve(definition.value, scope)
             if followed is not None:
                 return followed
         return Local(definition, scope)
 
-    def _member(self, module: Module, name: str, steps: int) -> Resolved | None:
+    def _member(self, module: Module, name: str) -> Resolved | None:
         if name in module.scope.names:
-            return self._in_scope(name, module.scope, steps + 1)
+            return self._in_scope(name, module.scope)
         submodule = self.find(f"{module.name}.{name}") if module.path.name == "__init__.py" else None
         if submodule is not None:
             return ModuleReference(submodule)
         for star in module.scope.stars:
             other = self.find(star)
             if other is not None and name in other.scope.names:
-                return self._in_scope(name, other.scope, steps + 1)
+                return self._in_scope(name, other.scope)
         return None
 
     # -- values
@@ -612,31 +626,48 @@ class _Collector:
                     self.bind(current.name, Definition(node, known=False))
             elif isinstance(current, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Lambda):
                 continue  # names of their own
-            todo += children_of(current)
+            todo += _children_of(current)
 
 
-_CHILDREN: Final[dict[type[ast.AST], tuple[str, ...]]] = {}
-_LEAVES: Final = frozenset(["ctx", "op", "ops", "kind", "id", "attr", "name", "type_comment", "type_ignores"])
+_INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_FIELDS: Final[dict[type[ast.AST], tuple[str, ...]]] = {}
+"""The fields of each kind of node that hold other nodes."""
+_PLAIN: Final = frozenset(["ctx", "op", "ops", "kind", "id", "attr", "name", "type_comment", "type_ignores"])
 """Fields of a syntax tree that hold no expressions and no statements; an operator has nothing inside."""
 
 
-def children_of(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes directly inside another, as `ast.iter_child_nodes` does, without operators and contexts.
+def _children_of(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly inside another, as `ast.iter_child_nodes` gives them, without operators and contexts.
 
-    It is most of the time that a program takes, and twice as fast.
+    It is much of the time that a program takes, and twice as fast.
     """
     kind = type(node)
-    fields = _CHILDREN.get(kind)
+    fields = _FIELDS.get(kind)
     if fields is None:
-        fields = _CHILDREN[kind] = tuple(field for field in kind._fields if field not in _LEAVES)
+        none = _PLAIN | {"value"} if kind is ast.Constant else _PLAIN
+        fields = _FIELDS[kind] = tuple(field for field in kind._fields if field not in none)
+    found: list[ast.AST] = []
     for field in fields:
         value = getattr(node, field, None)
         if isinstance(value, list):
-            for item in cast("list[object]", value):
-                if isinstance(item, ast.AST):
-                    yield item
+            found += [item for item in cast("list[object]", value) if isinstance(item, ast.AST)]
         elif isinstance(value, ast.AST):
-            yield value
+            found.append(value)
+    return found
+
+
+def _nodes_in(outermost: ast.AST) -> Nodes:
+    parents: dict[ast.AST, ast.AST] = {}
+    kinds: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+    todo = [outermost]
+    while todo:
+        node = todo.pop()
+        for child in _children_of(node):
+            parents[child] = node
+            kinds[type(child)].append(child)
+            if not isinstance(child, _INNER):
+                todo.append(child)
+    return Nodes(parents, kinds)
 
 
 def blocks_of(node: ast.stmt) -> Iterator[list[ast.stmt]]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
 
 from core.program.classes import ClassRef
-from core.program.modules import Local, Scope, children_of, self_of
-
-_INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+from core.program.modules import Local, Scope, self_of
 
 
 def scopes_in(scope: Scope) -> Iterator[Scope]:
@@ -19,25 +16,11 @@ def scopes_in(scope: Scope) -> Iterator[Scope]:
         yield from scopes_in(child)
 
 
-def parents_in(function: ast.AST) -> dict[ast.AST, ast.AST]:
-    """The nodes of a function and the parent of each, without the bodies of functions and classes inside it."""
-    parents: dict[ast.AST, ast.AST] = {}
-    todo: list[ast.AST] = [function]
-    while todo:
-        node = todo.pop()
-        for child in children_of(node):
-            if not isinstance(child, _INNER):
-                parents[child] = node
-                todo.append(child)
-    return parents
-
-
-def parents_of(scope: Scope) -> dict[ast.AST, ast.AST]:
-    """Return the nodes of a function and the parent of each, found once."""
-    found = scope.module.parents.get(scope.node)
-    if found is None:
-        found = scope.module.parents[scope.node] = parents_in(scope.node)
-    return found
+def above(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+    """The nodes around one in its function, from the inside out."""
+    while (parent := parents.get(node)) is not None:
+        yield parent
+        node = parent
 
 
 def own_class(parameter: Local) -> ClassRef | None:

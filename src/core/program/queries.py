@@ -11,7 +11,8 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from core.program.databases import RUNS, Behind, Databases
+from core.program.databases import Behind, Databases
+from core.program.receivers import Receivers
 from core.program.rows import given_value, row_fields, row_kinds
 from core.program.syntax import Node, Problem
 from core.sql.classes import check_row
@@ -22,25 +23,7 @@ from core.sql.statement import Statement
 TYPED: Final = frozenset(["first", "one", "all", "as_"])
 
 
-def call_problems(databases: Databases, call: Node) -> Iterator[Problem]:
-    """Everything that is wrong with one call, if it is one of a database or of a statement."""
-    parts = databases.trees.method_call(call)
-    match parts.name if parts is not None else "":
-        case "prepare":
-            yield from databases.count(call)
-            yield from prepare_problems(databases, call)
-        case "bind":
-            yield from bind_problems(databases, call)
-        case "batch":
-            for argument in parts.arguments if parts is not None else ():
-                yield from batch_problems(databases, argument)
-        case name if name in RUNS:
-            yield from run_problems(databases, call)
-        case _:
-            pass
-
-
-def value_problem(databases: Databases, statement: Node) -> Problem | None:
+def value_problem(receivers: Receivers, statement: Node) -> Problem | None:
     """`name: int = await statement.first("name")`, and the same behind `return`:
     the column against the annotation.
     """
@@ -56,6 +39,7 @@ def value_problem(databases: Databases, statement: Node) -> Problem | None:
             annotation, typed = returns, "return-value"
         case _:
             return None
+    databases = receivers.databases
     found = value_of_row(databases, Node(call, statement.scope))
     if found is None:
         return None
@@ -66,8 +50,10 @@ def value_problem(databases: Databases, statement: Node) -> Problem | None:
     return Problem("core-sql", f"{label}: {message}", node, typed) if message is not None else None
 
 
-def prepare_problems(databases: Databases, call: Node) -> Iterator[Problem]:
+def prepare_problems(receivers: Receivers, call: Node) -> Iterator[Problem]:
     """`db.prepare("…")`: the statement by itself."""
+    databases = receivers.databases
+    yield from databases.count(call)
     found = databases.behind(call)
     parts = databases.trees.method_call(call)
     if found is None or parts is None:
@@ -81,8 +67,9 @@ def prepare_problems(databases: Databases, call: Node) -> Iterator[Problem]:
             yield Problem("core-sql", f"{found.label}: {problem.message}", place)
 
 
-def bind_problems(databases: Databases, call: Node) -> Iterator[Problem]:
+def bind_problems(receivers: Receivers, call: Node) -> Iterator[Problem]:
     """`.bind(…)`: as many values as the statement takes, each one that can be where it is."""
+    databases = receivers.databases
     found = databases.behind(call)
     if found is None or found.values in (None, -1):
         return
@@ -98,14 +85,17 @@ def bind_problems(databases: Databases, call: Node) -> Iterator[Problem]:
             yield Problem("core-sql", f"{found.label}: {message}", argument)
 
 
-def batch_problems(databases: Databases, given: Node) -> Iterator[Problem]:
+def batch_problems(receivers: Receivers, call: Node) -> Iterator[Problem]:
     """`.batch([…])`: every statement in it was bound, if it takes values."""
-    for item in databases.trees.items_of(given):
-        yield from _unbound(databases, item, item)[1]
+    parts = receivers.trees.method_call(call)
+    for argument in parts.arguments if parts is not None else ():
+        for item in receivers.trees.items_of(argument):
+            yield from _unbound(receivers.databases, item, item)[1]
 
 
-def run_problems(databases: Databases, call: Node) -> Iterator[Problem]:
+def run_problems(receivers: Receivers, call: Node) -> Iterator[Problem]:
     """`.first(T)`, `.all(T)`, `.run()` and their like: values are bound, and the rows fit `T`."""
+    databases = receivers.databases
     parts = databases.trees.method_call(call)
     if parts is None:
         return

@@ -8,7 +8,7 @@ what it is. The words are those of the running program; whether the classes of a
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal, Union, cast
 
 import attrs
@@ -50,14 +50,17 @@ _CONTAINERS: Final = frozenset(
 _PLAIN: Final = frozenset(
     [f"{module}{name}" for module in TYPING for name in ("Generic", "Protocol")] + ["builtins.object", "abc.ABC"]
 )
-_DATABASE: Final = frozenset(["all", "as_", "first", "one"])
+_ROWS: Final = frozenset(["all", "as_", "first", "one"])
+READS: Final = _ROWS | {"cursor_of", "get_json", "json", "parse"}
+"""The methods that are given a type to read."""
 
 
-def read_problem(receivers: Receivers, node: Node) -> Problem | None:
+def read_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
     """The type that a call reads, where no value can be read as it."""
     type_ = _type_read(receivers, node.node, node.scope) if isinstance(node.node, ast.Call) else None
     message = _Types(receivers).problem(type_, node.scope) if type_ is not None else None
-    return Problem("core-handler", message, Node(type_, node.scope)) if type_ is not None and message else None
+    if type_ is not None and message is not None:
+        yield Problem("core-handler", message, Node(type_, node.scope))
 
 
 def _type_read(receivers: Receivers, call: ast.Call, scope: Scope) -> ast.expr | None:
@@ -79,7 +82,7 @@ def _type_read(receivers: Receivers, call: ast.Call, scope: Scope) -> ast.expr |
                     return type_ if receivers.kind(request, inner) == REQUEST else None
                 case _:
                     return None
-        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[type_]) if name in _DATABASE:
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[type_]) if name in _ROWS:
             return type_ if receivers.databases.behind(Node(owner, scope)) is not None else None
         case ast.Call(func=ast.Name() | ast.Attribute(attr="cursor_of") as func, args=[_, type_]):
             name = receivers.trees.modules.outside(func, scope)

@@ -13,7 +13,7 @@ from typing import Final
 from core.program.databases import Databases
 from core.program.entered import entered
 from core.program.modules import FunctionNode, Local, Scope
-from core.program.nodes import own_arguments, parents_of
+from core.program.nodes import own_arguments
 from core.program.reader import Reader
 from core.program.syntax import REQUESTS, Node, SyntaxTrees
 
@@ -142,4 +142,4 @@ class Receivers:
         if found is None or not isinstance(found[0], ast.AsyncFunctionDef) or self.function(func, scope) is None:
             return False
         inside = found[1].children.get(found[0])
-        return inside is not None and not any(isinstance(node, ast.Yield) for node in parents_of(inside))
+        return inside is not None and not inside.nodes.of(ast.Yield)

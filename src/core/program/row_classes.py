@@ -18,7 +18,7 @@ from core.program.databases import Databases
 from core.program.findings import Finding
 from core.program.generate import is_keyword_only
 from core.program.modules import Module, Scope
-from core.program.nodes import parents_of, scopes_in
+from core.program.nodes import scopes_in
 from core.program.queries import TYPED
 from core.program.reader import Reader
 from core.program.rows import NONE, class_fields, inner_class, row_kinds
@@ -124,8 +124,8 @@ class RowClasses:
             for scope in scopes_in(module.scope):
                 if not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
                     continue
-                for node in parents_of(scope):
-                    call = self.databases.trees.method_call(Node(node, scope)) if isinstance(node, ast.Call) else None
+                for node in scope.nodes.of(ast.Call):
+                    call = self.databases.trees.method_call(Node(node, scope))
                     if call is None or call.name not in TYPED or not call.arguments:
                         continue
                     wanted = call.arguments[0].node

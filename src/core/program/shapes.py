@@ -15,14 +15,14 @@ from core.errors.mistakes import DEFINES, MUTABLE, shared_default, turned_status
 from core.explain.names import NAMES
 from core.program.classes import ClassRef
 from core.program.modules import FunctionNode, Scope, blocks_of
-from core.program.nodes import parents_of
+from core.program.nodes import above
 from core.program.receivers import CONTEXT, REQUEST, RESPONSE, Receivers
 from core.program.syntax import Node, Problem
 
 SENDERS: Final = frozenset(["json", "text", "html", "send", "redirect", "stream", "sse", "file"])
 """The methods of a response that answer."""
 _BINDINGS: Final = frozenset(["core.Bindings", "core.env.Bindings"])
-_ONE_VALUE: Final = frozenset(["json", "text", "html", "send"])
+ONE_VALUE: Final = frozenset(["json", "text", "html", "send"])
 _ERRORS: Final = frozenset(["core.CoreError", "core.errors.CoreError"])
 _KINDS: Final[Mapping[type[ast.expr], str]] = {
     ast.Dict: "dict",
@@ -52,14 +52,14 @@ def returned_problems(receivers: Receivers, scope: Scope) -> Iterator[Problem]:
 
 def _returned(receivers: Receivers, function: FunctionNode, scope: Scope, res: str) -> Iterator[Problem]:
     """`return {…}` in a handler that has certainly sent nothing before it."""
-    parents = parents_of(scope)
-    returns = [node for node in parents if isinstance(node, ast.Return) and node.value is not None]
+    parents = scope.nodes.parents
+    returns = [node for node in scope.nodes.of(ast.Return) if node.value is not None]
     if scope.children or not returns or len(scope.names.get(res, ())) != 1:
         return
-    may_send = [node for node in parents if isinstance(node, ast.Name) and node.id == res and _may_send(node, parents)]
+    may_send = [node for node in scope.nodes.of(ast.Name) if node.id == res and _may_send(node, parents)]
     for node in returns:
         kind, fix = _kind(receivers, node.value, scope) if node.value is not None else ("", "")
-        in_loop = any(isinstance(above, ast.For | ast.AsyncFor | ast.While) for above in _above(node, parents))
+        in_loop = any(isinstance(one, ast.For | ast.AsyncFor | ast.While) for one in above(node, parents))
         if (
             kind
             and not in_loop
@@ -88,18 +88,12 @@ def _kind(receivers: Receivers, value: ast.expr, scope: Scope) -> tuple[str, str
     return kind, f"Send it: `return res.{'text' if kind == 'str' else 'json'}(value)`"
 
 
-def _above(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
-    while (above := parents.get(node)) is not None:
-        yield above
-        node = above
-
-
 def _may_send(name: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> bool:
     """Return True if a use of the response may answer: a sender in its chain of calls, or handing it on."""
     node: ast.AST = name
     last = ""
-    for above in _above(name, parents):
-        match above:
+    for around in above(name, parents):
+        match around:
             case ast.Attribute(value=value, attr=last) if value is node:
                 if last in SENDERS:
                     return True
@@ -111,7 +105,7 @@ def _may_send(name: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> bool:
                 return last == ""
             case _:
                 return True
-        node = above
+        node = around
     return True
 
 
@@ -119,9 +113,9 @@ def _leaves(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.stmt | Non
     """The statement of a node, or the one after it, if a function ends with that."""
     while not isinstance(node, ast.stmt):
         node = parents[node]
-    above = parents.get(node)
+    parent = parents.get(node)
     following = [node]
-    for block in blocks_of(above) if isinstance(above, ast.stmt) else ():
+    for block in blocks_of(parent) if isinstance(parent, ast.stmt) else ():
         if node in block:
             following += block[block.index(node) + 1 :][:1]
     return next((each for each in following if isinstance(each, ast.Return | ast.Raise)), None)
@@ -145,33 +139,42 @@ def unraised_problem(receivers: Receivers, node: Node) -> Problem | None:
 # -- calls and names
 
 
-def call_problem(receivers: Receivers, node: Node) -> Problem | None:
-    """`CoreError("Not found", 404)`, `wait_until(job)`, `res.json(value, 201)`."""
+def uncalled_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
+    """`wait_until(job)`."""
     match node.node:
-        case ast.Call(func=ast.Attribute(value=owner, attr="wait_until"), args=[given], keywords=[]):
-            if not isinstance(given, ast.Name | ast.Attribute) or not receivers.function(given, node.scope):
-                return None
-            if receivers.kind(owner, node.scope) == CONTEXT:
-                return Problem("core-handler", uncalled(ast.unparse(given)), node)
-        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=given, keywords=keywords) if (
-            name in _ONE_VALUE and (len(given) > 1 or keywords)
-        ):
-            if any(isinstance(each, ast.Starred) for each in given) or any(each.arg is None for each in keywords):
-                return None
-            if receivers.kind(owner, node.scope) == RESPONSE:
-                by_name = next((each.arg for each in keywords), None)
-                if by_name is not None and by_name not in ("status", "status_code"):
+        case ast.Call(func=ast.Attribute(value=owner), args=[ast.Name() | ast.Attribute() as given], keywords=[]):
+            if receivers.function(given, node.scope) and receivers.kind(owner, node.scope) == CONTEXT:
+                yield Problem("core-handler", uncalled(ast.unparse(given)), node, "arg-type")
+        case _:
+            pass
+
+
+def values_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
+    """`res.json(value, 201)`."""
+    match node.node:
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=given, keywords=keywords):
+            if not (given[1:] or keywords) or any(isinstance(each, ast.Starred) for each in given):
+                return
+            names = [each.arg for each in keywords]
+            if None not in names and receivers.kind(owner, node.scope) == RESPONSE:
+                if names and names[0] not in ("status", "status_code"):
                     fix = f"Stage headers first: `res.header(…).{name}(value)`"
                 else:
                     fix = f"Set the status first: `res.status(201).{name}(value)`"
-                return Problem("core-handler", f"res.{name}() takes one value. {fix}", node)
-        case ast.Call(func=ast.Name() | ast.Attribute(attr="CoreError") as func, args=[ast.Constant(value=given), *_]):
-            status = given if type(given) is int else 0
-            if not 400 <= status <= 599 and receivers.trees.modules.outside(func, node.scope) in _ERRORS:
-                return Problem("core-handler", turned_status(given), node)
+                yield Problem("core-handler", f"res.{name}() takes one value. {fix}", node, "arg-type")
         case _:
             pass
-    return None
+
+
+def status_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
+    """`CoreError("Not found", 404)`."""
+    match node.node:
+        case ast.Call(func=ast.Name() | ast.Attribute() as func, args=[ast.Constant(value=given), *_]):
+            status = given if type(given) is int else 0
+            if not 400 <= status <= 599 and receivers.trees.modules.outside(func, node.scope) in _ERRORS:
+                yield Problem("core-handler", turned_status(given), node, "arg-type")
+        case _:
+            pass
 
 
 def name_problem(receivers: Receivers, node: Node) -> Problem | None:
@@ -184,7 +187,7 @@ def name_problem(receivers: Receivers, node: Node) -> Problem | None:
     kind = receivers.kind(owner, node.scope) if peers else ""
     if kind in peers:
         found = f"{kind} has no {name}. In core this is {NAMES[kind][name]}"
-    return Problem("core-handler", found, node) if found is not None else None
+    return Problem("core-handler", found, node, "attr-defined") if found is not None else None
 
 
 def _unknown_on_env(receivers: Receivers, owner: ast.expr, name: str, scope: Scope) -> str | None:

@@ -13,6 +13,7 @@ from typing import Final
 from core.program.classes import ClassRef
 from core.program.databases import OBJECTS, Databases
 from core.program.modules import Scope
+from core.program.receivers import Receivers
 from core.program.syntax import Node, Problem
 
 _GETS_STUB: Final = frozenset(["get", "get_by_name"])
@@ -41,10 +42,11 @@ def _on_stub(class_: str, name: str, kind: str, methods: Sequence[str]) -> str |
     return f"{class_}.{name} cannot be called on a stub: {why}. {hint}"
 
 
-def stub_problem(databases: Databases, node: Node) -> Problem | None:
+def stub_problem(receivers: Receivers, node: Node) -> Problem | None:
     """`req.env.COUNTERS.get(id).reset()` in plain syntax trees, whatever is between the stub and its method."""
     if not isinstance(node.node, ast.Attribute) or not isinstance(node.node.ctx, ast.Load):
         return None
+    databases = receivers.databases
     value, scope = databases.modules.value(node.node.value, node.scope)
     if (
         not isinstance(value, ast.Call)

@@ -14,7 +14,8 @@ from typing import Final
 
 from core.config.model import Configuration
 from core.program.findings import Finding
-from core.program.modules import Module, Modules, Scope, children_of
+from core.program.modules import Module, Modules, Scope
+from core.program.nodes import above, scopes_in
 
 _FILES: Final = "A worker has no files to keep: use a KV namespace, D1 or R2"
 _USERS: Final = 'A worker has no users and no processes: leave it out, or ask under `if sys.platform != "emscripten":`'
@@ -187,33 +188,36 @@ class _Missing:
 
     def found(self) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
         """Yield the missing things in the module."""
-        if self.module.uses is None:
-            self.module.uses = []
-            _note_uses(self.module.uses, self.module.tree, self.module.scope)
-        for node, scope, waits in self.module.uses:
-            match node:
-                case ast.Import(names=names):
-                    for alias in names:
-                        yield from self._module(node, alias.name)
-                case ast.ImportFrom(module=str(name), names=names):
-                    yield from self._module(node, name)
-                    for alias in names:
-                        if f"{name}.{alias.name}" in NEW_MODULES:
-                            yield from self._module(node, f"{name}.{alias.name}")
-                        if f"{name}.{alias.name}" in _ABSENT:
-                            yield node, _told(f"{name}.{alias.name}")
-                case ast.Call(func=func):
-                    yield from self._use(func, scope)
-                    if waits:
-                        yield from self._wait(node, scope)
-                case ast.ClassDef(bases=bases):
-                    for base in bases:
-                        yield from self._use(base, scope)
-                case ast.AsyncWith(items=items):
-                    for item in items:
-                        yield from self._shared(item.context_expr, item.context_expr, "acquire", scope, node)
-                case _:
-                    pass
+        for scope in scopes_in(self.module.scope):
+            for node, message in self._in(scope):
+                if _runs(node, scope):
+                    yield node, message
+
+    def _in(self, scope: Scope) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+        for statement in scope.nodes.of(ast.Import):
+            for alias in statement.names:
+                yield from self._module(statement, alias.name)
+        for taken in scope.nodes.of(ast.ImportFrom):
+            if taken.level or not taken.module:
+                continue
+            yield from self._module(taken, taken.module)
+            for full in (f"{taken.module}.{alias.name}" for alias in taken.names):
+                if full in NEW_MODULES:
+                    yield from self._module(taken, full)
+                if full in _ABSENT:
+                    yield taken, _told(full)
+        waits = isinstance(scope.node, ast.AsyncFunctionDef)
+        for call in scope.nodes.of(ast.Call):
+            yield from self._use(call.func, scope)
+            for node, message in self._wait(call, scope) if waits else ():
+                if not any(isinstance(one, ast.Lambda) for one in above(call, scope.nodes.parents)):
+                    yield node, message
+        for class_ in scope.nodes.of(ast.ClassDef):
+            for base in class_.bases:
+                yield from self._use(base, scope)
+        for entered in scope.nodes.of(ast.AsyncWith):
+            for item in entered.items:
+                yield from self._shared(item.context_expr, item.context_expr, "acquire", scope, entered)
 
     def _module(self, node: ast.stmt, name: str) -> Iterator[tuple[ast.stmt, str]]:
         top = name.partition(".")[0]
@@ -275,31 +279,22 @@ class _Missing:
 
 
 _AWAITS: Final = (ast.Await, ast.AsyncFor, ast.AsyncWith)
-_SCOPES: Final = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def _note_uses(
-    uses: list[tuple[ast.expr | ast.stmt, Scope, bool]], node: ast.AST, scope: Scope, *, waits: bool = False
-) -> None:
-    """Add the imports, calls and classes below a node that run in a worker. `waits` is True in an async function."""
-    for child in children_of(node):
-        match child:
-            case ast.Try(handlers=[_, *_]):
-                for part in (*child.handlers, *child.finalbody):
-                    _note_uses(uses, part, scope, waits=waits)
-                continue
-            case ast.If(test=test) if _is_asked(test):
-                continue
-            case ast.Import() | ast.ImportFrom(level=0) | ast.Call() | ast.ClassDef() | ast.AsyncWith():
-                uses.append((child, scope, waits))
-            case ast.Name() | ast.Constant():
-                continue
-            case _:
-                pass
-        inner, awaited = scope, waits
-        if isinstance(child, _SCOPES):
-            inner, awaited = scope.children.get(child, scope), isinstance(child, ast.AsyncFunctionDef)
-        _note_uses(uses, child, inner, waits=awaited and not isinstance(child, ast.Lambda))
+def _runs(node: ast.AST, scope: Scope) -> bool:
+    """Return False for what the program does only where it works: under a question, or in a `try` that expects it to
+    fail.
+    """
+    around: Scope | None = scope
+    while around is not None:
+        for parent in above(node, around.nodes.parents):
+            if isinstance(parent, ast.Try) and parent.handlers and node not in (*parent.handlers, *parent.finalbody):
+                return False
+            if isinstance(parent, ast.If) and _is_asked(parent.test):
+                return False
+            node = parent
+        around = around.parent
+    return True
 
 
 def _is_written(call: ast.Call) -> bool:
