@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from tests.runtime.conftest import Background, entry_at, start_running
 
+from core.cli.build import size_report, start_report
 from core.cli.new import BINDINGS, render
-from core.runtime.bundle import Bundle, BundleError, Migrations, size_report, start_report
+from core.runtime.bundle import Bundle, BundleError, Migrations
 from core.runtime.make import make_bundle
 from core.runtime.node import apply_migrations
 from core.runtime.plan import Plan

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.cli.project import add_configuration, find_configuration
+from core.dev.terminal import table
+
+if TYPE_CHECKING:
+    from core.runtime.bundle import Bundle, PackageSize
 
 _DESCRIPTION = """\
 Make a folder that workerd runs by itself: the application, its pure-Python dependencies, CPython, and a memory
@@ -44,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     import asyncio
 
     from core.program.proof import check_worker
-    from core.runtime.bundle import BundleError, size_report, start_report, table_of, upload_problem
+    from core.runtime.bundle import BundleError
     from core.runtime.make import make_bundle
     from core.runtime.project import open_project
     from core.runtime.toolchain import toolchain
@@ -70,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         from core.runtime.make import fill_python_modules
 
         packages = asyncio.run(fill_python_modules(project.entry, **given))
-        print(table_of(packages))
+        print(_table_of(packages))
         if (problem := upload_problem(packages)) is not None:
             print(f"warning: {problem}.", file=sys.stderr)
         print("\nThe packages are in python_modules. Deploy with: npx wrangler deploy")
@@ -88,3 +93,72 @@ def run(args: argparse.Namespace) -> int:
 
 def _progress(line: str) -> None:
     print(f"{line} …", file=sys.stderr)
+
+
+# What is told of it --------------------------------------------------------------------------------------------------
+
+
+def start_report(bundle: Bundle) -> str:
+    """Return what a build tried of its bundle, and what it did not."""
+    names = ", ".join(sorted(bundle.plan.secrets))
+    placeholders = f" A placeholder stood for {names}: no value of a secret was tried." if names else ""
+    return (
+        "It was started once: it loads the application, its migrations apply to empty databases, and it has every binding."
+        f"{placeholders} No request was sent, and no lifespan begun."
+    )
+
+
+def _table_of(packages: Iterable[PackageSize], *further: tuple[str, ...]) -> str:
+    """The sizes of packages: as stored, and compressed."""
+    rows: list[tuple[str, ...]] = [("package", "version", "files", "size", "compressed")]
+    rows += [
+        (package.name, package.version, str(package.files), _kilobytes(package.size), _kilobytes(package.compressed))
+        for package in packages
+    ]
+    return "\n".join(table([*rows, *further], indent="", numbers=(2, 3, 4)))
+
+
+def size_report(bundle: Bundle) -> str:
+    """Return the sizes of a bundle's parts: as stored, and compressed."""
+    from core.runtime.bundle import LIBRARY, PYODIDE, compressed_size
+
+    rows: list[tuple[str, ...]] = []
+    parts: dict[str, tuple[str, ...]] = {"CPython (pyodide)": (*(file for file, _ in PYODIDE), LIBRARY)}
+    if bundle.manifest["snapshot"]:
+        parts["memory snapshot"] = ("snapshot.bin",)
+    for name, files in parts.items():
+        contents = [(bundle.folder / "modules" / file).read_bytes() for file in files]
+        rows.append(
+            (
+                name,
+                bundle.manifest["pyodide"] if name.startswith("CPython") else "",
+                str(len(files)),
+                _kilobytes(sum(map(len, contents))),
+                _kilobytes(sum(map(compressed_size, contents))),
+            )
+        )
+    return _table_of(bundle.packages, *rows)
+
+
+# The hosted platform's limit for the modules of a worker, in bytes and on every plan: it brings CPython itself. Until
+# 2026-09-04 it was 3 MB compressed on the free plan and 10 MB on the others. Looked up in November 2026.
+# https://developers.cloudflare.com/workers/platform/limits/#worker-size
+_MOST = 64 * 1024 * 1024
+
+
+def upload_problem(packages: Iterable[PackageSize]) -> str | None:
+    """Return why the hosted platform would refuse Python files of this size, and the way out; None if it would not."""
+    largest = sorted(packages, key=lambda package: package.size, reverse=True)
+    size = sum(package.size for package in largest)
+    if size <= _MOST:
+        return None
+    names = ", ".join(f"{package.name} ({_kilobytes(package.size)})" for package in largest[:3])
+    return (
+        f"{_kilobytes(size)} of Python files, more than the 64 MiB ({_kilobytes(_MOST)}) that the hosted platform takes. "
+        f"The largest are {names}. Leave out what is optional with --without NAME, depend on less, or run "
+        "the bundle with `core serve`, which takes any size"
+    )
+
+
+def _kilobytes(size: int) -> str:
+    return f"{size / 1000:,.0f} kB"

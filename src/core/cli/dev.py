@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from core.cli.project import add_log_format, add_project_options, find_configuration, port_of
+from core.cli.project import add_log_format, add_project_options, port_of, project_options
 
 if TYPE_CHECKING:
     from core.dev.options import Options
@@ -97,13 +97,12 @@ def run(args: argparse.Namespace) -> int:
 
 def options_of(args: argparse.Namespace) -> Options:
     """The options as a value."""
-    from core.dev.guard import new_token
-    from core.dev.options import Options
+    import attrs
 
-    return Options(
-        config=find_configuration(args.config),
-        environment=args.environment,
-        state=None if args.state is None else args.state.resolve(),
+    from core.dev.guard import new_token
+
+    return attrs.evolve(
+        project_options(args),
         host=args.host,
         port=8787 if args.port is None else args.port,
         reload=args.reload,

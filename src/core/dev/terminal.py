@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, TextIO
 
 _CODES: Final = {
@@ -21,6 +21,10 @@ _CODES: Final = {
     "magenta": "35",
     "cyan": "36",
 }
+
+
+def _in(name: str) -> Callable[[Style, str], str]:
+    return lambda style, text: style.paint(text, name)
 
 
 class Style:
@@ -37,29 +41,12 @@ class Style:
             return text
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
 
-    def bold(self, text: str) -> str:
-        """Heavy."""
-        return self.paint(text, "bold")
-
-    def dim(self, text: str) -> str:
-        """Faint."""
-        return self.paint(text, "dim")
-
-    def red(self, text: str) -> str:
-        """For failures."""
-        return self.paint(text, "red")
-
-    def green(self, text: str) -> str:
-        """For successes."""
-        return self.paint(text, "green")
-
-    def yellow(self, text: str) -> str:
-        """For warnings."""
-        return self.paint(text, "yellow")
-
-    def cyan(self, text: str) -> str:
-        """For addresses and commands."""
-        return self.paint(text, "cyan")
+    bold = _in("bold")
+    dim = _in("dim")
+    red = _in("red")
+    green = _in("green")
+    yellow = _in("yellow")
+    cyan = _in("cyan")
 
     def status(self, status: int) -> str:
         """A status code in the colour of its class."""
@@ -96,11 +83,16 @@ def wants_colour(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def table(rows: Sequence[tuple[str, ...]], *, indent: str = "  ") -> list[str]:
-    """Rows as lines of aligned columns. Cells are plain text: paint the lines, or paint nothing."""
+def table(rows: Sequence[tuple[str, ...]], *, indent: str = "  ", numbers: Collection[int] = ()) -> list[str]:
+    """Rows as lines of aligned columns, those of `numbers` at the right. Cells are plain text: paint the lines."""
     if not rows:
         return []
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    aligned = [
+        [
+            cell.rjust(width) if at in numbers else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        for row in rows
     ]
+    return [f"{indent}{'  '.join(cells)}".rstrip() for cells in aligned]

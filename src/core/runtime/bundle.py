@@ -15,7 +15,7 @@ import gzip
 import itertools
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -54,12 +54,12 @@ HOST = "core.hosts.workers.isolate"
 
 _PAGE = 65536  # of WebAssembly's memory
 
-_PYODIDE = (
+PYODIDE = (
     ("pyodide.mjs", "esModule"),
     ("pyodide.asm.mjs", "esModule"),
     ("pyodide.asm.wasm", "wasm"),
 )
-_LIBRARY = "python_stdlib.zip"
+LIBRARY = "python_stdlib.zip"
 
 
 class BundleError(DeveloperError):
@@ -190,10 +190,10 @@ def write_bundle(
     add("entry.mjs", "esModule", _entry(classes))
     for script in ("worker.mjs", "boot.mjs", "shim.mjs"):
         add(script, "esModule", worker_file(script))
-    for file, kind in _PYODIDE:
+    for file, kind in PYODIDE:
         add(file, kind, toolchain.pyodide / file)
     compiled = toolchain.compiled_library
-    add(_LIBRARY, "data", compiled if compiled.exists() else toolchain.pyodide / _LIBRARY)
+    add(LIBRARY, "data", compiled if compiled.exists() else toolchain.pyodide / LIBRARY)
     adapters = {code: f"glue-{index:02}.wasm" for index, code in enumerate(glue)}
     for code, file in adapters.items():
         add(file, "wasm", bytes.fromhex(code))
@@ -308,77 +308,3 @@ def _bundle_module(described: Mapping[str, Any], adapters: Mapping[str, str], ha
 def worker_file(name: str) -> bytes:
     """A file of those that every worker, or a build's, is made of."""
     return (resources.files("core.runtime") / "worker" / name).read_bytes()
-
-
-def start_report(bundle: Bundle) -> str:
-    """Return what a build tried of its bundle, and what it did not."""
-    names = ", ".join(sorted(bundle.plan.secrets))
-    placeholders = f" A placeholder stood for {names}: no value of a secret was tried." if names else ""
-    return (
-        "It was started once: it loads the application, its migrations apply to empty databases, and it has every binding."
-        f"{placeholders} No request was sent, and no lifespan begun."
-    )
-
-
-def table_of(packages: Iterable[PackageSize], *further: tuple[str, ...]) -> str:
-    """Return the sizes of packages: as stored, and compressed."""
-    rows: list[tuple[str, ...]] = [("package", "version", "files", "size", "compressed")]
-    rows += [
-        (package.name, package.version, str(package.files), _kilobytes(package.size), _kilobytes(package.compressed))
-        for package in packages
-    ]
-    rows += further
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if column < 2 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )
-
-
-def size_report(bundle: Bundle) -> str:
-    """Return the sizes of a bundle's parts: as stored, and compressed."""
-    rows: list[tuple[str, ...]] = []
-    parts: dict[str, tuple[str, ...]] = {
-        "CPython (pyodide)": ("pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide.mjs", _LIBRARY)
-    }
-    if bundle.manifest["snapshot"]:
-        parts["memory snapshot"] = ("snapshot.bin",)
-    for name, files in parts.items():
-        contents = [(bundle.folder / "modules" / file).read_bytes() for file in files]
-        rows.append(
-            (
-                name,
-                bundle.manifest["pyodide"] if name.startswith("CPython") else "",
-                str(len(files)),
-                _kilobytes(sum(map(len, contents))),
-                _kilobytes(sum(map(compressed_size, contents))),
-            )
-        )
-    return table_of(bundle.packages, *rows)
-
-
-# The hosted platform's limit for the modules of a worker, in bytes and on every plan: it brings CPython itself. Until
-# 2026-09-04 it was 3 MB compressed on the free plan and 10 MB on the others. Looked up in November 2026.
-# https://developers.cloudflare.com/workers/platform/limits/#worker-size
-_MOST = 64 * 1024 * 1024
-
-
-def upload_problem(packages: Iterable[PackageSize]) -> str | None:
-    """Return why the hosted platform would refuse Python files of this size, and the way out; None if it would not."""
-    largest = sorted(packages, key=lambda package: package.size, reverse=True)
-    size = sum(package.size for package in largest)
-    if size <= _MOST:
-        return None
-    names = ", ".join(f"{package.name} ({_kilobytes(package.size)})" for package in largest[:3])
-    return (
-        f"{_kilobytes(size)} of Python files, more than the 64 MiB ({_kilobytes(_MOST)}) that the hosted platform takes. "
-        f"The largest are {names}. Leave out what is optional with --without NAME, depend on less, or run "
-        "the bundle with `core serve`, which takes any size"
-    )
-
-
-def _kilobytes(size: int) -> str:
-    return f"{size / 1000:,.0f} kB"

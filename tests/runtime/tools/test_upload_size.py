@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.runtime.bundle import PackageSize, upload_problem
+from core.cli.build import upload_problem
+from core.runtime.bundle import PackageSize
 
 
 @pytest.mark.parametrize(
