@@ -194,17 +194,6 @@ def fields_of(env_class: type, /) -> Sequence[EnvField]:
     return fields
 
 
-def secrets_asked(env_class: type, /) -> dict[str, bool]:
-    """The names under which an Env takes a secret, if the configuration has nothing else there, and True where it
-    cannot do without. Raises EnvError as `fields_of` does.
-    """
-    return {
-        field.name: not field.optional
-        for field in fields_of(env_class)
-        if field.kind is Secret or (field.optional and (field.kind is str or field.converted))
-    }
-
-
 # Fields of an Env ---------------------------------------------------------------------------------------------------
 
 
