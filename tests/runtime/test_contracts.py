@@ -87,8 +87,8 @@ DIFFERENCES: Mapping[tuple[str, str], str] = {
     ("d1", "a_text_or_blob_has_at_most_2000000_bytes"): "workerd's own D1 service takes larger ones",
 }
 
-# A thousand writes one after the other, and a cluster keeps each in its bucket before it acknowledges it. Those of R2 are
-# made in `tests/backends/s3/test_r2.py`, without workerd.
+# A thousand writes one after the other, and a cluster keeps each in its bucket before it acknowledges it. Those of R2
+# are made in `tests/backends/s3/test_r2.py`, without workerd.
 TOO_MANY_WRITES = {"a_page_has_at_most_1000_keys", "more_than_1000_objects_are_listed_in_pages"}
 
 
