@@ -13,7 +13,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -274,22 +273,31 @@ async def roots(context: ClientRequestContext) -> types.ListRootsResult:
     return types.ListRootsResult(roots=[types.Root.model_validate({"uri": "file:///work", "name": "work"})])
 
 
+@pytest.fixture
+def inspector(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """The inspector's command line, which keeps what it knows of servers in its home."""
+    program = HERE / "node_modules/@modelcontextprotocol/inspector/clients/cli/build/index.js"
+    command = [str(NODE), str(HERE / "inspector.mjs"), program.as_uri()]
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
+    ) as running:
+        yield running
+
+
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 @pytest.mark.parametrize("address", ["dev"], indirect=True)
-def test_the_inspector_lists_and_calls_everything(address: str, era: str, tmp_path: Path) -> None:
-    """Each call is a process of its own, so one place is enough: the other clients ask all. This one tells its roots
-    in 2026-07-28, and answers no other question.
-    """
-    assert NODE is not None
-    program = HERE / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
-    common = [str(NODE), str(program), "--cli", "--server-url", address, "--transport", "http", "--protocol-era", era]
+def test_the_inspector_lists_and_calls_everything(address: str, era: str, inspector: subprocess.Popen[str]) -> None:
+    """It tells its roots in 2026-07-28, and answers no other question."""
+    common = ["--server-url", address, "--transport", "http", "--protocol-era", era]
     common += ["--connect-timeout", "0", "--format", "json", "--method"]  # 0 is as long as it takes
-    environment = {**os.environ, "HOME": str(tmp_path)}  # it keeps what it knows of servers there
 
     def result(method: str, *arguments: str) -> Any:
-        command = [*common, method, *arguments]
-        done = subprocess.run(command, capture_output=True, env=environment, text=True, timeout=300)
-        shown = json.loads(done.stdout or done.stderr)
+        assert inspector.stdin is not None
+        assert inspector.stdout is not None
+        inspector.stdin.write(json.dumps([*common, method, *arguments]) + "\n")
+        inspector.stdin.flush()
+        shown = json.loads(inspector.stdout.readline())
         return shown.get("result", shown.get("error"))
 
     def types_in(found: Any) -> str:
@@ -315,12 +323,11 @@ def test_the_inspector_lists_and_calls_everything(address: str, era: str, tmp_pa
     tools = result("tools/list", "--strict")["tools"]
     resources = result("resources/list")["resources"] + result("resources/templates/list")["resourceTemplates"]
     prompts = result("prompts/list")["prompts"]
-    with ThreadPoolExecutor(4) as pool:
-        seen = {
-            "tools": dict(zip([each["name"] for each in tools], pool.map(tool, tools), strict=True)),
-            "resources": dict(zip(LISTED["resources"], pool.map(resource, resources), strict=True)),
-            "prompts": dict(zip([each["name"] for each in prompts], pool.map(prompt, prompts), strict=True)),
-        }
+    seen = {
+        "tools": {each["name"]: tool(each) for each in tools},
+        "resources": dict(zip(LISTED["resources"], map(resource, resources), strict=True)),
+        "prompts": {each["name"]: prompt(each) for each in prompts},
+    }
     asks = {name for kind in seen for name in LISTED[kind] if ASKS.fullmatch(name)}
     if era == "modern":
         asks.remove("test_input_required_result_list_roots")
