@@ -26,7 +26,8 @@ from tests.support.running import RunningDev
 from core import Bindings, CoreError, Request, Response, create_app, http
 from core.bindings.fetcher import Fetcher
 from core.errors import DeveloperError
-from core.openapi.client import load_document, write_client
+from core.openapi.client import write_client
+from core.openapi.reading import load_document
 from core.testing import Client, env
 from users_api.env import Env as UsersEnv
 from users_api.main import app as users_app

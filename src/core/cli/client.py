@@ -30,7 +30,8 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from core.openapi.client import load_document, write_client
+    from core.openapi.client import write_client
+    from core.openapi.reading import load_document
 
     document: Path = args.document
     file: Path | None = args.output

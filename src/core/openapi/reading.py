@@ -1,13 +1,15 @@
-"""Documents as `changes` and `client` read them: references, `allOf`, alternatives, and texts for people."""
+"""Documents as others read them: their text, references, `allOf`, alternatives, and texts for people."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
-from core.errors import DeveloperError
+from core.errors import DeveloperError, MissingExtraError
 from core.validation.schema import is_array, is_object
 
 METHODS: Final = ("get", "put", "post", "delete", "patch", "head", "options", "trace", "query")
@@ -19,6 +21,40 @@ _FOR_PEOPLE: Final = frozenset(["error", "title", "detail", "message"])
 """The fields of an error, and of a problem of RFC 9457, that are for people."""
 _WORDING: Final = re.compile(r"\s|^[A-Z][a-z]").search
 """A constant of such a field is a code, and a promise, when it looks like one: `no_user`, `NO_USER`."""
+
+
+def load_document(text: str) -> Mapping[str, Any]:
+    """A document from the text of its file, JSON or YAML.
+
+    Raises DeveloperError for any other file, and MissingExtraError for YAML where pyyaml is not installed.
+    """
+    try:
+        found: Any = json.loads(text)
+    except ValueError as not_json:
+        if text.lstrip().startswith("{"):
+            raise DeveloperError(f"the document is not JSON: {not_json}. Write it anew: core openapi") from None
+        try:
+            yaml: Any = import_module("yaml")
+        except ImportError:
+            raise MissingExtraError(
+                "reading a document in YAML needs pyyaml: pip install 'core-edge[openapi]'"
+            ) from None
+        try:
+            # Dates stay the texts that they are in JSON.
+            loader = type("_Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": _without_dates(yaml.SafeLoader)})
+            found = yaml.load(text, loader)
+        except yaml.YAMLError as error:
+            raise DeveloperError(f"the document is neither JSON nor YAML: {error}. Check the file's name") from None
+    if not is_object(found):
+        raise DeveloperError("the file is not an OpenAPI document: it is not an object. Write one: core openapi")
+    return found
+
+
+def _without_dates(loader: Any) -> dict[Any, Any]:
+    return {
+        first: [(tag, pattern) for tag, pattern in known if tag != "tag:yaml.org,2002:timestamp"]
+        for first, known in loader.yaml_implicit_resolvers.items()
+    }
 
 
 def target(document: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
@@ -45,6 +81,13 @@ def target(document: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
             else:
                 raise DeveloperError(f"the document refers to {reference}, which it does not have. Add it")
     return {}
+
+
+def section(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A section of the components of a document; empty where it has none."""
+    components: Mapping[str, Any] = document.get("components") or {}
+    found: object = components.get(name)
+    return found if is_object(found) else {}
 
 
 class Operation(NamedTuple):
