@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from tests.openapi.test_client_hostile import documents
 
-from core.openapi import changes
 from core.openapi.changes import Change, compare
+from core.openapi.rules import RULES
 
 Schema = dict[str, Any]
 STRING, INTEGER, NULL = {"type": "string"}, {"type": "integer"}, {"type": "null"}
@@ -89,7 +89,7 @@ def test_an_edit_has_the_level_of_oasdiff(edit: str, edits: dict[str, Any], oasd
 
 def test_every_rule_has_an_edit() -> None:
     messages = {change.message for edit in DATA["edits"] for change in compare(DATA["document"], edited(edit[1]))}
-    for rule in changes._RULES.values():
+    for rule in RULES.values():
         for words in rule.words.split(" | "):
             pattern = re.compile(re.sub(r"\\{\d\\}", ".+", re.escape(words)))
             assert any(map(pattern.fullmatch, messages)), words

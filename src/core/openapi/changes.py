@@ -1,9 +1,8 @@
 """Two documents of one API compared: the changes for a client, and whether they break one.
 
-A request may only take more than before, and an answer may only give less variety than before. Each change is a row of
-`_RULES`, whose levels are those of oasdiff (https://www.oasdiff.com) except where a request that was right is refused
-without a rule of it; `tests/openapi/edits.json` has both. Identity is method and path: names of path parameters, of
-schemas and of operations, and texts for people, are no promise.
+A request may only take more than before, and an answer may only give less variety than before: each change is a row
+of `rules.py`. Identity is method and path: names of path parameters, of schemas and of operations, and texts for
+people, are no promise.
 """
 
 from __future__ import annotations
@@ -11,87 +10,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
 from core.openapi.reading import Named, Operation, alternatives, operations, target, without_wording
+from core.openapi.rules import LEVELS, RULES, Level
 from core.validation.schema import is_object
 
 Schema: TypeAlias = Mapping[str, Any]
-Level: TypeAlias = Literal["breaking", "warning", "change"]
-_LEVELS: Final[Mapping[str, Level]] = {"B": "breaking", "W": "warning", "C": "change"}
-
-
-class _Rule(NamedTuple):
-    """A kind of change: its level in a request and in an answer, its words, and what it breaks with the fix."""
-
-    levels: str
-    words: str
-    advice: str = ""
-
-
-# {0} is the subject. Where an answer has other words than a request, they are behind " | ".
-_RULES: Final[Mapping[str, _Rule]] = {
-    "operation gone": _Rule(
-        "BB", "is gone ({0})", "Clients that call it get an error. Keep it, and deprecate it first"
-    ),
-    "operation new": _Rule("CC", "is new ({0})"),
-    "operationId": _Rule("CC", "was called `{0}` before"),
-    "tags": _Rule("CC", "has other tags"),
-    "deprecated": _Rule("CC", "is deprecated, or is no longer"),
-    "way gone": _Rule("BB", "no longer lets {0} in", "Clients that ask so get 401. Let them in for a while longer"),
-    "way new": _Rule("CC", "also lets {0} in"),
-    "parameter gone": _Rule("WW", "no longer reads {0}", "What clients send there does nothing now. Keep reading it"),
-    "parameter new": _Rule("CC", "also takes {0}"),
-    "parameter demanded": _Rule("BB", "now demands {0}", "Clients do not send it yet. Let it be left out"),
-    "default": _Rule("CC", "has {1} as the default of {0}"),
-    "default of a parameter": _Rule(
-        "BB", "has {1} as the default of {0}", "Clients that leave it out get something else. Keep the default"
-    ),
-    "body gone": _Rule("BB", "no longer reads a body", "What clients send does nothing now. Keep reading it"),
-    "body new": _Rule("CC", "now reads a body"),
-    "body demanded": _Rule("BB", "now demands a body", "Clients do not send one yet. Let it be left out"),
-    "body optional": _Rule("CC", "no longer demands a body"),
-    "media gone": _Rule(
-        "BB", "no longer takes {0} | no longer answers {1} as {0}", "Clients use it. Keep it beside the others"
-    ),
-    "media new": _Rule("CC", "also takes {0} | also answers {1} as {0}"),
-    "success gone": _Rule("BB", "no longer answers {0}", "Clients wait for it. Keep the status"),
-    "error gone": _Rule("CC", "no longer answers {0}"),
-    "status new": _Rule("CC", "also answers {0}"),
-    "header gone": _Rule("WW", "no longer sends {0}", "Clients may read it. Keep sending it"),
-    "required header gone": _Rule("BB", "no longer sends {0}", "Clients read it. Keep sending it"),
-    "header new": _Rule("CC", "also sends {0}"),
-    "field gone": _Rule("WW", "no longer reads {0} | no longer answers {0}", "Clients know it. Keep it"),
-    "required field gone": _Rule("WB", "no longer reads {0} | no longer answers {0}", "Clients rely on it. Keep it"),
-    "field refused": _Rule("BB", "no longer takes {0}", "Clients send what is refused now. Go on taking it"),
-    "field new": _Rule("CC", "also takes {0} | also answers {0}"),
-    "field demanded": _Rule(
-        "BC", "now demands {0} | also answers {0}", "Clients do not send it yet. Let it be left out"
-    ),
-    "required": _Rule(
-        "BC", "now demands {0}, which could be left out | always answers {0}", "Clients leave it out. Keep a default"
-    ),
-    "optional": _Rule("CB", "no longer demands {0} | may leave out {0}", "Clients rely on it. Always send it"),
-    "more": _Rule("CB", "also takes {1} as {0} | also answers {1} as {0}", "Clients do not expect it. Use a new field"),
-    "one more": _Rule("CW", "also takes {1} as {0} | also answers {1} as {0}", "Clients may not expect it. Tell them"),
-    "less": _Rule(
-        "BC", "no longer takes {1} as {0} | no longer answers {1} as {0}", "Clients send it. Go on taking it"
-    ),
-    "closed": _Rule(
-        "BC", "takes no other fields in {0} now | answers no other fields in {0} now", "Ignore them instead"
-    ),
-    "bound new": _Rule("WC", "now has {1} for {0}", "Clients may send what is refused now. Take what was taken"),
-    "tighter": _Rule("BC", "now has {1} for {0}", "Clients send what is refused now. Take what was taken"),
-    "looser": _Rule("CB", "now has {1} for {0}", "Clients do not expect such values. Keep the bound"),
-    "pattern": _Rule("WC", "has another pattern of {0}", "Clients may send what is refused now. Take what was taken"),
-    "pattern new": _Rule("BC", "has a pattern of {0} now", "Clients send what is refused now. Take what was taken"),
-    "pattern gone": _Rule("CC", "has no pattern of {0} now"),
-    "format": _Rule("BB", "has {1} as the format of {0}", "Clients read and write the one before. Use a new field"),
-    "format new": _Rule("BC", "has {1} as the format of {0}", "Clients send what is refused now. Take what was taken"),
-    "format gone": _Rule("CB", "has no format of {0} now", "Clients read what has one. Keep the format"),
-}
 _ANNOTATIONS: Final = frozenset(["default", "description", "examples", "title"])
 _UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
@@ -134,16 +61,16 @@ class _At:
         return attrs.evolve(self, field=f"{self.field}{name}")
 
     def change(self, rule: str, *values: str) -> Change:
-        levels, words, advice = _RULES[rule]
+        levels, words, advice = RULES[rule]
         answered = self.status is not None
-        level = _LEVELS[levels[answered]]
+        level = LEVELS[levels[answered]]
         said = words.split(" | ")[-1 if answered else 0].format(*values)
         return Change(level, self.operation, said, "" if level == "change" else advice, self.status)
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     """Return the changes from one document to another, those that break a client first. Empty for none that count."""
-    order: list[Level] = [*_LEVELS.values()]
+    order: list[Level] = [*LEVELS.values()]
     changes = dict.fromkeys(_Comparison(old, new).changes())
     return sorted(changes, key=lambda change: order.index(change.level))
 
