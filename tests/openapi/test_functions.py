@@ -15,10 +15,11 @@ from tests.mypy_plugin.conftest import MIGRATION, WRANGLER
 from tests.support.libraries import with_libraries
 
 from core.openapi.facts import Answer, ApplicationFacts, Effect, Held, Open, Raise, Read, RouteFacts
-from core.openapi.followed import Target
-from core.openapi.functions import Reader, State
+from core.openapi.functions import Reader
 from core.openapi.gather import gather
 from core.openapi.held import class_details
+from core.openapi.here import State
+from core.openapi.values import Target
 from core.validation.schema import Schema
 
 knows_type_form = pytest.mark.skipif(
@@ -628,7 +629,7 @@ class Functions:
 
     def __getitem__(self, name: str) -> list[Effect]:
         effects: list[Effect] = []
-        (node,) = self.reader.followed.named[f"app.{name}"]
+        (node,) = self.reader.followed.frames.named[f"app.{name}"]
         self.reader.call(Target(node), [], {}, effects, State())
         return effects
 

@@ -222,13 +222,13 @@ def _listed(path: Path, args: argparse.Namespace) -> _Outcome | None:
 
 def _described(path: Path, args: argparse.Namespace, committed: str) -> tuple[_Outcome, Gathered] | None:
     """The application of a project described anew, with the facts it was described from."""
-    from core.openapi.document import describe
     from core.openapi.routes import application_facts
     from core.openapi.written import as_json
     from core.program.entry import module_of
     from core.program.findings import level_of
 
     try:
+        from core.openapi.document import describe
         from core.openapi.gather import gather
     except ImportError:
         raise MissingExtraError("core openapi reads types with mypy: pip install 'core-edge[mypy]'") from None

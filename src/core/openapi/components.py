@@ -158,24 +158,22 @@ class Kept:
     """The names of the document that is committed: of operations by method and path, and of schemas by their places."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document = document
+        self._schemas: Mapping[str, Any] = document.get("components", {}).get("schemas", {})
+        self._paths: Mapping[str, Mapping[str, Any]] = {
+            _shape(path): item for path, item in document.get("paths", {}).items()
+        }
 
     def operation(self, path: str, method: str) -> Mapping[str, Any]:
         """The operation as it was; empty for a new one. The names of parameters in its path do not matter."""
-        item = self._paths().get(_shape(path), {})
+        item = self._paths.get(_shape(path), {})
         if method == "websocket":
             method = "x-websocket"
         others = {**item.get("additionalOperations", {}), **item.get("x-additional-operations", {})}
         found: Mapping[str, Any] = item.get(method) or others.get(method) or {}
         return found
 
-    def _paths(self) -> Mapping[str, Mapping[str, Any]]:
-        return {_shape(path): item for path, item in self._document.get("paths", {}).items()}
-
     def names(self, paths: Mapping[str, Any], used: Mapping[Key, Schema]) -> dict[Key, str]:
         """The names that schemas had in the same places."""
-        before = self._paths()
-        schemas = self._document.get("components", {}).get("schemas", {})
         found: dict[Key, str] = {}
         taken: set[str] = set()
 
@@ -188,7 +186,7 @@ class Kept:
                         return
                     found[key] = name
                     taken.add(name)
-                    meet(used[key], schemas.get(name, {}))
+                    meet(used[key], self._schemas.get(name, {}))
                     return
                 for name in new.keys() & old.keys():
                     meet(new[name], old[name])
@@ -197,7 +195,7 @@ class Kept:
                     meet(one, other)
 
         for path, item in paths.items():
-            meet(item, before.get(_shape(path), {}))
+            meet(item, self._paths.get(_shape(path), {}))
         return found
 
 

@@ -1,4 +1,4 @@
-"""The errors that the framework makes by itself, and the body of one that no error handler answers."""
+"""The errors that the framework and Python make by themselves, and the body of one that no error handler answers."""
 
 from __future__ import annotations
 
@@ -68,6 +68,25 @@ OF_PYTHON: Final[Mapping[str, str]] = {
     "asyncio.tasks.wait_for": "builtins.TimeoutError",
 }
 """The errors of what programs call in Python most of all: of a text that means nothing, and of time that is up."""
+LOOKUPS: Final = {
+    "builtins.dict": "builtins.KeyError",
+    "typing.Mapping": "builtins.KeyError",
+    "core": "builtins.KeyError",
+    "builtins.list": "builtins.IndexError",
+    "builtins.str": "builtins.IndexError",
+}
+"""The error of `value[key]`, by the class of the value; `core` is what is read of a request."""
+D1_ERROR: Final = "core.errors.bindings.D1Error"
+BINDINGS: Final = {
+    "core.bindings.ai": "core.errors.bindings.AiError",
+    "core.bindings.d1": D1_ERROR,
+    "core.bindings.durable_object": "core.errors.bindings.DurableObjectError",
+    "core.bindings.kv": "core.errors.bindings.KVError",
+    "core.bindings.queue": "core.errors.bindings.QueueError",
+    "core.bindings.r2": "core.errors.bindings.R2Error",
+}
+"""The errors that a call of a binding may raise, by the module of its class: an error handler may make an answer of it.
+"""
 
 
 def is_caught(raised: Raise, caught: Sequence[str]) -> bool:

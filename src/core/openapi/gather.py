@@ -28,7 +28,8 @@ from mypy.types import FunctionLike
 from core.errors import DeveloperError
 from core.mypy_plugin.hooks import SignatureHook, TypesOfQueries
 from core.openapi.facts import ClassDetails
-from core.openapi.followed import RESPONSE, Followed
+from core.openapi.followed import Followed
+from core.openapi.here import RESPONSE
 from core.openapi.schemas import Schemas
 from core.sql.statement import Column
 from core.validation.schema import Schema, any_of

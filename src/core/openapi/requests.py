@@ -42,10 +42,9 @@ class Requests:
             result["path", name] = {"name": name, "in": "path", "required": True, "schema": text}
             if name == "path" and path.endswith("{path}"):
                 result["path", name]["description"] = "The rest of the path, slashes included."
-        for each in found:
-            if not isinstance(each, Read):
+        for read in found:
+            if not isinstance(read, Read):
                 continue
-            read = each
             where, _, single = read.part.partition("-")
             if single and where != "form" and read.name is not None:
                 if where == "header" and read.name.lower() in _SILENT_HEADERS:
@@ -67,7 +66,7 @@ class Requests:
                     result[key]["required"] = True
             elif read.part in ("query", "params", "headers") and read.schema is not None:
                 place = {"params": "path", "headers": "header"}.get(read.part, "query")
-                for field in self._fields(read.schema, place, each):
+                for field in self._fields(read.schema, place, read):
                     key = (place, field["name"])
                     if place == "path" and key in result and field["schema"].get("type") == "string":
                         field["schema"] = {**result[key]["schema"], **field["schema"]}
@@ -98,15 +97,14 @@ class Requests:
         """Everything that is read of the body, by media type; None where nothing is."""
         content: dict[str, Any] = {}
         fields: dict[str, Schema] = {}
-        for each in found:
-            if not isinstance(each, Read) or each.part not in _BODIES:
+        for read in found:
+            if not isinstance(read, Read) or read.part not in _BODIES:
                 continue
-            read = each
-            schema = self._components.final(read.schema, each, reading=True) if read.schema is not None else {}
+            schema = self._components.final(read.schema, read, reading=True) if read.schema is not None else {}
             match read.part:
                 case "json":
                     if read.schema is None:
-                        self._problem(each, "the body is read as JSON of any type. Say which: await req.json(T)")
+                        self._problem(read, "the body is read as JSON of any type. Say which: await req.json(T)")
                     add_body(content, "application/json", schema)
                 case "form" | "form-name":
                     for media in ("multipart/form-data", "application/x-www-form-urlencoded"):

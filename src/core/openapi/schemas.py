@@ -7,24 +7,12 @@ have, or that mypy does not know, is `{"$unknown": …}`.
 from __future__ import annotations
 
 import http
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from mypy.constant_fold import constant_fold_expr
 from mypy.expandtype import expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import (
-    ARG_POS,
-    AssignmentStmt,
-    CallExpr,
-    Expression,
-    ExpressionStmt,
-    NameExpr,
-    StrExpr,
-    TypeInfo,
-    UnaryExpr,
-    Var,
-)
+from mypy.nodes import TypeInfo, Var
 from mypy.types import (
     AnyType,
     Instance,
@@ -41,7 +29,8 @@ from mypy.types import (
 )
 
 from core.mypy_plugin.types import attrs_fields
-from core.openapi.facts import ClassDetails, ClassFacts, Field, Held, classes_in
+from core.openapi.facts import ClassDetails, ClassFacts, Field, Held, classes_in, object_of
+from core.openapi.trees import described_fields, docstring
 from core.validation.schema import Schema, any_of, constrained
 
 _SCALARS: Final[Mapping[str, Schema]] = {
@@ -236,6 +225,38 @@ class Schemas:
             default = ()  # a mark for a field that was left out, which no client may send
         return Field(name, whole, default if has_default else None, is_read, may_be_unset)
 
+    def merged(self, parts: Sequence[Schema]) -> Schema:
+        """Several objects as one; of two properties of one name the later counts, as in Python."""
+        if len(parts) == 1:
+            return parts[0]
+        properties: dict[str, Schema] = {}
+        required: list[str] = []
+        others: list[Schema] = []
+        for part in parts:
+            alternatives = [self._whole(each) for each in part.get("anyOf", [part])]
+            for each in alternatives:
+                extra = each.get("additionalProperties")
+                if extra is None and "properties" not in each and each != {"type": "null"}:
+                    extra = each if "$unknown" in each else {"$unknown": "the value unpacked here"}
+                certain = set[str](each.get("required", ()) if len(alternatives) == 1 else ())
+                for name, schema in each.get("properties", {}).items():
+                    earlier = properties.get(name)
+                    properties[name] = schema if earlier is None or name in certain else any_of([earlier, schema])
+                    if name in certain and name not in required:
+                        required.append(name)
+                if extra is not None:
+                    others.append(extra)
+                    for name in properties.keys() - each.get("properties", {}).keys():
+                        properties[name] = any_of([properties[name], extra])
+        result: Schema = {"type": "object", "properties": properties, "required": required}
+        if others:
+            result["additionalProperties"] = any_of(others)
+        return result
+
+    def _whole(self, schema: Schema) -> Schema:
+        facts = self.classes.get(schema.get("$class", ""))
+        return object_of(facts) if facts is not None else schema
+
     def _told(self, info: TypeInfo) -> ClassDetails:
         return self._details.get(info.fullname.partition("@")[0]) or ClassDetails()
 
@@ -321,47 +342,3 @@ def is_vague(schema: Schema) -> bool:
         or any(is_vague(part) for part in schema.get("anyOf", ()))
         or ("items" in schema and is_vague(schema["items"]))
     )
-
-
-def described_fields(info: TypeInfo) -> dict[str, str]:
-    """The texts below the fields of a class of the program."""
-    found: dict[str, str] = {}
-    last = ""
-    for statement in info.defn.defs.body:
-        match statement:
-            case AssignmentStmt(lvalues=[NameExpr(name=name)]):
-                last = name
-            case ExpressionStmt(expr=StrExpr(value=text)) if last:
-                found[last] = " ".join(text.split())
-            case _:
-                last = ""
-    return found
-
-
-def constant(expression: Expression) -> tuple[object] | None:
-    """The JSON value that an expression writes out, alone in a tuple; None for any other expression."""
-    if isinstance(expression, NameExpr) and expression.fullname == "builtins.None":
-        return (None,)
-    if isinstance(expression, NameExpr) and expression.fullname in ("builtins.True", "builtins.False"):
-        return (expression.fullname == "builtins.True",)
-    if isinstance(expression, UnaryExpr) and expression.op == "-":
-        inner = constant(expression.expr)
-        return (-inner[0],) if inner is not None and isinstance(inner[0], int | float) else None
-    value = constant_fold_expr(expression, "")
-    return (value,) if isinstance(value, str | int | float) else None
-
-
-def argument(call: CallExpr, position: int, name: str) -> Expression | None:
-    """One argument of a call, given by its position or by its name."""
-    for value, given in zip(call.args, call.arg_names, strict=True):
-        if given == name:
-            return value
-    if position < len(call.args) and all(kind == ARG_POS for kind in call.arg_kinds[: position + 1]):
-        return call.args[position]
-    return None
-
-
-def docstring(body: Iterable[object]) -> str | None:
-    """The text that a body begins with."""
-    first = next(iter(body), None)
-    return first.expr.value if isinstance(first, ExpressionStmt) and isinstance(first.expr, StrExpr) else None

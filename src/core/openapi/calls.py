@@ -1,0 +1,281 @@
+"""The functions of a program that a call goes to: through names, decorators, factories, methods, Protocols and tables.
+
+Where a call goes to functions of libraries alone there are none; where it is not known, that is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+from mypy.nodes import (
+    LDEF,
+    AwaitExpr,
+    CallExpr,
+    CastExpr,
+    ConditionalExpr,
+    Decorator,
+    DictExpr,
+    Expression,
+    FuncDef,
+    IndexExpr,
+    LambdaExpr,
+    MemberExpr,
+    MypyFile,
+    NameExpr,
+    OpExpr,
+    OverloadedFuncDef,
+    RefExpr,
+    SymbolNode,
+    TypeInfo,
+    Var,
+)
+from mypy.types import AnyType, CallableType, Instance, Overloaded, get_proper_type
+
+from core.openapi.facts import Held
+from core.openapi.frames import Frames, instance_of, solved
+from core.openapi.trees import Notes, called, within
+from core.openapi.values import Frame, Target, Value, bounded
+
+
+class Calls:
+    """The functions behind the expressions of a program."""
+
+    def __init__(self, frames: Frames) -> None:
+        self.frames = frames
+        self.depth = frames.depth
+        self._known: dict[Value, tuple[Target, ...] | None] = {}
+
+    def of(self, value: Value) -> tuple[Target, ...] | None:
+        """The functions that a call of a value goes to, as `targets` of an expression."""
+        if value not in self._known:
+            self._known[value] = self._of(value)
+        return self._known[value]
+
+    def _of(self, value: Value) -> tuple[Target, ...] | None:
+        if value.place is not None:
+            return self.targets(*value.place)
+        held = value.held
+        if held is not None and held.kind == "function":
+            target = self._function(held)
+            if target is not None:
+                return (target,)
+            # Of a function elsewhere nothing is followed: it has none of the program's errors.
+            return None if self.frames.is_program(held.name) else ()
+        info = self.frames.lookup(held.name) if held is not None and held.kind == "object" else None
+        call = info.get("__call__") if info is not None else None
+        if call is not None and isinstance(call.node, FuncDef | Decorator):
+            node = call.node.func if isinstance(call.node, Decorator) else call.node
+            return (Target(node, given=(value,)),) if node in self.frames.homes else ()
+        return value.targets
+
+    def target_of(self, held: Held) -> Target | None:
+        """The function of the program that the application holds; None for one that is not in it."""
+        found = self.of(self.frames.value_of(held))
+        return found[0] if found else None
+
+    def _function(self, held: Held) -> Target | None:
+        frames, line = self.frames, held.place[1]
+        found = [node for node in frames.named.get(held.name, ()) if node.line >= line]
+        node = min(found, key=lambda each: each.line, default=None)
+        if node is None:
+            return None
+        names = {name: frames.value_of(each) for name, each in held.holds.items()}
+        given = tuple(map(frames.value_of, held.given))
+        parameters = {argument.variable.name for argument in node.arguments}
+        named = {name: value for name, value in names.items() if name in parameters}
+        around = Frame(None, Notes(None), frames.modules[frames.homes[node].module.fullname], names=names)
+        for part in within(node.body):
+            if isinstance(part, NameExpr) and part.kind == LDEF and isinstance(part.node, Var) and part.name in names:
+                own = frames.type_in(names[part.name])
+                if own is not None and part.node.type is not None:
+                    around.types.update(solved(part.node.type, own))
+        return Target(node, around, given, named)
+
+    @bounded(lambda self, callee, frame: None)
+    def targets(self, callee: Expression, frame: Frame) -> tuple[Target, ...] | None:
+        """The program's functions that a call goes to; () for those of others, None where that is not known."""
+        node = callee.node if isinstance(callee, RefExpr) else None
+        is_method = isinstance(callee, MemberExpr)
+        if isinstance(node, FuncDef | Decorator | OverloadedFuncDef) and not (is_method and node.info):
+            return self.defined(node, frame)
+        match callee:
+            case NameExpr():
+                value = self.frames.bound(callee, frame)
+                if value is not None:
+                    return self.of(value)
+            case MemberExpr():
+                return self._methods(callee, frame)
+            case AwaitExpr() | CastExpr():
+                return self.targets(callee.expr, frame)
+            case LambdaExpr():
+                return (Target(callee, frame),)
+            case ConditionalExpr():
+                return _joined(self.targets(part, frame) for part in (callee.if_expr, callee.else_expr))
+            case OpExpr(op="or" | "and"):
+                return _joined(self.targets(part, frame) for part in (callee.left, callee.right))
+            case CallExpr():
+                return self._returned_functions(callee, frame)
+            case IndexExpr():
+                kept = self.frames.bound(callee.base, frame)
+                if kept is not None and isinstance(kept.expression, DictExpr) and kept.frame is not None:
+                    return _joined(self.targets(value, kept.frame) for _, value in kept.expression.items)
+            case _:
+                pass
+        return self._by_type(callee, frame)
+
+    def _by_type(self, callee: Expression, frame: Frame) -> tuple[Target, ...] | None:
+        """The methods `__call__` of an object; None for a function that came from somewhere."""
+        type_ = self.frames.type_of(callee, frame)
+        if isinstance(type_, Instance) and type_.type.get("__call__") is not None:
+            return self.methods(type_.type, "__call__", Value(callee, frame))
+        if isinstance(type_, CallableType | Overloaded):
+            items = type_.items
+            named = callee.node if isinstance(callee, RefExpr) else None
+            if named is not None and not (
+                isinstance(named, Var) and (named.fullname == named.name or self.frames.is_program(named.fullname))
+            ):
+                return ()  # a function or class of a library
+            return () if any(item.is_type_obj() for item in items) else None
+        # A library without types is none of the program's; an argument may be a function of it.
+        return None if isinstance(type_, AnyType) and isinstance(callee, NameExpr) and callee.kind == LDEF else ()
+
+    def defined(
+        self, node: SymbolNode, frame: Frame | None, given: tuple[Value, ...] = ()
+    ) -> tuple[Target, ...] | None:
+        """A function as it is after its decorators; `given` is the object that it is a method of."""
+        if isinstance(node, OverloadedFuncDef):
+            node = node.impl if node.impl is not None else node.items[0]
+        decorators: Sequence[Expression] = []
+        if isinstance(node, Decorator):
+            decorators, node = node.original_decorators, node.func
+        if not isinstance(node, FuncDef) or node not in self.frames.homes:
+            return ()
+        home = self.frames.homes[node]
+        outer = frame.chain() if frame is not None and home.around is not None else ()
+        around = next((at for at in outer if at.node is home.around), None)
+        at = around if around is not None else self.frames.modules[home.module.fullname]
+        found: tuple[Target, ...] = (Target(node, around),)
+        for decorator in reversed(decorators):
+            maker = decorator.callee if isinstance(decorator, CallExpr) else decorator
+            if self.targets(maker, at) == ():
+                continue  # a library's: it calls the function
+            makers = self.targets(decorator, at)
+            if makers == ():
+                continue
+            value = Value(targets=found, type=node.type)
+            made = _joined(self._made(maker, [value], {}) for maker in makers) if makers is not None else None
+            if made is None:
+                return None
+            found = made
+        if node.is_static:
+            given = ()
+        return tuple(attrs.evolve(target, given=(*target.given, *given)) for target in found)
+
+    def _made(self, maker: Target, given: Sequence[Value], named: Mapping[str, Value]) -> tuple[Target, ...] | None:
+        """The functions that a function returns."""
+        if maker.node is None:
+            return None
+        frame = self.frames.enter(maker, given, named)
+        returned = frame.notes.returned
+        return _joined(self.targets(each, frame) for each in returned) if returned else None
+
+    def _returned_functions(self, call: CallExpr, frame: Frame) -> tuple[Target, ...] | None:
+        if called(call) == "functools.partial" and call.args:
+            inner = self.targets(call.args[0], frame)
+            given, named = self.frames.arguments(call, frame)
+            if inner is None:
+                return None
+            return tuple(
+                attrs.evolve(each, given=(*each.given, *given[1:]), named={**each.named, **named}) for each in inner
+            )
+        if isinstance(call.callee, CallExpr) and getattr(call.callee.callee, "fullname", "") == "functools.wraps":
+            return self.targets(call.args[0], frame)
+        if isinstance(call.callee, RefExpr) and isinstance(call.callee.node, TypeInfo):
+            return self._by_type(call, frame)
+        makers = self.targets(call.callee, frame)
+        if not makers:
+            handed = [self.targets(each, frame) for each in call.args if self.is_function(each, frame)]
+            # A library's decorator, such as a retry: it calls the function that it was handed.
+            return _joined(handed) if handed else self._by_type(call, frame)
+        return _joined(self._made(maker, *self.frames.arguments(call, frame)) for maker in makers)
+
+    def is_function(self, expression: Expression, frame: Frame) -> bool:
+        """True for a function, and False for a class."""
+        type_ = self.frames.type_of(expression, frame)
+        if isinstance(type_, Instance):
+            return type_.type.fullname == "functools.partial"
+        return isinstance(type_, CallableType) and not type_.is_type_obj()
+
+    def _methods(self, callee: MemberExpr, frame: Frame) -> tuple[Target, ...] | None:
+        home = callee.expr.node if isinstance(callee.expr, RefExpr) else None
+        if isinstance(home, TypeInfo | MypyFile):
+            symbol = home.get(callee.name) if isinstance(home, TypeInfo) else home.names.get(callee.name)
+            node = symbol.node if symbol is not None else None
+            if isinstance(node, FuncDef | Decorator | OverloadedFuncDef):
+                bound = (Value(callee.expr, frame),) if getattr(node, "is_class", False) else ()
+                return self.defined(node, frame, bound)
+            value = self.frames.constant(node) if isinstance(node, Var) else None
+            return self.of(value) if value is not None else self._by_type(callee, frame)
+        owner = Value(callee.expr, frame)
+        set_ = self.frames.attribute(owner, callee.name)
+        if set_ is not None and (found := self.of(set_)) != ():
+            return found
+        info = self.frames.info_of(callee.expr, frame)
+        return self.methods(info, callee.name, owner) if info is not None else self._by_type(callee, frame)
+
+    def methods(self, info: TypeInfo, name: str, owner: Value) -> tuple[Target, ...] | None:
+        """The methods that a call on an object may go to: that of its class, and those of its subclasses, or of the
+        classes that have what a Protocol asks for.
+        """
+        symbol = info.get(name)
+        if symbol is None:
+            return ()
+        if isinstance(symbol.node, Var):
+            is_function = isinstance(get_proper_type(symbol.node.type), CallableType)
+            return None if is_function and self.frames.is_program(info.fullname) else ()
+        found: list[Target] = []
+        home = next((base for base in info.mro if name in base.names), info)
+        others = [] if owner.held is not None else self._below(info)
+        if self.frames.is_program(home.fullname) and not (others and (info.is_protocol or _is_abstract(symbol.node))):
+            own = self.defined(symbol.node, None, (owner,)) if symbol.node is not None else ()
+            if own is None or (info.is_protocol and not others):
+                return None
+            found += own
+        for cls in others:
+            there = cls.get(name)
+            if there is not None and there.node is not None and there.node is not symbol.node:
+                inner = self.defined(there.node, None, (Value(type=instance_of(cls)),))
+                if inner is None:
+                    return None
+                found += [each for each in inner if all(each.node is not other.node for other in found)]
+        return tuple(found)
+
+    def _below(self, info: TypeInfo) -> list[TypeInfo]:
+        if info.is_protocol and self.frames.is_program(info.fullname):
+            classes = [cls for cls in self.frames.classes if not cls.is_protocol]
+            return [cls for cls in classes if all(cls.get(name) is not None for name in info.protocol_members)]
+        return [cls for cls in self.frames.classes if info in cls.mro[1:]]
+
+    def returned(self, call: CallExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
+        """The expressions that the program's functions return to a call, in the frames of that call."""
+        found: list[tuple[Expression, Frame]] = []
+        for target in self.targets(call.callee, frame) or ():
+            if isinstance(target.node, FuncDef | LambdaExpr):
+                inside = self.frames.enter(target, *self.frames.arguments(call, frame))
+                found += [(each, inside) for each in inside.notes.returned]
+        return found
+
+
+def _joined(found: Iterable[tuple[Target, ...] | None]) -> tuple[Target, ...] | None:
+    result: tuple[Target, ...] = ()
+    for each in found:
+        if each is None:
+            return None
+        result += each
+    return result
+
+
+def _is_abstract(node: SymbolNode | None) -> bool:
+    inner = node.func if isinstance(node, Decorator) else node
+    return isinstance(inner, FuncDef) and bool(inner.abstract_status)

@@ -1,0 +1,216 @@
+"""What evaluating an expression does: its calls are followed, into the program's functions and to the rest of a chain.
+
+What a call sends is in `sent.py`, what is read of a request in `reads.py`, what fails by itself in `failing.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from mypy.nodes import (
+    CallExpr,
+    ComparisonExpr,
+    Decorator,
+    Expression,
+    FuncDef,
+    IndexExpr,
+    LambdaExpr,
+    MemberExpr,
+    OpExpr,
+    RefExpr,
+    SuperExpr,
+    TypeInfo,
+    Var,
+)
+
+from core.openapi import failing, reads, sent
+from core.openapi.facts import Effect, Raise, Read, StepFacts
+from core.openapi.here import RESPONSE, Here, State, merged
+from core.openapi.raised import is_core_error, is_exception
+from core.openapi.trees import constant, parts_of
+from core.openapi.values import Target, Value
+
+Call: TypeAlias = Callable[
+    [Target, Sequence[Value], Mapping[str, Value], list[Effect], State, tuple[Raise, ...]], State
+]
+"""Reads the call of a function: `functions.Reader.call`."""
+_AUTHENTICATION: Final = "core.middleware.authentication.Authentication"
+_LATER: Final = frozenset(["wait_until", "on_send"])
+"""The functions that run their argument after the response, so that its errors answer nobody."""
+_TASK_GROUP: Final = "asyncio.taskgroups.TaskGroup"
+
+
+class Expressions:
+    """The expressions of one call of a function. `authenticators` are those of the framework that the program keeps."""
+
+    def __init__(self, here: Here, call: Call, authenticators: Mapping[str, StepFacts]) -> None:
+        self.here = here
+        self.frames = here.frames
+        self.calls = here.followed.calls
+        self.authenticators = authenticators
+        self._call_of = call
+
+    def consume(self, expression: Expression) -> None:
+        """Add the effects of an expression whose value is looked at: an error that is made there is not yet raised."""
+        if isinstance(expression, CallExpr) and _makes_error(expression):
+            for given in expression.args:
+                self.evaluate(given)
+        else:
+            self.evaluate(expression)
+
+    def evaluate(self, expression: Expression) -> None:
+        """Add the effects of an expression, the innermost first."""
+        if isinstance(expression, CallExpr):
+            self._call(expression)
+            return
+        if isinstance(expression, IndexExpr):
+            reads.index(self.here, expression)
+        if isinstance(expression, OpExpr) and expression.op in ("/", "//", "%"):
+            failing.division(self.here, expression)
+        if isinstance(expression, ComparisonExpr):
+            reads.contains(self.here, expression)
+        for part in parts_of(expression):
+            if isinstance(part, Expression):
+                self.evaluate(part)
+        if isinstance(expression, MemberExpr):
+            self._property(expression)
+
+    def _call(self, call: CallExpr) -> None:
+        here, callee = self.here, call.callee
+        if isinstance(callee, MemberExpr):
+            if callee.name in _LATER:
+                return
+            receiver = here.class_of(callee.expr)
+            if receiver == RESPONSE and callee.name in sent.METHODS:
+                for part in (callee.expr, *call.args):
+                    self.evaluate(part)
+                sent.respond(here, call, callee.name)
+                return
+            if receiver == _TASK_GROUP:
+                # Its errors come as a group, which no handler of errors is for.
+                mark = len(here.effects)
+                for given in call.args:
+                    self.evaluate(given)
+                here.effects[mark:] = [each for each in here.effects[mark:] if not isinstance(each, Raise)]
+                return
+            reads.request(here, call, callee, receiver)
+            failing.of_binding(here, call, callee.name, receiver)
+        for part in (callee, *call.args):
+            self.consume(part)
+        failing.of_python(here, call)
+        if _makes_error(call):
+            here.raises(call)
+        else:
+            self._goes_to(call)
+
+    def _property(self, expression: MemberExpr) -> None:
+        """A property of the program is a call."""
+        info = self.frames.info_of(expression.expr, self.here.frame)
+        symbol = info.get(expression.name) if info is not None else None
+        if symbol is not None and isinstance(symbol.node, Decorator) and symbol.node.var.is_property:
+            self.call_method(expression.expr, expression.name)
+
+    def call_method(self, owner: Expression, name: str) -> None:
+        """A method of an object is called without arguments, if it has one of the name."""
+        info = self.frames.info_of(owner, self.here.frame)
+        if info is not None:
+            self._goes_into(self.calls.methods(info, name, Value(owner, self.here.frame)) or ())
+
+    # -- calls
+
+    def _goes_to(self, call: CallExpr) -> None:
+        here, callee = self.here, call.callee
+        node = callee.node if isinstance(callee, RefExpr) else None
+        if isinstance(callee, SuperExpr):
+            self._goes_above(call, callee.name)
+        elif isinstance(callee, RefExpr) and callee.fullname in reads.PAGED:
+            reads.paged(here, call, reads.PAGED[callee.fullname])
+        elif isinstance(node, TypeInfo):
+            self._makes(call, node)
+            if not self.frames.is_program(node.fullname):
+                self._hands_on(call)
+        elif isinstance(node, Var) and here.class_of(callee) == _AUTHENTICATION:
+            self._authenticates(call, node)
+        elif found := self.calls.targets(callee, here.frame):
+            self._goes_into(found, call)
+        else:
+            self._leaves(call, is_known=found is not None)
+
+    def _goes_above(self, call: CallExpr, name: str) -> None:
+        """A call of `super().name(…)`. What the `__init__` of an error does is known by its arguments."""
+        owner, frame = self.here.owner, self.here.frame
+        above = next((base for base in owner.mro[1:] if name in base.names), None) if owner is not None else None
+        node = above.names[name].node if above is not None else None
+        if owner is None or node is None or (name == "__init__" and is_exception(owner)):
+            return
+        mine = frame.node.arguments[:1] if isinstance(frame.node, FuncDef) else []
+        me = tuple(frame.values[each.variable] for each in mine if each.variable in frame.values)
+        self._goes_into(self.calls.defined(node, None, me) or (), call)
+
+    def _goes_into(self, targets: Sequence[Target], call: CallExpr | None = None) -> None:
+        """A call of one of several functions."""
+        here = self.here
+        given, named = self.frames.arguments(call, here.frame)
+        start, ends = here.state, list[State]()
+        for target in targets:
+            state = start.copy()
+            if target.rest is None:
+                ends.append(self._call_of(target, given, named, here.effects, state, here.current))
+            elif given and call is not None and constant(call.args[0]) != (None,):
+                here.raises(call.args[0])  # `next(err)`
+            elif here.current and not given:
+                here.effects += here.current  # `next()` in an error handler: the error goes on
+            else:
+                ends.append(target.rest(state))
+        here.state = merged(ends) if ends else start
+
+    def _leaves(self, call: CallExpr, *, is_known: bool) -> None:
+        """A call of a function that is not the program's, or that is not known."""
+        callee = call.callee
+        name = callee.fullname if isinstance(callee, RefExpr) else ""
+        receiver = self.here.class_of(callee.expr) if isinstance(callee, MemberExpr) else ""
+        is_ours = (name or receiver).startswith("core.") or receiver.startswith("core.")
+        sends = any(self.here.class_of(given) == RESPONSE for given in call.args)
+        shown = getattr(callee, "name", "this")
+        if (sends and not is_ours and not name.startswith("builtins.")) or not is_known:
+            self.here.open(
+                call.line,
+                f"what {shown}(…) does here is not known. Call a function of the program, or say what is answered: "
+                "describe(handler, answers={…})",
+                sends=sends,
+            )
+        if not is_ours or shown != "url_for":  # by which the handler is named, and not called
+            self._hands_on(call)
+
+    def _hands_on(self, call: CallExpr) -> None:
+        """A function that is handed to a library may be called."""
+        for given in call.args:
+            if isinstance(given, RefExpr | CallExpr | LambdaExpr) and self.calls.is_function(given, self.here.frame):
+                self._goes_into(self.calls.targets(given, self.here.frame) or ())
+
+    def _authenticates(self, call: CallExpr, variable: Var) -> None:
+        """A call of one of the framework's authenticators: the function answers as it does."""
+        facts = self.authenticators.get(variable.fullname)
+        if facts is None:
+            return
+        here, name = self.here, variable.fullname
+        read = Read(path=here.path, line=call.line, part="security", name=name, required=not facts.optional)
+        here.effects.append(read)
+        for answer in facts.answers:
+            if isinstance(answer, Raise):
+                here.refuse(answer, call.line)
+
+    def _makes(self, call: CallExpr, made: TypeInfo) -> None:
+        """A class that is called."""
+        owner = Value(call, self.here.frame)
+        for method in ("__init__", "__attrs_post_init__", "__post_init__"):
+            symbol = made.get(method)
+            if symbol is not None and symbol.node is not None:
+                found = self.calls.defined(symbol.node, None, (owner,)) or ()
+                self._goes_into(found, call if method == "__init__" else None)
+
+
+def _makes_error(call: CallExpr) -> bool:
+    made = call.callee.node if isinstance(call.callee, RefExpr) else None
+    return isinstance(made, TypeInfo) and is_core_error(made)

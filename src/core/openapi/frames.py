@@ -1,0 +1,362 @@
+"""Names and types: what a name stands for in one call of a function, and what type that has there.
+
+A name that is assigned once is the value assigned to it, an argument is what the call hands over, and an attribute is
+what was set where the object was made. All else has the type that mypy gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+import attrs
+from mypy.constraints import SUPERTYPE_OF, infer_constraints
+from mypy.expandtype import expand_type
+from mypy.maptype import map_instance_to_supertype
+from mypy.nodes import (
+    ARG_NAMED,
+    ARG_STAR,
+    ARG_STAR2,
+    LDEF,
+    AwaitExpr,
+    CallExpr,
+    ClassDef,
+    Decorator,
+    Expression,
+    FuncDef,
+    MemberExpr,
+    MypyFile,
+    NameExpr,
+    Node,
+    OverloadedFuncDef,
+    RefExpr,
+    Statement,
+    SymbolNode,
+    TypeInfo,
+    Var,
+)
+from mypy.types import (
+    AnyType,
+    CallableType,
+    Instance,
+    NoneType,
+    Overloaded,
+    ProperType,
+    Type,
+    TypeOfAny,
+    TypeType,
+    TypeVarId,
+    TypeVarType,
+    UninhabitedType,
+    UnionType,
+    get_proper_type,
+    has_type_vars,
+)
+
+from core.mypy_plugin.types import attrs_fields
+from core.openapi.facts import Held
+from core.openapi.schemas import Schemas
+from core.openapi.trees import Notes, docstring, parts_of
+from core.openapi.values import DEEPEST, Depth, Frame, Home, Target, Value, bounded
+
+_CHAINED: Final = frozenset(["status", "header", "append", "cookie", "delete_cookie"])
+
+
+class Frames:
+    """The functions of a program by their names, and the frames of their calls."""
+
+    def __init__(
+        self,
+        trees: Mapping[str, MypyFile],
+        types: Mapping[Expression, Type],
+        schemas: Schemas,
+        lookup: Callable[[str], TypeInfo | None],
+    ) -> None:
+        self._types = types
+        self.schemas = schemas
+        self.lookup = lookup
+        self.homes: dict[Node, Home] = {}
+        self.named: dict[str, list[FuncDef]] = {}
+        self.classes: list[TypeInfo] = []
+        self.modules: dict[str, Frame] = {}
+        self.depth = Depth()
+        self._notes: dict[Node, Notes] = {}
+        self._held: dict[int, Value] = {}
+        for name, tree in sorted(trees.items()):
+            self.modules[name] = Frame(tree, Notes(tree))
+            self._find(tree.defs, Home(name, None, None, tree))
+
+    def _find(self, body: Iterable[Statement], home: Home) -> None:
+        """Note every function and class of a body, those inside functions and classes too."""
+        for statement in body:
+            match statement:
+                case FuncDef():
+                    name = f"{home.name}.{statement.name}"
+                    self.homes[statement] = attrs.evolve(home, name=name)
+                    self.named.setdefault(name, []).append(statement)
+                    within = Home(f"{name}.<locals>", None, statement, home.module)
+                    self._find(statement.body.body, within)
+                case Decorator():
+                    self._find([statement.func], home)
+                case OverloadedFuncDef():
+                    self._find([statement.impl] if statement.impl is not None else statement.items, home)
+                case ClassDef():
+                    self.classes.append(statement.info)
+                    made = {name for name, symbol in statement.info.names.items() if symbol.plugin_generated}
+                    written = [part for part in statement.defs.body if getattr(part, "name", "") not in made]
+                    name = f"{home.name}.{statement.name}"
+                    self._find(written, attrs.evolve(home, name=name, owner=statement.info))
+                case _:
+                    self._find((part for part in parts_of(statement) if isinstance(part, Statement)), home)
+
+    def is_program(self, fullname: str) -> bool:
+        """True for a name of the program's own."""
+        while fullname:
+            if fullname in self.modules:
+                return True
+            fullname = fullname.rpartition(".")[0]
+        return False
+
+    def docstring_of(self, name: str) -> str | None:
+        """The docstring of a module or of a function."""
+        if name in self.modules:
+            tree = self.modules[name].node
+            return docstring(tree.defs) if isinstance(tree, MypyFile) else None
+        found = self.named.get(name)
+        return docstring(found[0].body.body) if found else None
+
+    def home_of(self, frame: Frame) -> Home | None:
+        """Where the function of a frame is, or for a lambda the one that it is in."""
+        homes = (self.homes[at.node] for at in frame.chain() if at.node is not None and at.node in self.homes)
+        return next(homes, None)
+
+    def module_of(self, node: SymbolNode) -> Frame | None:
+        """The frame of the module that a name is of."""
+        return self.modules.get(node.fullname.rpartition(".")[0])
+
+    # -- values
+
+    def value_of(self, held: Held) -> Value:
+        """A value that the running application holds."""
+        if id(held) not in self._held:
+            type_: Type | None = None
+            match held.kind:
+                case "type":
+                    own = self.schemas.type_from(held, self.lookup)
+                    type_ = TypeType(own) if isinstance(own, Instance) else None
+                case "object" if (info := self.lookup(held.name)) is not None:
+                    type_ = instance_of(info)
+                case _:
+                    pass
+            self._held[id(held)] = Value(type=type_, held=held)
+        return self._held[id(held)]
+
+    def arguments(self, call: CallExpr | None, frame: Frame) -> tuple[list[Value], dict[str, Value]]:
+        """The arguments of a call, by position and by name; none without a call."""
+        given: list[Value] = []
+        named: dict[str, Value] = {}
+        if call is None:
+            return given, named
+        for expression, kind, name in zip(call.args, call.arg_kinds, call.arg_names, strict=True):
+            if kind == ARG_STAR:
+                star = self.bound(expression, frame)
+                given += star.parts if star is not None and star.parts is not None else []
+            elif kind == ARG_STAR2:
+                star = self.bound(expression, frame)
+                named |= star.keys if star is not None and star.keys is not None else {}
+            elif kind == ARG_NAMED and name is not None:
+                named[name] = Value(expression, frame)
+            else:
+                given.append(Value(expression, frame))
+        return given, named
+
+    def enter(self, target: Target, given: Sequence[Value], named: Mapping[str, Value]) -> Frame:
+        """The frame of a call of a function."""
+        node = target.node
+        assert node is not None
+        home = self.homes.get(node)
+        outer = target.frame
+        if outer is None and home is not None:
+            outer = self.modules[home.module.fullname]
+        if node not in self._notes:
+            self._notes[node] = Notes(node.body)
+        frame = Frame(node, self._notes[node], outer, types=dict(outer.types) if outer is not None else {})
+        positional = [*target.given, *given]
+        keywords = {**target.named, **named}
+        for argument in node.arguments:
+            variable, kind = argument.variable, argument.kind
+            value: Value | None = None
+            if kind == ARG_STAR:
+                value, positional = Value(parts=tuple(positional)), []
+            elif kind == ARG_STAR2:
+                value, keywords = Value(keys=keywords), {}
+            elif kind.is_positional() and positional:
+                value = positional.pop(0)
+            elif variable.name in keywords:
+                value = keywords.pop(variable.name)
+            elif argument.initializer is not None and outer is not None:
+                value = Value(argument.initializer, outer)
+            if value is not None:
+                frame.values[variable] = value
+                frame.types.update(self._solved(variable, value))
+        return frame
+
+    def _solved(self, variable: Var, value: Value) -> dict[TypeVarId, Type]:
+        """What type variables stand for, by one argument."""
+        declared, own = variable.type, self.type_in(value)
+        if declared is not None and variable.is_self and isinstance(declared, Instance):
+            if not isinstance(own, Instance) or not own.type.has_base(declared.type.fullname):
+                return {}
+            above = map_instance_to_supertype(own, declared.type)
+            variables = zip(declared.type.defn.type_vars, above.args, strict=False)
+            return {each.id: type_ for each, type_ in variables if isinstance(each, TypeVarType)}
+        return solved(declared, own) if declared is not None and has_type_vars(declared) and own is not None else {}
+
+    def bound(self, name: Expression | None, frame: Frame) -> Value | None:
+        """The value of a name: of an argument, of its only assignment, of a variable around the function."""
+        if not isinstance(name, NameExpr) or (node := name.node) is None:
+            return None
+        for at in frame.chain():
+            assigned = at.notes.assigned.get(node)
+            if node in at.values:
+                return at.values[node] if assigned is None else None
+            if assigned is not None:
+                only = assigned[0] if len(assigned) == 1 else None
+                return Value(only, at) if only is not None and only is not name else None
+            if name.kind == LDEF and name.name in at.names:
+                return at.names[name.name]
+        return self.constant(node) if isinstance(node, Var) else None
+
+    def constant(self, variable: Var) -> Value | None:
+        """The value of a variable of a module that is assigned once."""
+        home = self.module_of(variable)
+        assigned = home.notes.assigned.get(variable, []) if home is not None else []
+        return Value(assigned[0], home) if len(assigned) == 1 and assigned[0] is not None else None
+
+    def origin(self, expression: Expression, frame: Frame) -> Value:
+        """The value behind names and `await`."""
+        value = Value(expression, frame)
+        for _ in range(DEEPEST):
+            match value.place:
+                case (AwaitExpr(expr=inner), at):
+                    value = Value(inner, at)
+                case (NameExpr() as name, at) if (bound := self.bound(name, at)) is not None:
+                    value = bound
+                case _:
+                    break
+        return value
+
+    def attribute(self, value: Value, name: str) -> Value | None:
+        """An attribute that was set where an object was made."""
+        made = self.origin(*value.place) if value.place is not None else value
+        if made.held is not None:
+            inner = made.held.holds.get(name)
+            return self.value_of(inner) if inner is not None else None
+        match made.place:
+            case (CallExpr(callee=RefExpr(node=TypeInfo() as cls)) as call, frame):
+                given, named = self.arguments(call, frame)
+            case _:
+                return None
+        init = cls.get("__init__")
+        if init is not None and isinstance(init.node, FuncDef) and init.node in self.homes:
+            inside = self.enter(Target(init.node), (made, *given), named)
+            values = inside.notes.attributes.get(name, [])
+            return Value(values[0], inside) if len(values) == 1 else None
+        fields = list(attrs_fields(cls))
+        if name.lstrip("_") in named:
+            return named[name.lstrip("_")]
+        return given[fields.index(name)] if name in fields and fields.index(name) < len(given) else None
+
+    @bounded(lambda self, expression, frame: None)
+    def given(self, expression: Expression, frame: Frame) -> Value | None:
+        """The value of an argument, or of an attribute that was set where the object was made."""
+        if isinstance(expression, MemberExpr):
+            owner = self.bound(expression.expr, frame)
+            return self.attribute(owner, expression.name) if owner is not None else None
+        if isinstance(expression, NameExpr) and expression.node is not None:
+            node, name = expression.node, expression.name
+            if any(node in at.values or (expression.kind == LDEF and name in at.names) for at in frame.chain()):
+                return self.bound(expression, frame)
+        return None
+
+    # -- types
+
+    def type_in(self, value: Value) -> ProperType | None:
+        """The type of a value."""
+        return self.type_of(*value.place) if value.place is not None else get_proper_type(value.type)
+
+    def type_of(self, expression: Expression, frame: Frame) -> ProperType | None:
+        """The type of an expression: mypy's, with what this call says of type variables and of arguments."""
+        type_ = self._types.get(expression)
+        if type_ is not None and frame.types and has_type_vars(type_):
+            type_ = expand_type(type_, frame.types)
+        proper = get_proper_type(type_)
+        loose = proper is None or isinstance(proper, AnyType | TypeVarType)
+        if isinstance(expression, NameExpr | MemberExpr) and (
+            loose or (isinstance(proper, Instance) and not proper.type.is_enum)
+        ):
+            value = self.given(expression, frame)
+            own = self.type_in(value) if value is not None else None
+            if own is not None and loose:
+                return own
+            if isinstance(own, Instance) and isinstance(proper, Instance) and own.type is not proper.type:
+                info = proper.type
+                if info.fullname == "builtins.object" or info.is_protocol or info in own.type.mro:
+                    return own
+        return proper
+
+    def class_of(self, expression: Expression, frame: Frame) -> str:
+        """The full name of an expression's class; "" where it has no single one."""
+        info = self.info_of(expression, frame)
+        match expression:
+            case CallExpr(callee=MemberExpr(expr=owner, name=name)) if info is None and name in _CHAINED:
+                return self.class_of(owner, frame)  # in a function without annotations
+            case _:
+                return info.fullname if info is not None else ""
+
+    def info_of(self, expression: Expression, frame: Frame) -> TypeInfo | None:
+        """The class of an expression's value; of an optional one, that of the value."""
+        type_ = self.type_of(expression, frame)
+        if isinstance(type_, UnionType):
+            others = [item for item in map(get_proper_type, type_.items) if not isinstance(item, NoneType)]
+            type_ = others[0] if len(others) == 1 else None
+        if isinstance(type_, TypeVarType):
+            type_ = get_proper_type(type_.upper_bound)
+        return type_.type if isinstance(type_, Instance) else None
+
+    def asked_for(self, call: CallExpr, frame: Frame) -> Type | None:
+        """Return the type of `await req.json(T)` and the like, by the class that is handed in.
+
+        Where the value is sent at once, mypy takes T for whatever `res.json` takes, which is anything.
+        """
+        forms = [self.type_of(given, frame) for given in call.args]
+        wanted: list[Type] = [form.item for form in forms if isinstance(form, TypeType)]
+        wanted += [form.items[0].ret_type for form in forms if isinstance(form, CallableType) and form.is_type_obj()]
+        info = self.info_of(call.callee.expr, frame) if isinstance(call.callee, MemberExpr) else None
+        symbol = info.get(call.callee.name) if info is not None and isinstance(call.callee, MemberExpr) else None
+        node = symbol.node if symbol is not None else None
+        declared = get_proper_type(node.type) if isinstance(node, FuncDef | OverloadedFuncDef | Decorator) else None
+        if len(wanted) != 1 or not isinstance(declared, CallableType | Overloaded):
+            return None
+        for item in declared.items:
+            for type_ in map(get_proper_type, item.arg_types):
+                if isinstance(type_, TypeType) and isinstance(type_.item, TypeVarType):
+                    returned = get_proper_type(expand_type(item.ret_type, {type_.item.id: wanted[0]}))
+                    if isinstance(returned, Instance) and returned.type.fullname == "typing.Coroutine":
+                        return returned.args[-1]
+                    return returned
+        return None
+
+
+def solved(declared: Type, given: Type) -> dict[TypeVarId, Type]:
+    """What the type variables of a declared type stand for, by a type that was handed over."""
+    found: dict[TypeVarId, Type] = {}
+    for each in infer_constraints(declared, given, SUPERTYPE_OF):
+        if not isinstance(get_proper_type(each.target), TypeVarType | UninhabitedType):
+            found.setdefault(each.type_var, each.target)
+    return found
+
+
+def instance_of(info: TypeInfo) -> Instance:
+    """A class as a type, its arguments unknown."""
+    return Instance(info, [AnyType(TypeOfAny.explicit)] * len(info.defn.type_vars))

@@ -1,0 +1,131 @@
+"""One call of a function while it is read: its frame, what has happened, and the response as it is by now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+from mypy.constant_fold import constant_fold_expr
+from mypy.nodes import Expression, Node
+from mypy.types import Instance
+
+from core.openapi.facts import Answer, Effect, Open, Raise
+from core.openapi.followed import Followed
+from core.openapi.values import Frame
+from core.validation.schema import Schema
+
+RESPONSE: Final = "core.response.Response"
+_ABOUT_THE_BODY: Final = ("content-", "location", "etag", "last-modified")
+
+
+@attrs.define
+class State:
+    """The response so far."""
+
+    status: tuple[int, ...] = (200,)
+    media: str | None = None
+    """The content type that was staged, which wins over that of the sender."""
+    headers: dict[str, Schema] = attrs.Factory(dict[str, Schema])
+    sent: list[Answer] = attrs.Factory(list[Answer])
+    """The answers that a header which is staged now belongs to as well."""
+    late: tuple[str, int] | None = None
+    """Where a status was staged behind what was sent."""
+    limited: bool = False
+    """True behind a middleware that has its own bound on bodies."""
+
+    def copy(self) -> State:
+        """The same, to go on from."""
+        return attrs.evolve(self, headers=dict(self.headers), sent=list(self.sent))
+
+
+def merged(states: Sequence[State]) -> State:
+    """The response where several ways meet."""
+    statuses = [status for state in states for status in state.status]
+    known = all(state.status for state in states)
+    headers = {name: schema for state in states for name, schema in state.headers.items()}
+    sent = {id(answer): answer for state in states for answer in state.sent}
+    media = {state.media for state in states}
+    return State(
+        tuple(dict.fromkeys(statuses)) if known else (),
+        media.pop() if len(media) == 1 else None,
+        headers,
+        list(sent.values()),
+        next((state.late for state in states if state.late is not None), None),
+        any(state.limited for state in states),
+    )
+
+
+class Here:
+    """A call of a function, at one of its statements."""
+
+    def __init__(
+        self,
+        followed: Followed,
+        frame: Frame,
+        effects: list[Effect],
+        state: State,
+        current: tuple[Raise, ...],
+    ) -> None:
+        home = followed.frames.home_of(frame)
+        self.followed = followed
+        self.frames = followed.frames
+        self.frame = frame
+        self.owner = home.owner if home is not None else None
+        self.path = home.path if home is not None else ""
+        self.effects = effects
+        self.state = state
+        self.current = current
+        """The errors that are being handled: a bare `raise` raises them again."""
+
+    @property
+    def errors(self) -> Mapping[Node, tuple[Raise, ...]]:
+        """The errors that names stand for."""
+        return self.frame.errors
+
+    @errors.setter
+    def errors(self, errors: Mapping[Node, tuple[Raise, ...]]) -> None:
+        self.frame.errors = errors
+
+    def raises(self, expression: Expression) -> None:
+        """An error is raised, or handed to `next`."""
+        for raised in self.followed.raised.errors(expression, self.frame):
+            # One that was raised before is still where it was.
+            self.emit(raised if raised.path else attrs.evolve(raised, path=self.path, line=expression.line))
+
+    def emit(self, raised: Raise) -> None:
+        """An error is raised, with the headers that are staged."""
+        staged = {
+            name: schema
+            for name, schema in self.state.headers.items()
+            if not name.lower().startswith(_ABOUT_THE_BODY) and name not in raised.headers
+        }
+        self.effects.append(attrs.evolve(raised, headers={**raised.headers, **staged}) if staged else raised)
+
+    def refuse(self, raised: Raise, line: int) -> None:
+        """An error of the framework's own at a line."""
+        self.emit(attrs.evolve(raised, path=self.path, line=line))
+
+    def open(self, line: int, reason: str, *, sends: bool = True) -> None:
+        """What happens at a line is not known."""
+        self.effects.append(Open(path=self.path, line=line, reason=reason, sends=sends))
+
+    def fails(self, name: str, line: int) -> None:
+        """An error of Python's own, which may have a handler."""
+        info = self.frames.lookup(name)
+        if info is not None:
+            for raised in self.followed.raised.by_type(Instance(info, [])):
+                self.refuse(raised, line)
+
+    def class_of(self, expression: Expression) -> str:
+        """The full name of an expression's class; "" where it has no single one."""
+        return self.frames.class_of(expression, self.frame)
+
+    def schema(self, expression: Expression) -> Schema:
+        """The JSON of an expression."""
+        return self.followed.schema(expression, self.frame)
+
+    def text(self, expression: Expression) -> str | None:
+        """The constant that an expression is."""
+        known = self.schema(expression).get("const", constant_fold_expr(expression, ""))
+        return known if isinstance(known, str) else None

@@ -1,0 +1,243 @@
+"""The errors that expressions stand for, and the statuses that they may be.
+
+An error is made of the arguments of its class, through the `__init__` of classes of the program's own; of one that is
+handed over or returned the same is known. Of any other no more is known than what its class gives all of its instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+from mypy.constant_fold import constant_fold_expr
+from mypy.nodes import (
+    ARG_STAR2,
+    AssignmentStmt,
+    AwaitExpr,
+    CallExpr,
+    ConditionalExpr,
+    DictExpr,
+    Expression,
+    FuncDef,
+    MemberExpr,
+    NameExpr,
+    OpExpr,
+    RefExpr,
+    TypeInfo,
+    Var,
+)
+from mypy.types import Instance, Type, UnionType, get_proper_type
+
+from core.errors import phrase_of
+from core.openapi.calls import Calls
+from core.openapi.facts import Raise
+from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED
+from core.openapi.frames import instance_of
+from core.openapi.trees import constant
+from core.openapi.values import Frame, Target, Value, bounded
+from core.validation.schema import Schema, any_of
+
+_TEXT: Schema = {"type": "string"}
+
+
+class Raised:
+    """The errors behind the expressions of a program. `schema_of` works out the JSON of a value that one is made of."""
+
+    def __init__(self, calls: Calls, schema_of: Callable[[Value], Schema]) -> None:
+        self.calls = calls
+        self.frames = calls.frames
+        self.depth = calls.depth
+        self._schema_of = schema_of
+        self._known: dict[Value, tuple[Raise, ...]] = {}
+
+    def of(self, value: Value) -> tuple[Raise, ...]:
+        """The errors that a value stands for, as they are known when it is asked for the first time."""
+        if value not in self._known:
+            found = value.errors
+            if not found and value.place is not None:
+                found = self.errors(*value.place)
+            self._known[value] = found
+        return self._known[value]
+
+    @bounded(lambda self, expression, frame: ())
+    def errors(self, expression: Expression, frame: Frame) -> tuple[Raise, ...]:
+        """The errors that an expression stands for, as far as they are known."""
+        found: tuple[Raise, ...] = ()
+        match expression:
+            case NameExpr(node=TypeInfo() as made) if is_exception(made):
+                return self.made(None, made, frame)
+            case CallExpr(callee=RefExpr(node=TypeInfo() as made)) if is_exception(made):
+                return self.made(expression, made, frame)
+            case NameExpr():
+                for at in frame.chain():
+                    if expression.node is not None and expression.node in at.errors:
+                        return at.errors[expression.node]
+                value = self.frames.bound(expression, frame)
+                found = self.of(value) if value is not None else ()
+            case CallExpr(callee=MemberExpr(name="with_traceback" | "with_note", expr=inner)):
+                found = self.errors(inner, frame)
+            case CallExpr():
+                for each, inside in self.calls.returned(expression, frame):
+                    found += self.errors(each, inside)
+            case AwaitExpr(expr=CallExpr() as inner):
+                found = self.errors(inner, frame)
+            case ConditionalExpr():
+                found = self.errors(expression.if_expr, frame) + self.errors(expression.else_expr, frame)
+            case OpExpr(op="or"):
+                found = self.errors(expression.left, frame) + self.errors(expression.right, frame)
+            case _:
+                pass
+        return found or self.by_type(self.frames.type_of(expression, frame))
+
+    def for_clients(self, expression: Expression, frame: Frame) -> tuple[Raise, ...]:
+        """The same for an expression that stands for nothing but errors for clients; else none."""
+        errors = self.errors(expression, frame)
+        return errors if all(CORE_ERROR in each.classes for each in errors) else ()
+
+    def by_type(self, type_: Type | None) -> tuple[Raise, ...]:
+        """The errors of a type, of which only their classes are known."""
+        if isinstance(type_, UnionType):
+            return tuple(each for item in type_.items for each in self.by_type(get_proper_type(item)))
+        return (self._plain(type_.type),) if isinstance(type_, Instance) and is_exception(type_.type) else ()
+
+    def made(self, call: CallExpr | None, made: TypeInfo, frame: Frame) -> tuple[Raise, ...]:
+        """The error that a class makes of the arguments of a call."""
+        classes = _classes(made)
+        above = [base for base in made.mro if "__init__" in base.names] if CORE_ERROR in classes else []
+        if above and above[0].fullname.startswith("core."):
+            return (attrs.evolve(self._told(above[0].fullname, call, frame), classes=classes),)
+        node = above[0].names["__init__"].node if above else None
+        if isinstance(node, FuncDef) and node in self.frames.homes:
+            given, named = self.frames.arguments(call, frame)
+            inside = self.frames.enter(Target(node), [Value(type=instance_of(made)), *given], named)
+            for each in inside.notes.calls_above:
+                return tuple(attrs.evolve(one, classes=classes) for one in self.made(each, above[1], inside))
+        return (self._plain(made),)
+
+    def _told(self, base: str, call: CallExpr | None, frame: Frame) -> Raise:
+        """An error of the framework's own classes, by the arguments that it is made of."""
+        given, named = self.frames.arguments(call, frame)
+        headers = self._headers(named.pop("headers", None))
+        if base == "core.errors.AuthenticationError":
+            challenge = self._schema_of(given[0]) if given else {"const": "Bearer"}
+            return attrs.evolve(UNAUTHORIZED, headers={"WWW-Authenticate": challenge}, line=call.line if call else 0)
+        if base == "core.errors.ValidationError":
+            status = self.statuses_of(named["status"]) if "status" in named else (422,)
+            message = self._schema_of(named["message"]) if "message" in named else INVALID.message
+            return attrs.evolve(INVALID, status=status, message=message, headers=headers)
+        statuses = self.statuses_of(given[0]) if given else ()
+        phrases: Schema = any_of({"const": phrase_of(each)} for each in statuses) if statuses else _TEXT
+        metadata = {name: self._schema_of(value) for name, value in named.items()}
+        for expression, kind in zip(call.args, call.arg_kinds, strict=True) if call is not None else ():
+            if kind == ARG_STAR2 and self.frames.bound(expression, frame) is None:
+                metadata |= self._schema_of(Value(expression, frame)).get("properties", {})
+        message = without_null(self._schema_of(given[1]), phrases) if len(given) > 1 else phrases
+        return Raise(status=statuses, message=message, metadata=metadata, headers=headers)
+
+    def _headers(self, stated: Value | None) -> Mapping[str, Schema]:
+        """The headers of an error, where they are written out."""
+        found: dict[str, Schema] = {}
+        if stated is not None and isinstance(stated.expression, DictExpr) and stated.frame is not None:
+            for key, content in stated.expression.items:
+                name = constant(key) if key is not None else None
+                if name is not None and isinstance(name[0], str):
+                    schema = self._schema_of(Value(content, stated.frame))
+                    found[name[0]] = schema if "const" in schema else _TEXT
+        return found
+
+    def _plain(self, made: TypeInfo) -> Raise:
+        """An error of which no more is known than its class, and what that gives all of its instances."""
+        status, message = (self._class_constant(made, name) for name in ("status", "message"))
+        return Raise(
+            status=(status,) if isinstance(status, int) else (),
+            message={"const": message} if isinstance(message, str) else _TEXT,
+            classes=_classes(made),
+        )
+
+    def class_constant(self, raised: Raise, name: str) -> object:
+        """What the class of an error gives all of its instances under a name; None where that is not known."""
+        info = self.frames.lookup(raised.classes[0])
+        return self._class_constant(info, name) if info is not None else None
+
+    def _class_constant(self, info: TypeInfo, name: str) -> object:
+        symbol = info.get(name)
+        node = symbol.node if symbol is not None else None
+        if not isinstance(node, Var) or node.type is None or not self.frames.is_program(info.fullname):
+            return None
+        schema = self.frames.schemas.of(node.type)
+        if "const" in schema:
+            return schema["const"]
+        for base in info.mro:
+            for statement in base.defn.defs.body:
+                match statement:
+                    case AssignmentStmt(lvalues=[NameExpr(name=own)], rvalue=value) if own == name:
+                        found = constant(value)
+                        return found[0] if found is not None else None
+                    case _:
+                        pass
+        return None
+
+    # -- statuses
+
+    def statuses(self, expression: Expression, frame: Frame) -> tuple[int, ...]:
+        """The statuses that an expression may have; () where they are not known."""
+        parts: list[tuple[int, ...]] = []
+        match expression:
+            case ConditionalExpr():
+                parts = [self.statuses(part, frame) for part in (expression.if_expr, expression.else_expr)]
+            case MemberExpr(name=name) if errors := self.errors(expression.expr, frame):
+                parts = [each.status if name == "status" else self._constant_status(each, name) for each in errors]
+            case MemberExpr() if (value := self.frames.given(expression, frame)) is not None:
+                return self.statuses_of(value)
+            case NameExpr() if (value := self.frames.bound(expression, frame)) is not None:
+                return self.statuses_of(value)
+            case NameExpr(node=node) if node is not None:
+                assigned: Sequence[Expression | None] = frame.notes.captured.get(node, ())
+                assigned = assigned or frame.notes.assigned.get(node, ())
+                parts = [self.statuses(each, frame) if each is not None else () for each in assigned]
+            case _:
+                pass
+        if parts:
+            return tuple(dict.fromkeys(status for part in parts for status in part)) if all(parts) else ()
+        known = _statuses_in(self.frames.schemas.of(self.frames.type_of(expression, frame)))
+        if not known and isinstance(folded := constant_fold_expr(expression, ""), int):
+            return (folded,)
+        return known
+
+    def statuses_of(self, value: Value) -> tuple[int, ...]:
+        """The statuses that a value may be."""
+        if value.place is not None:
+            return self.statuses(*value.place)
+        if value.held is not None and isinstance(value.held.constant, int):
+            return (value.held.constant,)
+        return _statuses_in(self.frames.schemas.of(value.type))
+
+    def _constant_status(self, raised: Raise, name: str) -> tuple[int, ...]:
+        known = self.class_constant(raised, name)
+        return (known,) if isinstance(known, int) else ()
+
+
+def _statuses_in(schema: Schema) -> tuple[int, ...]:
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    known = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
+    return tuple(known) if len(known) == len(values) else ()
+
+
+def without_null(schema: Schema, otherwise: Schema) -> Schema:
+    """A schema without null; another one for what is nothing but null."""
+    parts = [part for part in schema.get("anyOf", [schema]) if part != {"type": "null"}]
+    return any_of(parts) if parts else otherwise
+
+
+def is_exception(info: TypeInfo) -> bool:
+    """Return True if a class is one of exceptions."""
+    return any(base.fullname == "builtins.BaseException" for base in info.mro)
+
+
+def is_core_error(info: TypeInfo) -> bool:
+    """Return True if a class is one of errors for the client."""
+    return any(base.fullname == CORE_ERROR for base in info.mro)
+
+
+def _classes(info: TypeInfo) -> tuple[str, ...]:
+    return tuple(base.fullname for base in info.mro)

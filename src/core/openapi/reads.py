@@ -1,0 +1,156 @@
+"""What is read of a request: its body, its parameters and their types, with the errors of reading them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mypy.nodes import CallExpr, ComparisonExpr, Expression, IndexExpr, MemberExpr, NameExpr
+
+from core.openapi.facts import Field, Read
+from core.openapi.failures import INVALID, LOOKUPS, NOT_FOUND, error
+from core.openapi.here import Here
+from core.openapi.sent import contents
+from core.openapi.trees import argument, constant
+from core.validation.schema import Schema
+
+REQUEST: Final = "core.request.Request"
+PAGED: Final = {"core.pagination.page_of": "page", "core.pagination.cursor_of": "cursor"}
+_BODIES: Final = frozenset(["json", "form", "text", "bytes", "stream"])
+_PLACES: Final = {
+    "core.request.Query": "query",
+    "core.request.Params": "params",
+    "core.request.FoundParams": "params",
+    "core.http.forms.Form": "form",
+}
+"""The part of a request that fields are read from, by the class that reads them."""
+_TEXT: Final[Schema] = {"type": "string"}
+
+
+def _read(
+    here: Here, line: int, part: str, name: str | None = None, schema: Schema | None = None, *, required: bool = False
+) -> None:
+    """Something is read of the request, with the errors of reading it."""
+    here.effects.append(Read(path=here.path, line=line, part=part, name=name, schema=schema, required=required))
+    if part == "json":
+        here.refuse(error(400, "Invalid JSON"), line)
+        if not here.state.limited:
+            here.refuse(error(413, "Payload Too Large"), line)
+    if part == "form" and schema is None:
+        for refused in (error(400), error(413), error(415, "Unsupported Media Type")):
+            here.refuse(refused, line)
+    if schema is not None and "-" not in part and _may_fail(here, part, schema):
+        here.refuse(NOT_FOUND if part == "params" else INVALID, line)
+
+
+def _may_fail(here: Here, part: str, schema: Schema) -> bool:
+    """Return True if a value that is read into a type can be wrong. A string is never wrong in a query."""
+    if part == "json":
+        return schema != {}
+    facts = here.followed.schemas.classes.get(schema.get("$class", ""))
+    return facts is None or any(map(_is_demanding, facts.fields))
+
+
+def request(here: Here, call: CallExpr, callee: MemberExpr, receiver: str) -> None:
+    """A call of a method of a request, or of a part of it."""
+    method = callee.name
+    if receiver == REQUEST and method in _BODIES:
+        typed = method == "json" and bool(call.args)
+        schema = here.followed.structured(call, here.frame) if typed else None
+        _read(here, call.line, method, schema=_in_its_envelope(here, call, schema) if schema is not None else None)
+        return
+    if receiver == REQUEST and method == "require_match":
+        _requires_match(here, call)
+        return
+    if receiver == REQUEST and method == "header":
+        where, method = "header", "get"
+    elif receiver == REQUEST and method == "signed_cookie":
+        where, method = "cookie", "get"
+    else:
+        where = _place(here, callee.expr, receiver)
+    if not where or not call.args:
+        return
+    if method == "parse":
+        part = {"header": "headers"}.get(where, where)
+        _read(here, call.line, part, schema=here.followed.structured(call, here.frame))
+    elif method in ("get", "get_all", "text", "file") and where != "params":
+        name = here.text(call.args[0])
+        if name is not None:
+            kind: Schema = contents("application/octet-stream") if method == "file" else _TEXT
+            schema = {"type": "array", "items": kind} if method == "get_all" else kind
+            _read(here, call.line, f"{where}-name", name, schema)
+
+
+def _in_its_envelope(here: Here, call: CallExpr, schema: Schema) -> Schema:
+    """The body whose member `req.json(T, key="…")` reads."""
+    given = argument(call, 99, "key")
+    if given is None or constant(given) == (None,):
+        return schema
+    key = here.text(given)
+    if key is None:
+        return {"$unknown": "the key of req.json(…). Give a constant"}
+    return {"type": "object", "properties": {key: schema}, "required": [key]}
+
+
+def _requires_match(here: Here, call: CallExpr) -> None:
+    """`req.require_match(etag)`: the client has seen the version it changes, or is refused."""
+    given = argument(call, 1, "required")
+    required = constant(given) if given is not None else (False,)
+    _read(here, call.line, "header-name", "If-Match", _TEXT)
+    here.refuse(error(412, "Precondition Failed"), call.line)
+    if required != (False,):
+        here.refuse(error(428, "Precondition Required"), call.line)
+
+
+def _place(here: Here, expression: Expression, receiver: str) -> str:
+    """Return the part of a request that an expression is: `req.headers`, `req.cookies`, or a query kept in a
+    name.
+    """
+    if receiver in _PLACES:
+        return _PLACES[receiver]
+    if isinstance(expression, NameExpr):
+        value = here.frames.bound(expression, here.frame)
+        inner = value.expression if value is not None and value.frame is here.frame else None
+        return _place(here, inner, "") if inner is not None else ""
+    if isinstance(expression, MemberExpr) and here.class_of(expression.expr) == REQUEST:
+        return {"headers": "header", "cookies": "cookie", "query": "query"}.get(expression.name, "")
+    return ""
+
+
+def index(here: Here, expression: IndexExpr) -> None:
+    """`req.query["page"]`, or the item of any other value, which may not be there."""
+    receiver = here.class_of(expression.base)
+    where = _place(here, expression.base, receiver)
+    name = here.text(expression.index) if where not in ("", "params") else None
+    if name is not None:
+        required = where != "form" or here.class_of(expression) != ""
+        _read(here, expression.line, f"{where}-name", name, _TEXT, required=required)
+    if where != "params" and (failure := LOOKUPS.get("core" if where else receiver)):
+        here.fails(failure, expression.line)
+
+
+def contains(here: Here, expression: ComparisonExpr) -> None:
+    """`"draft" in req.query` asks for a parameter."""
+    operands = expression.operands
+    for operator, left, right in zip(expression.operators, operands[:-1], operands[1:], strict=True):
+        where = _place(here, right, here.class_of(right)) if operator in ("in", "not in") else ""
+        name = here.text(left) if where not in ("", "params") else None
+        if name is not None:
+            _read(here, expression.line, f"{where}-name", name)
+
+
+def paged(here: Here, call: CallExpr, which: str) -> None:
+    """`page_of(req)` and `cursor_of(req, T)`: the part of a list that the query asks for."""
+    limit: Schema = {"type": "integer", "minimum": 1}
+    for word, key, otherwise in (("most", "maximum", 100), ("limit", "default", 20)):
+        given = argument(call, 99, word)
+        known = here.schema(given).get("const") if given is not None else otherwise
+        if known is not None:
+            limit[key] = known
+    part: Schema = {"type": "integer", "minimum": 1, "default": 1} if which == "page" else _TEXT
+    for name, schema in ((which, part), ("limit", limit)):
+        _read(here, call.line, "query-name", name, schema)
+    here.refuse(INVALID, call.line)
+
+
+def _is_demanding(field: Field) -> bool:
+    return field.default is None or {key: part for key, part in field.schema.items() if key != "description"} != _TEXT

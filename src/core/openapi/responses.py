@@ -1,0 +1,209 @@
+"""The responses of an operation: everything that is answered on its way, each error as the error handlers write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from core.openapi.components import Components
+from core.openapi.facts import MAY_BE_EMPTY, Answer, Effect, Open, Raise, RouteFacts
+from core.openapi.failures import CORE_ERROR, NOT_ALLOWED, NOT_FOUND, UNEXPECTED, default_body, error
+from core.openapi.functions import Reader
+from core.openapi.names import error_name, phrase
+from core.openapi.requests import add_body
+from core.validation.schema import Schema
+
+_ANYTHING: Final = ("2XX", "3XX", "4XX", "5XX")
+
+
+class Responses:
+    """The responses of one document. `places` has where each of them stands in the code, as `Described` says."""
+
+    def __init__(
+        self, reader: Reader, components: Components, problem: Callable[[Effect, str], None], version: str
+    ) -> None:
+        self.reader = reader
+        self.components = components
+        self.version = version
+        self.places: dict[tuple[str, str], tuple[str, int]] = {}
+        self._problem = problem
+        self._here = ""
+        """The operation that is being written."""
+
+    def of(self, route: RouteFacts, found: Sequence[Effect], name: str, function: object) -> dict[str, dict[str, Any]]:
+        """The responses of a route, by status, of everything that happens on its way."""
+        self._here = name
+        responses: dict[str, dict[str, Any]] = {}
+        for each in found:
+            if isinstance(each, Answer):
+                self._answer(responses, each)
+            elif isinstance(each, Open) and route.answers is None:
+                self._open(responses, each)
+        unexpected = self._unexpected(responses, route)
+        raised = [each for each in found if isinstance(each, Raise)]
+        if ":" in route.path or "*" in route.path:
+            raised.append(attrs.evolve(error(400, "Malformed path"), levels=()))
+        for each in raised:
+            self._error(responses, each, unexpected)
+        if route.answers is not None:
+            self._declare(responses, route)
+        elif set(responses) == {"default"} and function is not None:
+            path, line = route.handler.place
+            self._open(
+                responses,
+                Open(
+                    path=path,
+                    line=getattr(function, "line", line),
+                    reason=f"{name} sends nothing that can be seen here. Send on `res`, call a function with it, or say "
+                    "what is answered: describe(handler, answers={…})",
+                ),
+            )
+        for response in responses.values():
+            if "content" not in response:  # it is always empty
+                response.pop(MAY_BE_EMPTY, None)
+        return dict(sorted(responses.items()))
+
+    def _declare(self, responses: dict[str, dict[str, Any]], route: RouteFacts) -> None:
+        """The answers that `describe` says, in the place of those that were found."""
+        path, line = route.handler.place
+        for status, held in (route.answers or {}).items():
+            responses.pop(str(status), None)
+            schema = self.reader.followed.schema_of(held) if held.kind != "constant" else None
+            media = None if schema is None else "application/json"
+            self._answer(responses, Answer(path=path, line=line, status=(status,), media_type=media, body=schema))
+
+    def _open(self, responses: dict[str, dict[str, Any]], each: Open) -> None:
+        """Anything may be answered here, or any error."""
+        self._problem(each, each.reason)
+        for key in _ANYTHING if each.sends else _ANYTHING[2:]:
+            responses.setdefault(key, {"description": "Not known", "content": {"*/*": {"schema": {}}}})
+
+    def _answer(self, responses: dict[str, dict[str, Any]], answer: Answer, raised: Raise | None = None) -> None:
+        at = raised if raised is not None and raised.path else answer
+        headers = {**answer.headers, **(raised.headers if raised is not None else {})}
+        for status in answer.status:
+            key = str(status)
+            if at.path:
+                self.places.setdefault((self._here, key), (at.path, at.line))
+            response = responses.setdefault(key, {"description": phrase(status)})
+            for name, known in headers.items():
+                schema = self.components.final({"type": "string"} if "const" in known else known, at)
+                response.setdefault("headers", {}).setdefault(name, {"schema": schema})
+            if answer.media_type is None:
+                response[MAY_BE_EMPTY] = True
+                continue
+            content = response.setdefault("content", {})
+            if answer.item is not None:
+                content["text/event-stream"] = self._events(self.components.final(answer.item, at))
+                continue
+            body = self.components.final(answer.body or {}, at)
+            add_body(content, answer.media_type, self._named(body, status) if raised is not None else body)
+
+    def _events(self, event: Schema) -> Schema:
+        """The media type of server-sent events."""
+        if self.version == "3.1":  # which knows no streams
+            data = event.get("properties", {}).get("data", {"type": "string"})
+            return {"schema": {"type": "string"}, "x-item-schema": data.get("contentSchema", data)}
+        return {"itemSchema": event}
+
+    def _error(
+        self, responses: dict[str, dict[str, Any]], raised: Raise, unexpected: Sequence[tuple[str, int]] = ()
+    ) -> None:
+        for answered, answer in self.reader.answers(raised):
+            if answer is None:
+                default = self._default(answered)
+                if default is not None:
+                    self._answer(responses, default, answered)
+                    continue
+            elif isinstance(answer, Answer):
+                # An exception without a status that no branch is for is answered as one that nobody foresaw.
+                if answered.status or (answer.path, answer.line) not in unexpected:
+                    self._answer(responses, answer, answered)
+                continue
+            if CORE_ERROR in answered.classes and not answered.status:
+                reason = "the status of this error is not known. Give a number, or a Literal type"
+                self._open(responses, Open(path=answered.path, line=answered.line, reason=reason, sends=False))
+            elif isinstance(answer, Open):
+                self._open(responses, answer)
+
+    def _default(self, raised: Raise) -> Answer | None:
+        """The answer to an error that no error handler answers; None for one without a status."""
+        problem = self.reader.application.problem_details
+        media = "application/problem+json" if problem else "application/json"
+        if not raised.status:
+            return None
+        bodies = [default_body(raised, status, problem=problem) for status in raised.status]
+        whole = bodies[0] if all(body == bodies[0] for body in bodies) else {"anyOf": bodies}
+        return Answer(status=raised.status, media_type=media, body=whole)
+
+    def _unexpected(self, responses: dict[str, dict[str, Any]], route: RouteFacts) -> Sequence[tuple[str, int]]:
+        """What `default` says: any route may fail in a way that nobody foresaw. Returns where that is answered."""
+        found: dict[str, dict[str, Any]] = {}
+        places: list[tuple[str, int]] = []
+        for answered, answer in self.reader.answers(attrs.evolve(UNEXPECTED, levels=route.errors)):
+            if isinstance(answer, Open):
+                self._open(responses, answer)
+                continue
+            whole = answer if answer is not None else self._default(answered)
+            if whole is not None:
+                places.append((whole.path, whole.line))
+                self._answer(found, whole, answered)
+        default = responses.setdefault("default", {"description": "An error that nobody foresaw"})
+        for status, response in found.items():
+            if int(status) < 500:
+                responses.setdefault(status, response)
+            for media, content in response.get("content", {}).items():
+                add_body(default.setdefault("content", {}), media, content["schema"])
+        return places
+
+    def missing(self) -> list[Effect]:
+        """What happens to a path that no route has; the default answer is one that no error handler sees."""
+        default = self._default(NOT_FOUND)
+        assert default is not None
+        return self.reader.not_found() or [default]
+
+    def not_found(self) -> dict[str, Any]:
+        """The answer to a path that no route has."""
+        self._here = ""
+        responses: dict[str, dict[str, Any]] = {}
+        for each in self.missing():
+            if isinstance(each, Answer):
+                self._answer(responses, each)
+            elif isinstance(each, Raise):
+                self._error(responses, each)
+            elif isinstance(each, Open):
+                self._open(responses, each)
+        return _whatever("No route has this path and method", responses)
+
+    def not_allowed(self) -> dict[str, Any]:
+        """The answer to a path that has routes for other methods."""
+        self._here = ""
+        responses: dict[str, dict[str, Any]] = {}
+        self._error(responses, attrs.evolve(NOT_ALLOWED, levels=()))
+        response = _whatever("The path has routes for other methods, which `Allow` names", responses)
+        return {**response, "headers": {"Allow": {"schema": {"type": "string"}}}}
+
+    def _named(self, body: Schema, status: int) -> Schema:
+        """The body of an error as a component, called after its code or message, or after its status."""
+        said = [each for field in ("code", "error", "message", "detail") for each in _said(body, field)]
+        names = [name for each in (*said, phrase(status)) if (name := error_name(each))]
+        return self.components.error(names or ["Error"], body) if "properties" in body else body
+
+
+def _said(body: Schema, field: str) -> Iterator[str]:
+    """The constants of a field of an error, those of objects inside it too."""
+    for name, schema in body.get("properties", {}).items():
+        if name == field and isinstance(schema.get("const"), str):
+            yield schema["const"]
+        yield from _said(schema, field)
+
+
+def _whatever(description: str, responses: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Several responses as one, whatever their status."""
+    result: dict[str, Any] = {"description": description}
+    for response in responses.values():
+        for media, content in response.get("content", {}).items():
+            add_body(result.setdefault("content", {}), media, content.get("schema", {}))
+    return result

@@ -1,0 +1,251 @@
+"""What is sent: the status, headers and content that calls of a response's methods put on it, and the answers of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from mypy.maptype import map_instance_to_supertype
+from mypy.nodes import CallExpr, DictExpr, Expression, FuncDef, MemberExpr, RefExpr, StrExpr, YieldExpr
+from mypy.types import Instance, NoneType, get_proper_type
+
+from core.openapi.facts import Answer, is_json
+from core.openapi.here import Here
+from core.openapi.trees import argument, constant, within
+from core.openapi.values import Frame
+from core.validation.schema import Schema
+
+_HTTP_RESPONSE: Final = "core.http.response.Response"
+_EVENT: Final = "core.http.sse.Event"
+_SENDERS: Final[Mapping[str, str | None]] = {
+    "json": "application/json",
+    "text": "text/plain",
+    "html": "text/html",
+    "send": None,
+    "redirect": None,
+    "stream": "application/octet-stream",
+    "sse": "text/event-stream",
+    "file": "*/*",
+}
+METHODS: Final = frozenset([*_SENDERS, "status", "header", "append", "cookie", "delete_cookie"])
+"""The methods of a response that are read here."""
+_NO_BODY: Final = frozenset([101, 204, 205, 304])
+_TEXT: Final[Schema] = {"type": "string"}
+_LOCATION: Final[Schema] = {"type": "string", "format": "uri-reference"}
+
+
+# -- responses
+
+
+def respond(here: Here, call: CallExpr, method: str) -> None:
+    """A call of one of a response's `METHODS`."""
+    state = here.state
+    if method == "status":
+        state.status = here.followed.raised.statuses(call.args[0], here.frame) if call.args else ()
+        state.late = (here.path, call.line) if state.sent else None
+    elif method in ("header", "append"):
+        if len(call.args) == 2:
+            stage(here, call.args[0], call.args[1])
+    elif method in ("cookie", "delete_cookie"):
+        _stage_as(here, "Set-Cookie")
+    else:
+        _send(here, call, method)
+
+
+def stage(here: Here, name: Expression, value: Expression) -> None:
+    """A header is put on the response."""
+    known = here.text(name)
+    if known is None or constant(value) == (None,):
+        return
+    if known.lower() == "content-type":
+        here.state.media = _media(here, value)
+    else:
+        _stage_as(here, known)
+
+
+def _media(here: Here, content_type: Expression) -> str:
+    """The content type that an expression gives, without its parameters; any where that is not known."""
+    return (here.text(content_type) or "*/*").partition(";")[0].strip()
+
+
+def _stage_as(here: Here, name: str) -> None:
+    here.state.headers[name] = _TEXT
+    for answer in here.state.sent:
+        answer.headers.setdefault(name, _TEXT)
+
+
+def _answered(
+    here: Here,
+    line: int,
+    status: tuple[int, ...],
+    media: str | None,
+    body: Schema | None = None,
+    item: Schema | None = None,
+    headers: Mapping[str, Schema] | None = None,
+) -> None:
+    if not status:
+        here.open(line, "the status of this answer is not known. Give a number, or a Literal type")
+        return
+    whole = {**here.state.headers, **(headers or {})}
+    answer = Answer(path=here.path, line=line, status=status, media_type=media, body=body, item=item, headers=whole)
+    here.effects.append(answer)
+    here.state.sent, here.state.late = [*here.state.sent, answer], None
+
+
+def _send(here: Here, call: CallExpr, method: str) -> None:
+    body = argument(call, 0, "body" if method == "send" else "value")
+    media = _SENDERS[method]
+    status = here.state.status
+    schema: Schema | None = None
+    item: Schema | None = None
+    headers: dict[str, Schema] = {}
+    if method == "send" and body is not None and here.class_of(body) == _HTTP_RESPONSE:
+        _pass_on(here, call.line, body)
+        return
+    match method:
+        case "json":
+            schema = here.schema(body) if body is not None else {}
+        case "text" | "html":
+            schema = _TEXT
+        case "redirect":
+            given = argument(call, 1, "status")
+            status = here.followed.raised.statuses(given, here.frame) if given is not None else (302,)
+            headers["Location"] = _LOCATION
+        case "stream" | "file":
+            if method == "file" and status == (200,):
+                # As the request's conditions and ranges have it (RFC 9110, sections 13 and 14).
+                status = (200, 206)
+                _answered(here, call.line, (304, 416), None)
+            given = argument(call, 1, "content_type")
+            media = _media(here, given) if given is not None else media
+            schema = contents(media)
+        case "sse":
+            item = _event(here, body)
+        case _ if body is not None:
+            media, schema = _sent(here, body)
+        case _:
+            pass
+    if media is not None and here.state.media is not None and method != "sse":
+        media = here.state.media
+        schema = schema if method == "json" else contents(media)
+    bare = tuple(each for each in status if each in _NO_BODY)
+    if bare:
+        _answered(here, call.line, bare, None, headers=headers)
+    if bare != status or not status:
+        rest = tuple(each for each in status if each not in bare)
+        _answered(here, call.line, rest, media, schema, item, headers)
+
+
+def _pass_on(here: Here, line: int, sent: Expression) -> None:
+    """`res.send(http.Response(…))`: known as far as it is made here."""
+    value = here.frames.bound(sent, here.frame)
+    made, frame = (value.expression, value.frame) if value is not None else (sent, here.frame)
+    match made:
+        case CallExpr(callee=RefExpr(fullname=name)) if name == _HTTP_RESPONSE:
+            how = ""
+        case CallExpr(callee=MemberExpr(expr=RefExpr(fullname=name), name=how)) if name == _HTTP_RESPONSE:
+            pass
+        case _:
+            here.open(line, "a response is passed on, and which is not known. Make it here to have it described")
+            return
+    assert frame is not None
+    body, status, given = (argument(made, at, name) for at, name in ((0, "body"), (99, "status"), (99, "headers")))
+    media: str | None = None
+    schema: Schema | None = None
+    headers: dict[str, Schema] = {}
+    otherwise: tuple[int, ...] = (200,)
+    match how:
+        case "from_json":
+            media, schema = "application/json", here.followed.schema(made.args[0], frame) if made.args else {}
+        case "redirect":
+            status, otherwise = argument(made, 1, "status"), (302,)
+            headers["Location"] = _LOCATION
+        case _ if body is not None:
+            media, schema = _sent(here, body)
+        case _:
+            pass
+    for key, content in given.items if isinstance(given, DictExpr) else []:
+        if not isinstance(key, StrExpr):
+            continue
+        if key.value.lower() == "content-type" and media is not None:
+            media = _media(here, content)
+            schema = schema if how == "from_json" else contents(media)
+        else:
+            headers[key.value] = _TEXT
+    statuses = here.followed.raised.statuses(status, frame) if status is not None else otherwise
+    _answered(here, line, statuses, media, schema, None, headers)
+
+
+def _sent(here: Here, body: Expression) -> tuple[str | None, Schema | None]:
+    """Return the content that `res.send(body)` sends."""
+    if isinstance(here.frames.type_of(body, here.frame), NoneType):
+        return None, None
+    match here.class_of(body):
+        case "builtins.str":
+            return "text/plain", _TEXT
+        case "builtins.bytes" | "builtins.bytearray" | "builtins.memoryview":
+            return "application/octet-stream", contents("application/octet-stream")
+        case other:
+            return "*/*", {"$unknown": other or "the body sent"}
+
+
+def _event(here: Here, events: Expression | None) -> Schema:
+    """One event of a stream: its data, and its name and id where it is an `Event(…)`."""
+    type_ = here.frames.type_of(events, here.frame) if events is not None else None
+    bases = type_.type.mro if isinstance(type_, Instance) else []
+    base = next((base for base in bases if base.fullname == "typing.AsyncIterable"), None)
+    if not isinstance(type_, Instance) or base is None:
+        return _event_of({"$unknown": "the events of a stream"})
+    given = get_proper_type(map_instance_to_supertype(type_, base).args[0])
+    if not isinstance(given, Instance) or given.type.fullname != _EVENT:
+        return _event_of(here.followed.schemas.of(given))
+    made = list(_made_events(here, events))
+    if not made:
+        return _event_of({"$unknown": "the data of an Event: yield it where it is made, or yield the data itself"})
+    whole = [
+        _event_of(
+            *(
+                here.followed.schema(each, frame) if (each := argument(call, 99, name)) is not None else None
+                for name in ("data", "event", "id")
+            )
+        )
+        for call, frame in made
+    ]
+    return whole[0] if len(whole) == 1 else {"anyOf": whole}
+
+
+def _made_events(here: Here, events: Expression | None) -> Iterator[tuple[CallExpr, Frame]]:
+    """The `Event(…)` that the function behind a stream yields."""
+    call, frame = events, here.frame
+    if (value := here.frames.bound(call, frame)) is not None:
+        call, frame = value.expression, value.frame or frame
+    if not isinstance(call, CallExpr):
+        return
+    for target in here.followed.calls.targets(call.callee, frame) or ():
+        if isinstance(target.node, FuncDef):
+            inside = here.frames.enter(target, *here.frames.arguments(call, frame))
+            for part in within(target.node.body):
+                each = part.expr if isinstance(part, YieldExpr) else None
+                if isinstance(each, CallExpr) and getattr(each.callee, "fullname", "") == _EVENT:
+                    yield each, inside
+
+
+def _event_of(data: Schema | None, event: Schema | None = None, id: Schema | None = None) -> Schema:
+    """A server-sent event: the fields that it has, each a text."""
+    properties: dict[str, Schema] = {}
+    if data is not None:
+        is_plain = data.get("type") == "string" or isinstance(data.get("const"), str)
+        is_json = {"type": "string", "contentMediaType": "application/json", "contentSchema": data}
+        properties["data"] = _TEXT if is_plain else is_json
+    for name, schema in (("event", event), ("id", id)):
+        if schema is not None:
+            properties[name] = schema if {"const", "enum"} & schema.keys() else _TEXT
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def contents(media: str | None) -> Schema:
+    """A body that is made elsewhere than in `res.json`: of JSON that is a text already, nothing is known."""
+    if media is not None and is_json(media):
+        return {"$unknown": "JSON that is written as text: give res.json the value"}
+    is_known = media is not None and "*" not in media
+    return {"type": "string", "contentMediaType": media if is_known else "application/octet-stream"}

@@ -1,0 +1,283 @@
+"""mypy's trees as they are written: parts of a node, constants, arguments, texts, and what a body says of its names.
+
+Nothing is followed here: what a name stands for depends on the call that is read (`frames.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from mypy import nodes
+from mypy.constant_fold import constant_fold_expr
+from mypy.nodes import (
+    ARG_POS,
+    AssignmentExpr,
+    AssignmentStmt,
+    Block,
+    CallExpr,
+    ClassDef,
+    ComparisonExpr,
+    Decorator,
+    DelStmt,
+    DictionaryComprehension,
+    Expression,
+    ExpressionStmt,
+    ForStmt,
+    FuncDef,
+    GeneratorExpr,
+    IfStmt,
+    IndexExpr,
+    LambdaExpr,
+    ListExpr,
+    MatchStmt,
+    MemberExpr,
+    MypyFile,
+    NameExpr,
+    Node,
+    OperatorAssignmentStmt,
+    OverloadedFuncDef,
+    RaiseStmt,
+    RefExpr,
+    ReturnStmt,
+    StarExpr,
+    StrExpr,
+    SuperExpr,
+    TupleExpr,
+    TypeInfo,
+    UnaryExpr,
+    WithStmt,
+)
+from mypy.patterns import AsPattern, ClassPattern, Pattern
+
+_CHANGES_A_DICT: Final = frozenset(["update", "pop", "setdefault", "clear", "popitem"])
+
+
+_PARTS: Final[Mapping[type[Node], str]] = {
+    **dict.fromkeys(
+        (
+            nodes.AwaitExpr,
+            nodes.CastExpr,
+            nodes.MemberExpr,
+            nodes.StarExpr,
+            nodes.UnaryExpr,
+            nodes.YieldExpr,
+            nodes.YieldFromExpr,
+        ),
+        "expr",
+    ),
+    **dict.fromkeys((nodes.DelStmt, nodes.ExpressionStmt, nodes.ReturnStmt), "expr"),
+    **dict.fromkeys((nodes.DictExpr, nodes.ListExpr, nodes.SetExpr, nodes.TupleExpr), "items"),
+    **dict.fromkeys((nodes.ListComprehension, nodes.SetComprehension), "generator"),
+    nodes.AssertStmt: "expr msg",
+    nodes.AssignmentExpr: "value",
+    nodes.AssignmentStmt: "rvalue lvalues",
+    nodes.Block: "body",
+    nodes.CallExpr: "callee args",
+    nodes.ComparisonExpr: "operands",
+    nodes.ConditionalExpr: "cond if_expr else_expr",
+    nodes.DictionaryComprehension: "key value sequences condlists",
+    nodes.ForStmt: "expr index body else_body",
+    nodes.GeneratorExpr: "left_expr sequences condlists",
+    nodes.IfStmt: "expr body else_body",
+    nodes.IndexExpr: "base index",
+    nodes.MatchStmt: "subject guards bodies",
+    nodes.MypyFile: "defs",
+    nodes.OpExpr: "left right",
+    nodes.OperatorAssignmentStmt: "rvalue lvalue",
+    nodes.RaiseStmt: "expr from_expr",
+    nodes.SliceExpr: "begin_index end_index stride",
+    nodes.TryStmt: "body handlers else_body finally_body",
+    nodes.WhileStmt: "expr body else_body",
+    nodes.WithStmt: "expr target body",
+}
+"""The attributes with the expressions, statements and blocks that a node is made of.
+
+mypy's own traverser would say the same, but a compiled class of it has no subclasses that are not.
+"""
+
+
+def parts_of(node: Node) -> Iterator[Node]:
+    """The expressions, statements and blocks that a node is made of; of a lambda, what it returns."""
+    if isinstance(node, LambdaExpr):
+        yield node.expr()
+    for name in _PARTS.get(type(node), "").split():
+        yield from _nodes(getattr(node, name))
+
+
+def _nodes(value: Any) -> Iterator[Node]:
+    """The nodes of an attribute: one, or several in a list of any depth, or none."""
+    if isinstance(value, Node):
+        yield value
+    else:
+        for each in value or ():
+            yield from _nodes(each)
+
+
+def within(node: Node) -> Iterator[Node]:
+    """Everything inside a node; what is in functions and classes there is theirs."""
+    for part in parts_of(node):
+        if not isinstance(part, FuncDef | Decorator | OverloadedFuncDef | ClassDef):
+            yield part
+            yield from within(part)
+
+
+class Notes:
+    """What the text of one function, or of a module, says of its names."""
+
+    def __init__(self, body: Block | MypyFile | None) -> None:
+        self.assigned: dict[Node, list[Expression | None]] = {}
+        self.items: dict[Node, list[tuple[str, Expression, bool] | None]] = {}
+        """The items put into a dict after it was made: the key, its value and whether it always is; None for items that
+        cannot be told.
+        """
+        self.looped: dict[Node, Expression] = {}
+        """The iterable that a name of a loop or a comprehension runs through."""
+        self.never_none: set[Node] = set()
+        """Names of which None was ruled out by a test that leaves the function."""
+        self.captured: dict[Node | None, list[MemberExpr]] = {}
+        """The attributes that a pattern gives the name to. mypy has no types for these expressions."""
+        self.returned: list[Expression] = []
+        self.attributes: dict[str, list[Expression]] = {}
+        """The values of `self.name`."""
+        self.calls_above: list[CallExpr] = []
+        """The calls `super().__init__(…)`."""
+        if body is not None:
+            self._collect(body, always=True)
+
+    def _collect(self, node: Node, *, always: bool) -> None:
+        match node:
+            case FuncDef() | Decorator() | OverloadedFuncDef() | ClassDef():
+                return
+            case AssignmentStmt():
+                for target in node.lvalues:
+                    self._target(target, node.rvalue, always)
+            case OperatorAssignmentStmt():
+                self._target(node.lvalue, None, always)
+            case DelStmt():
+                self._target(node.expr, None, always)
+            case ForStmt():
+                self._target(node.index, None, always)
+                self._loop(node.index, node.expr)
+            case GeneratorExpr() | DictionaryComprehension():
+                for index, through in zip(node.indices, node.sequences, strict=True):
+                    self._loop(index, through)
+            case WithStmt():
+                for given in node.target:
+                    if given is not None:
+                        self._target(given, None, always)
+            case ReturnStmt() if node.expr is not None:
+                self.returned.append(node.expr)
+            case IfStmt(
+                expr=[
+                    ComparisonExpr(
+                        operators=["is"], operands=[NameExpr(node=tested), NameExpr(fullname="builtins.None")]
+                    )
+                ]
+            ) if tested is not None and _leaves(node.body[0]):
+                self.never_none.add(tested)
+            case MatchStmt():
+                for pattern in node.patterns:
+                    self._capture(node.subject, pattern)
+            case CallExpr(callee=MemberExpr(expr=NameExpr(node=changed), name=method)):
+                if changed is not None and method in _CHANGES_A_DICT:
+                    self.items.setdefault(changed, []).append(None)
+            case CallExpr(callee=SuperExpr(name="__init__")):
+                self.calls_above.append(node)
+            case AssignmentExpr(target=NameExpr(node=named), value=value) if named is not None:
+                self.assigned.setdefault(named, []).append(value)
+            case _:
+                pass
+        inside = always and isinstance(node, Block | WithStmt | MypyFile)
+        for part in parts_of(node):
+            self._collect(part, always=inside)
+
+    def _capture(self, subject: Expression, pattern: Pattern) -> None:
+        """Note the attributes that `case CoreError(status=status)` gives names to."""
+        if not isinstance(pattern, ClassPattern):
+            return
+        for attribute, inner in zip(pattern.keyword_keys, pattern.keyword_values, strict=True):
+            if isinstance(inner, AsPattern) and inner.pattern is None and inner.name is not None:
+                self.captured.setdefault(inner.name.node, []).append(MemberExpr(subject, attribute))
+
+    def _target(self, target: Expression, value: Expression | None, always: bool) -> None:
+        match target:
+            case NameExpr(node=node) if node is not None:
+                self.assigned.setdefault(node, []).append(value)
+            case MemberExpr(name=name, expr=NameExpr(name="self")) if value is not None:
+                self.attributes.setdefault(name, []).append(value)
+            case IndexExpr(base=NameExpr(node=node), index=key) if node is not None:
+                word = constant_fold_expr(key, "")
+                known = (word, value, always) if isinstance(word, str) and value is not None else None
+                self.items.setdefault(node, []).append(known)
+            case TupleExpr() | ListExpr():
+                for part in target.items:
+                    self._target(part, None, always)
+            case StarExpr():
+                self._target(target.expr, None, always)
+            case _:
+                pass
+
+    def _loop(self, index: Expression, through: Expression) -> None:
+        if isinstance(index, NameExpr) and index.node is not None:
+            self.looped[index.node] = through
+
+
+def _leaves(block: Block) -> bool:
+    """Return True if a block ends the function."""
+    last = block.body[-1] if block.body else None
+    if isinstance(last, IfStmt):
+        return last.else_body is not None and _leaves(last.else_body) and all(map(_leaves, last.body))
+    return isinstance(last, ReturnStmt | RaiseStmt)
+
+
+def described_fields(info: TypeInfo) -> dict[str, str]:
+    """The texts below the fields of a class of the program."""
+    found: dict[str, str] = {}
+    last = ""
+    for statement in info.defn.defs.body:
+        match statement:
+            case AssignmentStmt(lvalues=[NameExpr(name=name)]):
+                last = name
+            case ExpressionStmt(expr=StrExpr(value=text)) if last:
+                found[last] = " ".join(text.split())
+            case _:
+                last = ""
+    return found
+
+
+def constant(expression: Expression) -> tuple[object] | None:
+    """The JSON value that an expression writes out, alone in a tuple; None for any other expression."""
+    if isinstance(expression, NameExpr) and expression.fullname == "builtins.None":
+        return (None,)
+    if isinstance(expression, NameExpr) and expression.fullname in ("builtins.True", "builtins.False"):
+        return (expression.fullname == "builtins.True",)
+    if isinstance(expression, UnaryExpr) and expression.op == "-":
+        inner = constant(expression.expr)
+        return (-inner[0],) if inner is not None and isinstance(inner[0], int | float) else None
+    value = constant_fold_expr(expression, "")
+    return (value,) if isinstance(value, str | int | float) else None
+
+
+def argument(call: CallExpr, position: int, name: str) -> Expression | None:
+    """One argument of a call, given by its position or by its name."""
+    for value, given in zip(call.args, call.arg_names, strict=True):
+        if given == name:
+            return value
+    if position < len(call.args) and all(kind == ARG_POS for kind in call.arg_kinds[: position + 1]):
+        return call.args[position]
+    return None
+
+
+def called(call: CallExpr) -> str:
+    """The full name of what is called: of a function, a class, or a method of a class; "" for anything else."""
+    callee = call.callee
+    if isinstance(callee, MemberExpr) and isinstance(callee.expr, RefExpr) and isinstance(callee.expr.node, TypeInfo):
+        return f"{callee.expr.fullname}.{callee.name}"
+    return callee.fullname if isinstance(callee, RefExpr) else ""
+
+
+def docstring(body: Iterable[object]) -> str | None:
+    """The text that a body begins with."""
+    first = next(iter(body), None)
+    return first.expr.value if isinstance(first, ExpressionStmt) and isinstance(first.expr, StrExpr) else None

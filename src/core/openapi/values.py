@@ -1,0 +1,126 @@
+"""What is handed from one function of a program to another: values, the functions that calls go to, and their frames.
+
+These are data. What a value is, is worked out elsewhere: its type in `frames.py`, the functions behind it in
+`calls.py`, the errors in `raised.py`, its JSON in `followed.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+import attrs
+from mypy.nodes import Expression, FuncDef, LambdaExpr, MypyFile, Node, TypeInfo
+from mypy.types import Type, TypeVarId
+
+from core.openapi.facts import Held, Raise
+from core.openapi.trees import Notes
+
+DEEPEST: Final = 30
+
+
+@attrs.frozen(eq=False)
+class Home:
+    """Where a function is: its full name, its class, the function around it, and its module."""
+
+    name: str
+    owner: TypeInfo | None
+    around: FuncDef | None
+    module: MypyFile
+
+    @property
+    def path(self) -> str:
+        """The file that it is in."""
+        return self.module.path
+
+
+@attrs.define(eq=False)
+class Frame:
+    """One call of a function: its arguments, the types that its type variables stand for, and the frame around it."""
+
+    node: FuncDef | LambdaExpr | MypyFile | None
+    notes: Notes
+    outer: Frame | None = None
+    values: dict[Node, Value] = attrs.Factory(dict[Node, "Value"])
+    names: Mapping[str, Value] = attrs.Factory(dict[str, "Value"])
+    """The variables around a function that the running application holds."""
+    types: dict[TypeVarId, Type] = attrs.Factory(dict[TypeVarId, Type])
+    errors: Mapping[Node, tuple[Raise, ...]] = attrs.Factory(dict[Node, tuple[Raise, ...]])
+    """The errors that names stand for at the statement that is read."""
+
+    def chain(self) -> Iterator[Frame]:
+        """The frame, and those around it."""
+        at: Frame | None = self
+        while at is not None:
+            yield at
+            at = at.outer
+
+
+@attrs.frozen(eq=False)
+class Target:
+    """A function that a call goes to, with the arguments that it has already. `rest` is the rest of a chain instead,
+    which the reader of statements runs.
+    """
+
+    node: FuncDef | LambdaExpr | None
+    frame: Frame | None = None
+    given: tuple[Value, ...] = ()
+    named: Mapping[str, Value] = attrs.Factory(dict[str, "Value"])
+    rest: Callable[[Any], Any] | None = None
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Value:
+    """What an argument or a variable is: an expression in a frame, or as much as is known of it otherwise."""
+
+    expression: Expression | None = attrs.field(default=None, kw_only=False)
+    frame: Frame | None = attrs.field(default=None, kw_only=False)
+    type: Type | None = None
+    targets: tuple[Target, ...] | None = ()
+    errors: tuple[Raise, ...] = ()
+    parts: tuple[Value, ...] | None = None
+    """What `*args` has."""
+    keys: Mapping[str, Value] | None = None
+    """What `**kwargs` has."""
+    held: Held | None = None
+
+    @property
+    def place(self) -> tuple[Expression, Frame] | None:
+        """Where it is written, to be worked out there."""
+        return (self.expression, self.frame) if self.expression is not None and self.frame is not None else None
+
+
+class Depth:
+    """How many questions about expressions wait for each other."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+
+class _Asked(Protocol):
+    @property
+    def depth(self) -> Depth: ...
+
+
+_A = TypeVar("_A", bound=_Asked)
+_T = TypeVar("_T")
+_Question: TypeAlias = Callable[[_A, Expression, Frame], _T]
+
+
+def bounded(otherwise: _Question[Any, Any]) -> Callable[[_Question[_A, _T]], _Question[_A, _T]]:
+    """Answer a question about an expression with `otherwise` where one such leads to another without end."""
+
+    def around(ask: _Question[_A, _T]) -> _Question[_A, _T]:
+        def answer(asked: _A, expression: Expression, frame: Frame) -> _T:
+            if asked.depth.now > DEEPEST:
+                given: _T = otherwise(asked, expression, frame)
+                return given
+            asked.depth.now += 1
+            try:
+                return ask(asked, expression, frame)
+            finally:
+                asked.depth.now -= 1
+
+        return answer
+
+    return around
