@@ -133,6 +133,26 @@ class Wrapped(TypedDict, Generic[T]):
     value: T
 
 
+def local_time() -> datetime.datetime:
+    return datetime.datetime.now()
+
+
+async def moments(req: Req, res: Response, given: datetime.datetime) -> None:
+    now = datetime.datetime.now()
+    res.json(
+        {
+            "now": now,
+            "local": local_time(),
+            "midnight": datetime.datetime(2026, 1, 2),
+            "old": datetime.datetime.utcfromtimestamp(0),
+            "zoned": datetime.datetime.now(datetime.UTC),
+            "made": datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC),
+            "stamp": datetime.datetime.fromtimestamp(0, datetime.UTC),
+            "given": given,
+        }
+    )
+
+
 async def types_of_values(
     req: Req,
     res: Response,
@@ -704,6 +724,15 @@ def test_types_are_what_json_writes(functions: Functions) -> None:
     row = functions.classes["app.Row"]
     assert not row.total
     assert [(field.name, field.default) for field in row.fields] == [("id", None), ("note", ())]
+
+
+def test_a_moment_that_is_made_without_a_zone_has_no_format_since_no_offset_is_written(functions: Functions) -> None:
+    ((_, _, body),) = answers(functions["moments"])
+    formats = {name: schema.get("format") for name, schema in body["properties"].items()}
+    assert formats == {
+        **dict.fromkeys(("now", "local", "midnight", "old")),
+        **dict.fromkeys(("zoned", "made", "stamp", "given"), "date-time"),
+    }
 
 
 def test_validators_defaults_and_docstrings_are_those_of_the_class(functions: Functions) -> None:

@@ -46,7 +46,7 @@ from core.openapi.failures import default_body
 from core.openapi.frames import Frames
 from core.openapi.raised import Raised, without_null
 from core.openapi.schemas import Schemas, is_vague
-from core.openapi.trees import called, constant
+from core.openapi.trees import argument, called, constant
 from core.openapi.values import Frame, Value, bounded
 from core.validation.schema import Schema, any_of, json_type
 
@@ -59,6 +59,17 @@ _ONE_ROW: Final = re.compile(
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 ).match
 """Statements that have exactly one row, so that `first` finds one."""
+_TEXT: Final[Schema] = {"type": "string"}
+_MOMENT: Final[Schema] = {"type": "string", "format": "date-time"}
+_ZONES: Final[Mapping[str, tuple[int, str] | None]] = {
+    "datetime.datetime": (7, "tzinfo"),
+    "datetime.datetime.now": (0, "tz"),
+    "datetime.datetime.fromtimestamp": (1, "tz"),
+    "datetime.datetime.today": None,
+    "datetime.datetime.utcnow": None,
+    "datetime.datetime.utcfromtimestamp": None,
+}
+"""The argument that gives a `datetime` its time zone, by what makes one; None for what takes none."""
 
 
 class Followed:
@@ -117,7 +128,21 @@ class Followed:
 
     def _plain(self, expression: Expression, frame: Frame) -> Schema:
         """The JSON of an expression by its type."""
-        return self.schemas.of(self.frames.type_of(expression, frame))
+        schema = self.schemas.of(self.frames.type_of(expression, frame))
+        # A moment without a zone is written without the offset that the format demands (RFC 3339).
+        return _TEXT if schema == _MOMENT and self._is_naive(expression, frame) else schema
+
+    @bounded(lambda self, expression, frame: False)
+    def _is_naive(self, expression: Expression, frame: Frame) -> bool:
+        """Return True for a `datetime` that is seen to be made without a time zone."""
+        match self.frames.origin(expression, frame).place:
+            case (CallExpr() as call, at) if called(call) in _ZONES:
+                zone = _ZONES[called(call)]
+                return zone is None or argument(call, *zone) is None
+            case (CallExpr() as call, at):
+                return any(self._is_naive(*each) for each in self.calls.returned(call, at))
+            case _:
+                return False
 
     @bounded(lambda self, expression, frame: self._plain(expression, frame))
     def schema(self, expression: Expression, frame: Frame) -> Schema:
