@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from core.bindings.queue import MessageBatch
     from core.context import ExecutionContext, ScheduledEvent, StateKey
-    from core.dispatch.mounts import AsgiApp, Fetch, FetchWithEnv
+    from core.dispatch.exchange import AsgiApp
+    from core.dispatch.mounts import Fetch, FetchWithEnv
     from core.events.lifespan import Lifespans
     from core.routing.urls import Urls
     from core.types import Handler, Middleware

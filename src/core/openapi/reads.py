@@ -102,9 +102,7 @@ def _requires_match(here: Here, call: CallExpr) -> None:
 
 
 def _place(here: Here, expression: Expression, receiver: str) -> str:
-    """Return the part of a request that an expression is: `req.headers`, `req.cookies`, or a query kept in a
-    name.
-    """
+    """Return the part of a request that an expression is: `req.headers`, or a query that a name was given."""
     if receiver in _PLACES:
         return _PLACES[receiver]
     if isinstance(expression, NameExpr):
