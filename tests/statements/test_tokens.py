@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.sql.location import locate
-from core.statements.tokens import statements_of, tokens_of
+from core.statements.tokens import numbered, parameter_count, statements_of, tokens_of
 
 
 @pytest.mark.parametrize(
@@ -101,3 +101,9 @@ def test_no_text_is_lost_between_tokens(sql: str) -> None:
 def test_the_place_of_an_error_is_found(sql: str, message: str, offset: int | None) -> None:
     token = locate(statements_of(sql)[0], message)
     assert (None if token is None else token.start) == offset
+
+
+def test_a_parameter_has_the_number_that_sqlite_gives_it() -> None:
+    tokens = tokens_of("SELECT ?2, :1, ?, @a, :1, ?1, $a, ?")
+    assert [number for _, number in numbered(tokens)] == [2, 3, 4, 5, 3, 1, 6, 7]
+    assert parameter_count(tokens) == 7

@@ -7,7 +7,7 @@ import sqlite3
 from typing import Final
 
 from core.sql.rules import MAX_PARAMETERS
-from core.statements.tokens import StatementText, Token, parameter_count, words
+from core.statements.tokens import StatementText, Token, numbered, words
 
 _NAMED: Final = (
     re.compile(r"^no such column: (?P<name>.+)$"),
@@ -72,10 +72,7 @@ def _is_allowed(parameter: Token) -> bool:
 
 
 def _first_too_many(statement: StatementText) -> Token | None:
-    for index, token in enumerate(statement.tokens):
-        if token.kind == "parameter" and parameter_count(statement.tokens[: index + 1]) > MAX_PARAMETERS:
-            return token
-    return None
+    return next((token for token, number in numbered(statement.tokens) if number > MAX_PARAMETERS), None)
 
 
 def _find_name(statement: StatementText, dotted: str) -> Token | None:

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
-from core.statements.tokens import Token, words
+from core.statements.tokens import Token, numbered, words
 from core.values import frozen
 
 T = TypeVar("T")
@@ -275,14 +275,10 @@ class _Reader:
         self.marks.append("")
         self.at = 0
         self.numbers: dict[int, int] = {}
-        highest = 0
-        for token in tokens:
-            if token.kind == "parameter":
-                number = highest + 1 if token.text == "?" else int(token.text[1:] or 0) if token.text[0] == "?" else 0
-                if not number:
-                    raise Unclear
-                highest = max(highest, number)
-                self.numbers[token.start] = number
+        for token, number in numbered(tokens):
+            if token.text[0] != "?" or not number:
+                raise Unclear
+            self.numbers[token.start] = number
 
     # -- the tokens
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from core.errors import D1TypeError
-from core.statements.tokens import Token, outside, statements_of, verb_of, words
+from core.statements.tokens import Token, numbered, outside, statements_of, verb_of, words
 from core.validation.unset import UNSET
 
 _ENDS: Final = words("FROM WHERE RETURNING ORDER LIMIT")
@@ -40,16 +40,7 @@ class _Update(NamedTuple):
 
 
 def _update(tokens: Sequence[Token]) -> _Update:
-    numbers: dict[int, int] = {}
-    names: dict[str, int] = {}
-    highest = 0
-    for token in tokens:
-        if token.kind == "parameter":
-            own = int(token.text[1:]) if token.text[1:].isdigit() else names.get(token.text, highest + 1)
-            if token.text != "?":
-                names[token.text] = own
-            numbers[token.start] = own
-            highest = max(highest, own)
+    numbers = {token.start: number for token, number in numbered(tokens)}
 
     def read(some: Sequence[Token]) -> frozenset[int]:
         return frozenset(numbers[token.start] for token in some if token.start in numbers)

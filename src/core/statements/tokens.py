@@ -112,21 +112,29 @@ def outside(tokens: Sequence[Token]) -> Iterator[tuple[int, Token]]:
             yield index, token
 
 
-def parameter_count(tokens: Iterable[Token]) -> int:
-    """Return how many values a statement takes: the highest number of its parameters, as SQLite counts them."""
+def numbered(tokens: Iterable[Token]) -> Iterator[tuple[Token, int]]:
+    """Give the parameters, as often as each is written, with their numbers, which are the places of their values.
+
+    A `?` has the number behind the highest before it, and so has a name where it comes first.
+    """
+    named: dict[str, int] = {}
     highest = 0
-    named: set[str] = set()
     for token in tokens:
         if token.kind != "parameter":
             continue
         if token.text == "?":
-            highest += 1
+            number = highest + 1
         elif token.text[0] == "?":
-            highest = max(highest, int(token.text[1:]))
-        elif token.text not in named:
-            named.add(token.text)
-            highest += 1
-    return highest
+            number = int(token.text[1:])
+        else:
+            number = named.setdefault(token.text, highest + 1)
+        highest = max(highest, number)
+        yield token, number
+
+
+def parameter_count(tokens: Iterable[Token]) -> int:
+    """Return how many values a statement takes: the highest number of its parameters, as SQLite counts them."""
+    return max((number for _, number in numbered(tokens)), default=0)
 
 
 @attrs.frozen

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from core.backends.embedded.d1.values import Refused
 from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES, WRONG_COUNT, absent_tables, refused_default
-from core.statements.tokens import StatementText, statements_of
+from core.statements.tokens import StatementText, numbered, statements_of
 
 # These begin and end their own transaction in SQLite. Everything else runs inside one of ours, so that a PRAGMA
 # or VACUUM does the same as inside the platform's.
@@ -104,22 +104,12 @@ def _has_number_out_of_range(piece: StatementText) -> bool:
 def _with_question_marks(piece: StatementText) -> tuple[str, list[int]]:
     """A statement with `?` for every parameter, and for each the place of its value.
 
-    Numbers are places themselves; a name has that of its first appearance. Blanks keep the text as long as it was,
-    so that the offsets in SQLite's messages stay right.
+    Blanks keep the text as long as it was, so that the offsets in SQLite's messages stay right.
     """
-    given: dict[str, int] = {}
-    highest = 0
     order: list[int] = []
     parts: list[str] = []
     end = 0
-    for token in piece.parameters:
-        if token.text == "?":
-            number = highest + 1
-        elif token.text[0] == "?":
-            number = int(token.text[1:])
-        else:
-            number = given.setdefault(token.text, highest + 1)
-        highest = max(highest, number)
+    for token, number in numbered(piece.tokens):
         order.append(number - 1)
         parts += (piece.text[end : token.start], "?".ljust(len(token.text)))
         end = token.start + len(token.text)

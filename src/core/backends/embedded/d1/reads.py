@@ -22,7 +22,7 @@ from core.backends.embedded.d1.plans import Step, with_names
 from core.backends.embedded.sql_dates import Dates
 from core.backends.embedded.store import ClosingConnection, Database
 from core.context import Clock, system_clock
-from core.statements.tokens import Token, quoted, tokens_of
+from core.statements.tokens import Token, outside, quoted, tokens_of
 
 _COUNTER: Final = "_cf_read"
 _ROWIDS: Final = frozenset(["rowid", "oid", "_rowid_"])
@@ -274,11 +274,9 @@ def _put_view(beside: sqlite3.Connection, name: str, text: str, rowids: frozense
 
 def _places(tokens: Sequence[Token]) -> dict[str, int]:
     """The places of the words of a statement that are in no parentheses: of each the first."""
-    depth = 0
     at: dict[str, int] = {}
-    for token in tokens:
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        if depth == 0 and token.word:
+    for _, token in outside(tokens):
+        if token.word:
             at.setdefault(token.word, token.start)
     return at
 
