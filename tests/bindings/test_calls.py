@@ -161,3 +161,11 @@ async def test_a_stub_says_which_object_was_called() -> None:
 
 def test_what_has_no_calls_is_left_as_it_is() -> None:
     add_hook("a variable", seeing([]), name="VAR", kind="var")
+
+
+async def test_an_option_that_no_call_has_is_refused_though_the_engine_does_not_name_its_options() -> None:
+    bucket: Any = FakeR2Bucket()
+    with pytest.raises(TypeError, match=r"R2Bucket\.list\(\) got an unexpected keyword argument 'prefx'"):
+        await bucket.list(prefx="a")
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'value'"):
+        await bucket.put("a", md5="b" * 32)

@@ -17,14 +17,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 def binding_call(method: F, /) -> F:
     """Let the calls of an `async` method pass the hook of its instance, and run the engine's method.
 
-    An engine is a `core.bindings.calls.Hookable`; its method has the name of this one after an underscore.
+    An engine is a `core.bindings.calls.Hookable`; its method has the name of this one after an underscore. It need not
+    name the options of this one, which are checked here: the signature is written once.
     """
     name = method.__name__
     own = f"_{name}"
+    code = method.__code__
+    known = frozenset(code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount])
 
     @wraps(method)
     def call(self: Any, /, *args: Any, **options: Any) -> Any:
         run = getattr(self, own)
+        if options and not known.issuperset(options):
+            unknown = next(option for option in options if option not in known)
+            raise TypeError(f"{run.__qualname__}() got an unexpected keyword argument {unknown!r}")
         hook = self._hook
         if hook is None:
             return run(*args, **options)

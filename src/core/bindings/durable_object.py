@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
-from typing_extensions import TypeVar
+from typing_extensions import TypedDict, TypeVar, Unpack
 
 from core.bindings import binding_call
 from core.bindings.numbers import MAX_SAFE_INTEGER, TOO_LARGE
@@ -180,21 +180,33 @@ class AlarmInvocationInfo:
     scheduled_time: int
 
 
+if TYPE_CHECKING:
+
+    class ReadOptions(TypedDict, total=False):
+        """The options of a read of storage."""
+
+        allow_concurrency: bool
+        no_cache: bool
+
+    class WriteOptions(ReadOptions, total=False):
+        """The options of a write of storage."""
+
+        allow_unconfirmed: bool
+
+
 class StorageOperations(Protocol):
     """Reads, writes and the alarm: the same inside a transaction and outside one."""
 
     @overload
-    async def get(self, key: str, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any: ...
-
+    async def get(self, key: str, /, **options: Unpack[ReadOptions]) -> Any: ...
     @overload
-    async def get(
-        self, keys: Keys, /, *, allow_concurrency: bool = False, no_cache: bool = False
-    ) -> dict[str, Any]: ...
-
+    async def get(self, keys: Keys, /, **options: Unpack[ReadOptions]) -> dict[str, Any]: ...
+    @binding_call
     async def get(self, keys: Any, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any:
         """The value under a key or None; of a list of at most 128 keys a dict, sorted, of those that are there."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def list(
         self,
         *,
@@ -211,31 +223,13 @@ class StorageOperations(Protocol):
 
         Raises DurableObjectTypeError for `start` beside `start_after`, and for a `limit` below 1.
         """
-        ...
+        raise AssertionError
 
     @overload
-    async def put(
-        self,
-        key: str,
-        value: Any,
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> None: ...
-
+    async def put(self, key: str, value: Any, /, **options: Unpack[WriteOptions]) -> None: ...
     @overload
-    async def put(
-        self,
-        entries: Mapping[str, Any],
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> None: ...
-
+    async def put(self, entries: Mapping[str, Any], /, **options: Unpack[WriteOptions]) -> None: ...
+    @binding_call
     async def put(
         self,
         key: Any,
@@ -251,30 +245,13 @@ class StorageOperations(Protocol):
         Keys are at most 2048 bytes, keys and values together 2 MiB. Values are None, bool, int, float, str, bytes,
         datetime, and lists, dicts and sets of them: copies of the given values, never the same object.
         """
-        ...
+        raise AssertionError
 
     @overload
-    async def delete(
-        self,
-        key: str,
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> bool: ...
-
+    async def delete(self, key: str, /, **options: Unpack[WriteOptions]) -> bool: ...
     @overload
-    async def delete(
-        self,
-        keys: Keys,
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> int: ...
-
+    async def delete(self, keys: Keys, /, **options: Unpack[WriteOptions]) -> int: ...
+    @binding_call
     async def delete(
         self,
         keys: Any,
@@ -285,15 +262,17 @@ class StorageOperations(Protocol):
         no_cache: bool = False,
     ) -> Any:
         """Delete a key and say whether it was there, or at most 128 keys and say how many were."""
-        ...
+        raise AssertionError
 
+    @binding_call
     async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
         """Return the time of the alarm, in milliseconds since 1970, or None.
 
         While `alarm` runs, None unless set again.
         """
-        ...
+        raise AssertionError
 
+    @binding_call
     async def set_alarm(
         self,
         scheduled_time: datetime | float,
@@ -306,11 +285,12 @@ class StorageOperations(Protocol):
         An object has one alarm: a second call moves it. `alarm` is called at least once; when it raises, it is
         called again after 2, 4, 8, 16, 32 and 64 seconds. Raises DurableObjectTypeError for a time of 0 or below.
         """
-        ...
+        raise AssertionError
 
+    @binding_call
     async def delete_alarm(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
         """Take the alarm back. Inside `alarm` it also stops the retries."""
-        ...
+        raise AssertionError
 
 
 class DurableObjectTransaction(StorageOperations, Protocol):
@@ -424,9 +404,10 @@ class DurableObjectStorage(StorageOperations, Protocol):
     and the next call makes the object anew from the data kept before.
     """
 
+    @binding_call
     async def delete_all(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
         """Delete all keys, the whole SQL database and the alarm."""
-        ...
+        raise AssertionError
 
     async def transaction(self, closure: Callable[[DurableObjectTransaction], Awaitable[T]], /) -> T:
         """Run `closure` with all it does kept or undone as one. An error that it raises undoes all, and is raised.

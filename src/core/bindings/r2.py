@@ -381,20 +381,38 @@ if TYPE_CHECKING:
     _Ranges: TypeAlias = R2Range | R2RangeDict | Headers
     _HTTPMetadata: TypeAlias = R2HTTPMetadata | R2HTTPMetadataDict | Headers
 
-    class _Get(TypedDict, total=False):
+    class GetOptions(TypedDict, total=False):
+        """The options of `R2Bucket.get`, but for the condition."""
+
         range: _Ranges | None
         ssec_key: R2Hash | None
 
-    class _Put(TypedDict, total=False):
+    class ListOptions(TypedDict, total=False):
+        """The options of `R2Bucket.list`."""
+
+        prefix: str | None
+        delimiter: str | None
+        cursor: str | None
+        limit: int | None
+        start_after: str | None
+        include: Iterable[R2Include] | None
+
+    class UploadOptions(TypedDict, total=False):
+        """The options of `R2Bucket.create_multipart_upload`."""
+
         http_metadata: _HTTPMetadata | None
         custom_metadata: Mapping[str, str] | None
+        storage_class: str | None
+        ssec_key: R2Hash | None
+
+    class PutOptions(UploadOptions, total=False):
+        """The options of `R2Bucket.put`, but for the condition."""
+
         md5: R2Hash | None
         sha1: R2Hash | None
         sha256: R2Hash | None
         sha384: R2Hash | None
         sha512: R2Hash | None
-        storage_class: str | None
-        ssec_key: R2Hash | None
 
 
 @runtime_checkable
@@ -411,10 +429,10 @@ class R2Bucket(Protocol):
         raise AssertionError
 
     @overload
-    async def get(self, key: str, *, only_if: None = None, **options: Unpack[_Get]) -> R2ObjectBody | None: ...
+    async def get(self, key: str, *, only_if: None = None, **options: Unpack[GetOptions]) -> R2ObjectBody | None: ...
     @overload
     async def get(
-        self, key: str, *, only_if: _Conditions, **options: Unpack[_Get]
+        self, key: str, *, only_if: _Conditions, **options: Unpack[GetOptions]
     ) -> R2ObjectBody | R2Object | None: ...
     @binding_call
     async def get(
@@ -438,10 +456,12 @@ class R2Bucket(Protocol):
         raise AssertionError
 
     @overload
-    async def put(self, key: str, value: R2Value, *, only_if: None = None, **options: Unpack[_Put]) -> R2Object: ...
+    async def put(
+        self, key: str, value: R2Value, *, only_if: None = None, **options: Unpack[PutOptions]
+    ) -> R2Object: ...
     @overload
     async def put(
-        self, key: str, value: R2Value, *, only_if: _Conditions, **options: Unpack[_Put]
+        self, key: str, value: R2Value, *, only_if: _Conditions, **options: Unpack[PutOptions]
     ) -> R2Object | None: ...
     @binding_call
     async def put(

@@ -23,6 +23,9 @@ from core.bindings.calls import Hookable
 from core.errors import UnsupportedBindingError
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from core.bindings.ai import ModelsOptions
     from core.http import Response
 
 
@@ -67,17 +70,8 @@ class EmbeddedAi(Hookable, Ai):
         answer = await self.answer(model, inputs, extra_headers or {})
         return answer_as(answer, type_)
 
-    async def _models(
-        self,
-        *,
-        author: str | None = None,
-        hide_experimental: bool | None = None,
-        page: int | None = None,
-        per_page: int | None = None,
-        search: str | None = None,
-        source: int | None = None,
-        task: str | None = None,
-    ) -> list[AiModel]:
+    async def _models(self, **given: Unpack[ModelsOptions]) -> list[AiModel]:
+        search, page, per_page = given.get("search"), given.get("page"), given.get("per_page")
         found = await self.list_models()
         wanted = [model for model in found if search is None or search.lower() in model.id.lower()]
         if per_page is not None:

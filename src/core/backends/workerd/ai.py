@@ -89,27 +89,8 @@ class WorkerdAi(Hookable, Ai):
             return AiAsyncBatchResponse(found["request_id"])
         return answer_as(found, type_)
 
-    async def _models(
-        self,
-        *,
-        author: str | None = None,
-        hide_experimental: bool | None = None,
-        page: int | None = None,
-        per_page: int | None = None,
-        search: str | None = None,
-        source: int | None = None,
-        task: str | None = None,
-    ) -> list[AiModel]:
-        given = options(
-            author=author,
-            hide_experimental=hide_experimental,
-            page=page,
-            per_page=per_page,
-            search=search,
-            source=source,
-            task=task,
-        )
-        found: list[dict[str, Any]] = from_js(await call_js(_error, self._ai.models, js_value(given)))
+    async def _models(self, **given: Any) -> list[AiModel]:
+        found: list[dict[str, Any]] = from_js(await call_js(_error, self._ai.models, js_value(options(**given))))
         return [
             AiModel(
                 id=model["id"],

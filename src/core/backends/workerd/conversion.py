@@ -408,6 +408,11 @@ def options(**given: Any) -> dict[str, Any]:
     return {name: js_value(value) for name, value in given.items() if value is not None}
 
 
+def js_options(**given: Any) -> dict[str, Any]:
+    """`options`, of options by their names in Python."""
+    return options(**{js_name(name): value for name, value in given.items()})
+
+
 def js_fields(value: attrs.AttrsInstance) -> dict[str, Any]:
     """The fields of an attrs instance that are not None, by the names that JavaScript has for them; to any depth."""
     return {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from core.backends.workerd.conversion import (
     attribute,
@@ -22,6 +22,7 @@ from core.backends.workerd.conversion import (
     from_js,
     is_null,
     js_bytes,
+    js_options,
     js_value,
     none_of,
     options,
@@ -56,11 +57,14 @@ from core.errors import (
 )
 from core.http import Request, Response
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from core.bindings.durable_object import ReadOptions, WriteOptions
+
 T = TypeVar("T")
 
 _error = translator(DurableObjectError, TypeError=DurableObjectTypeError, RangeError=DurableObjectValueError)
-
-_GIVEN_NOTHING: Final = object()
 
 
 class WorkerdDurableObjectId(DurableObjectId):
@@ -320,7 +324,7 @@ def _js_socket(socket: DurableObjectWebSocket) -> Any:
     return carrier.js_socket
 
 
-class _Operations(StorageOperations):
+class _Operations(Hookable, StorageOperations):
     """Operations shared by storage and a transaction."""
 
     __slots__ = ("_storage",)
@@ -328,61 +332,33 @@ class _Operations(StorageOperations):
     def __init__(self, storage: Any) -> None:
         self._storage = unwrap(storage)
 
-    async def get(self, keys: Any, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any:
-        given = _given(allow_concurrency, no_cache=no_cache)
-        return from_js(await call_js(_error, self._storage.get, _keys(keys), **given))
+    async def _get(self, keys: Any, /, **given: Unpack[ReadOptions]) -> Any:
+        return from_js(await call_js(_error, self._storage.get, _keys(keys), **js_options(**given)))
 
-    async def list(self, *, allow_concurrency: bool = False, no_cache: bool = False, **keys: Any) -> dict[str, Any]:
-        given = _range(**keys) | _given(allow_concurrency, no_cache=no_cache)
-        found: dict[str, Any] = from_js(await call_js(_error, self._storage.list, **given))
+    async def _list(self, **given: Any) -> dict[str, Any]:
+        found: dict[str, Any] = from_js(await call_js(_error, self._storage.list, **js_options(**given)))
         return found
 
-    async def put(
-        self,
-        key: Any,
-        value: Any = _GIVEN_NOTHING,
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> None:
-        given = _given(allow_concurrency, allow_unconfirmed, no_cache)
+    async def _put(self, key: Any, value: Any = ..., /, **given: Unpack[WriteOptions]) -> None:
         if isinstance(key, str):
-            if value is _GIVEN_NOTHING:
+            if value is ...:
                 raise DurableObjectTypeError("put() takes a key and a value, or a dict of both")
-            await call_js(_error, self._storage.put, key, _copied(value), **given)
+            await call_js(_error, self._storage.put, key, _copied(value), **js_options(**given))
         else:
-            await call_js(_error, self._storage.put, _copied(dict(key)), **given)
+            await call_js(_error, self._storage.put, _copied(dict(key)), **js_options(**given))
 
-    async def delete(
-        self,
-        keys: Any,
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> Any:
-        given = _given(allow_concurrency, allow_unconfirmed, no_cache)
-        return from_js(await call_js(_error, self._storage.delete, _keys(keys), **given))
+    async def _delete(self, keys: Any, /, **given: Unpack[WriteOptions]) -> Any:
+        return from_js(await call_js(_error, self._storage.delete, _keys(keys), **js_options(**given)))
 
-    async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
-        found = none_of(await call_js(_error, self._storage.getAlarm, **_given(allow_concurrency)))
+    async def _get_alarm(self, **given: Unpack[ReadOptions]) -> int | None:
+        found = none_of(await call_js(_error, self._storage.getAlarm, **js_options(**given)))
         return None if found is None else int(found)
 
-    async def set_alarm(
-        self,
-        scheduled_time: datetime | float,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-    ) -> None:
-        given = _given(allow_concurrency, allow_unconfirmed)
-        await call_js(_error, self._storage.setAlarm, _time(scheduled_time), **given)
+    async def _set_alarm(self, scheduled_time: datetime | float, **given: Unpack[WriteOptions]) -> None:
+        await call_js(_error, self._storage.setAlarm, _time(scheduled_time), **js_options(**given))
 
-    async def delete_alarm(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
-        await call_js(_error, self._storage.deleteAlarm, **_given(allow_concurrency, allow_unconfirmed))
+    async def _delete_alarm(self, **given: Unpack[WriteOptions]) -> None:
+        await call_js(_error, self._storage.deleteAlarm, **js_options(**given))
 
 
 class WorkerdTransaction(_Operations, DurableObjectTransaction):
@@ -404,8 +380,8 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
         self._sql: WorkerdSqlStorage | None = None
         self._kv: WorkerdSyncKv | None = None
 
-    async def delete_all(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
-        await call_js(_error, self._storage.deleteAll, **_given(allow_concurrency, allow_unconfirmed))
+    async def _delete_all(self, **given: Unpack[WriteOptions]) -> None:
+        await call_js(_error, self._storage.deleteAll, **js_options(**given))
 
     async def transaction(self, closure: Callable[[Any], Awaitable[T]], /) -> T:
         kept: list[Any] = []
@@ -581,11 +557,6 @@ def _sql_cell(value: Any) -> Any:
 
 
 # Arguments and errors -------------------------------------------------------------------------------------------------
-
-
-def _given(allow_concurrency: bool = False, allow_unconfirmed: bool = False, no_cache: bool = False) -> dict[str, Any]:
-    named = {"allowConcurrency": allow_concurrency, "allowUnconfirmed": allow_unconfirmed, "noCache": no_cache}
-    return {name: True for name, value in named.items() if value}
 
 
 def _range(

@@ -26,6 +26,7 @@ from core.backends.workerd.conversion import (
     js_bytes,
     js_fields,
     js_name,
+    js_options,
     js_value,
     options,
     translator,
@@ -69,28 +70,12 @@ class WorkerdR2Bucket(Hookable, R2Bucket):
         # An object whose condition failed comes without a body.
         return _object_body(found) if hasattr(found, "body") and not is_null(found.body) else _object(found)
 
-    async def _put(
-        self,
-        key: str,
-        value: Any,
-        *,
-        only_if: Any = None,
-        http_metadata: Any = None,
-        custom_metadata: Mapping[str, str] | None = None,
-        md5: Any = None,
-        sha1: Any = None,
-        sha256: Any = None,
-        sha384: Any = None,
-        sha512: Any = None,
-        storage_class: str | None = None,
-        ssec_key: Any = None,
-    ) -> Any:
-        given = _metadata(http_metadata, custom_metadata, storage_class, ssec_key)
-        conditions = _stated(R2Conditional, only_if)
-        given |= options(onlyIf=conditions, md5=md5, sha1=sha1, sha256=sha256, sha384=sha384, sha512=sha512)
+    async def _put(self, key: str, value: Any, *, only_if: Any = None, **given: Any) -> Any:
+        hashes = {name: given.get(name) for name in _HASHES}
+        told = _metadata(**given) | options(onlyIf=_stated(R2Conditional, only_if), **hashes)
 
         async def store(outgoing: Any) -> Any:
-            return await call_js(_error, self._bucket.put, _key(key), outgoing, **given)
+            return await call_js(_error, self._bucket.put, _key(key), outgoing, **told)
 
         stored = await _with_value(value, store)
         return None if is_null(stored) else _object(stored)
@@ -99,24 +84,12 @@ class WorkerdR2Bucket(Hookable, R2Bucket):
         outgoing = _key(keys) if isinstance(keys, str) else bridge().to_js([_key(key) for key in keys])
         await call_js(_error, self._bucket.delete, outgoing)
 
-    async def _list(
-        self,
-        *,
-        prefix: str | None = None,
-        delimiter: str | None = None,
-        cursor: str | None = None,
-        limit: int | None = None,
-        start_after: str | None = None,
-        include: Iterable[str] | None = None,
-    ) -> R2Objects:
+    async def _list(self, *, limit: int | None = None, include: Iterable[str] | None = None, **given: Any) -> R2Objects:
         if limit is not None and not 1 <= limit <= 1000:
             # A negative number would cross as a large one.
             raise _error("Error", "list: MaxKeys params must be positive integer <= 1000. (10022)")
         wanted = None if include is None else [js_name(name) for name in include]
-        given = options(
-            prefix=prefix, delimiter=delimiter, cursor=cursor, limit=limit, startAfter=start_after, include=wanted
-        )
-        page = await call_js(_error, self._bucket.list, **given)
+        page = await call_js(_error, self._bucket.list, **js_options(limit=limit, include=wanted, **given))
         return R2Objects(
             objects=[_object(found, included=wanted or ()) for found in page.objects],
             truncated=bool(page.truncated),
@@ -124,17 +97,8 @@ class WorkerdR2Bucket(Hookable, R2Bucket):
             delimited_prefixes=from_js(page.delimitedPrefixes),
         )
 
-    async def _create_multipart_upload(
-        self,
-        key: str,
-        *,
-        http_metadata: Any = None,
-        custom_metadata: Mapping[str, str] | None = None,
-        storage_class: str | None = None,
-        ssec_key: Any = None,
-    ) -> WorkerdR2MultipartUpload:
-        given = _metadata(http_metadata, custom_metadata, storage_class, ssec_key)
-        upload = await call_js(_error, self._bucket.createMultipartUpload, _key(key), **given)
+    async def _create_multipart_upload(self, key: str, **given: Any) -> WorkerdR2MultipartUpload:
+        upload = await call_js(_error, self._bucket.createMultipartUpload, _key(key), **_metadata(**given))
         return WorkerdR2MultipartUpload(upload, self._hook)
 
     def resume_multipart_upload(self, key: str, upload_id: str) -> WorkerdR2MultipartUpload:
@@ -232,7 +196,12 @@ def _stated(cls: Any, value: Any) -> Any:
 
 
 def _metadata(
-    http_metadata: Any, custom_metadata: Mapping[str, str] | None, storage_class: str | None, ssec_key: Any
+    *,
+    http_metadata: Any = None,
+    custom_metadata: Mapping[str, str] | None = None,
+    storage_class: str | None = None,
+    ssec_key: Any = None,
+    **_: Any,
 ) -> dict[str, Any]:
     return options(
         httpMetadata=_stated(R2HTTPMetadata, http_metadata),

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from core.backends.workerd.conversion import call_js, from_js, js_fields, js_value, options, translator, unwrap
+from core.backends.workerd.conversion import call_js, from_js, js_fields, js_options, js_value, translator, unwrap
 from core.bindings.calls import Hookable
 from core.bindings.vectorize import (
     Vectorize,
@@ -37,11 +37,13 @@ class WorkerdVectorize(Hookable, Vectorize):
             processed_up_to_mutation=_text(found.get("processedUpToMutation")),
         )
 
-    async def _query(self, vector: Sequence[float], **options: Any) -> VectorizeMatches:
-        return _matches(from_js(await call_js(_error, self._index.query, js_value(list(vector)), **_query(**options))))
+    async def _query(self, vector: Sequence[float], **given: Any) -> VectorizeMatches:
+        return _matches(
+            from_js(await call_js(_error, self._index.query, js_value(list(vector)), **js_options(**given)))
+        )
 
-    async def _query_by_id(self, vector_id: str, **options: Any) -> VectorizeMatches:
-        return _matches(from_js(await call_js(_error, self._index.queryById, vector_id, **_query(**options))))
+    async def _query_by_id(self, vector_id: str, **given: Any) -> VectorizeMatches:
+        return _matches(from_js(await call_js(_error, self._index.queryById, vector_id, **js_options(**given))))
 
     async def _insert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
         return _mutation(await call_js(_error, self._index.insert, js_value([_outgoing(vector) for vector in vectors])))
@@ -60,19 +62,6 @@ class WorkerdVectorize(Hookable, Vectorize):
             )
             for vector in found
         ]
-
-
-def _query(
-    *,
-    top_k: int = 5,
-    namespace: str | None = None,
-    return_values: bool = False,
-    return_metadata: Any = "none",
-    filter: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    return options(
-        topK=top_k, returnValues=return_values, returnMetadata=return_metadata, namespace=namespace, filter=filter
-    )
 
 
 def _outgoing(vector: VectorizeVector) -> dict[str, Any]:

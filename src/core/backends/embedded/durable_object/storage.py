@@ -20,6 +20,7 @@ from core.backends.embedded.durable_object.arguments import (
 )
 from core.backends.embedded.durable_object.living import Living
 from core.backends.embedded.durable_object.records import ObjectRecords
+from core.bindings.calls import Hookable
 from core.bindings.durable_object import (
     DurableObjectStorage,
     DurableObjectTransaction,
@@ -41,8 +42,8 @@ T = TypeVar("T")
 _MISSING: Final[Any] = object()
 
 
-class Operations(StorageOperations):
-    """Operations shared by storage and a transaction."""
+class Operations(Hookable, StorageOperations):
+    """Operations shared by storage and a transaction. How a write is confirmed and a read cached is all one here."""
 
     _storage: ObjectRecords
 
@@ -50,7 +51,7 @@ class Operations(StorageOperations):
         """Raise if nothing can be done here any more; wait while another's transaction is open."""
         raise NotImplementedError
 
-    async def get(self, keys: Any, /, *, allow_concurrency: bool = False, no_cache: bool = False) -> Any:
+    async def _get(self, keys: Any, /, **_: Any) -> Any:
         await self._check("get()")
         if isinstance(keys, str):
             return self._storage.read(encode_key(keys))
@@ -58,28 +59,19 @@ class Operations(StorageOperations):
         values = [(raw, self._storage.read(raw, _MISSING)) for raw in raws]
         return {raw.decode(): value for raw, value in values if value is not _MISSING}
 
-    async def list(self, *, allow_concurrency: bool = False, no_cache: bool = False, **keys: Any) -> dict[str, Any]:
+    async def _list(self, *, allow_concurrency: bool = False, no_cache: bool = False, **keys: Any) -> dict[str, Any]:
         await self._check("list()")
         return dict(self._storage.scan(**keys))
 
-    async def put(
-        self,
-        key: Any,
-        value: Any = _MISSING,
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> None:
+    async def _put(self, key: Any, value: Any = ..., /, **_: Any) -> None:
         await self._check("put()")
         if isinstance(key, str):
-            if value is _MISSING:
+            if value is ...:
                 raise DurableObjectTypeError("put() called with undefined value.")
             self._storage.write([(encode_key(key), encode_value(value))])
             return
         given = key  # not narrowed by what follows
-        if not isinstance(key, Mapping) or value is not _MISSING:
+        if not isinstance(key, Mapping) or value is not ...:
             raise DurableObjectTypeError(
                 "put() may only be called with a single key-value pair and optional options as put(key, value, options) "
                 "or with multiple key-value pairs and optional options as put(entries, options)"
@@ -91,32 +83,22 @@ class Operations(StorageOperations):
             )
         self._storage.write([(encode_key(name), encode_value(item)) for name, item in entries.items()])
 
-    async def delete(
-        self,
-        keys: Any,
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
-    ) -> Any:
+    async def _delete(self, keys: Any, /, **_: Any) -> Any:
         await self._check("delete()")
         if isinstance(keys, str):
             return self._storage.remove([encode_key(keys)]) > 0
         return self._storage.remove([encode_key(key) for key in several(keys)])
 
-    async def get_alarm(self, *, allow_concurrency: bool = False) -> int | None:
+    async def _get_alarm(self, **_: Any) -> int | None:
         await self._check("getAlarm()")
         row = self._storage.read_alarm()
         return None if row is None or row.mark == self._storage.firing else row.time
 
-    async def set_alarm(
-        self, scheduled_time: datetime | float, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False
-    ) -> None:
+    async def _set_alarm(self, scheduled_time: datetime | float, **_: Any) -> None:
         await self._check("setAlarm()")
         self._storage.write_alarm(to_milliseconds(scheduled_time))
 
-    async def delete_alarm(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
+    async def _delete_alarm(self, **_: Any) -> None:
         await self._check("deleteAlarm()")
         self._storage.remove_alarm()
 
@@ -239,7 +221,7 @@ class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
     def kv(self) -> SyncKv:
         return SyncKv(self)
 
-    async def delete_all(self, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False) -> None:
+    async def _delete_all(self, **_: Any) -> None:
         await self._object.turn()
         if self._transactions:
             raise DurableObjectError("Cannot call deleteAll() within a transaction")

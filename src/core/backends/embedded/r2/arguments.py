@@ -164,13 +164,14 @@ _ALGORITHMS: Final = {
 }
 
 
-def given_checksum(hashes: Mapping[str, R2Hash | None]) -> tuple[str, bytes] | None:
-    """The one checksum that was given, as its algorithm and its bytes; None without one.
+def given_checksum(options: Mapping[str, Any]) -> tuple[str, bytes] | None:
+    """The one checksum among the options of a put, as its algorithm and its bytes; None without one.
 
     Raises R2TypeError for several, and for one of the wrong length or type.
     """
     found: tuple[str, bytes] | None = None
-    for algorithm, value in hashes.items():
+    for algorithm in _ALGORITHMS:
+        value = options.get(algorithm)
         if value is None:
             continue
         if found is not None:

@@ -11,11 +11,10 @@ import hashlib
 import json
 import secrets
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from core.backends.embedded.r2.arguments import (
-    HTTPMetadata,
     check_custom_metadata,
     check_digest,
     check_metadata_size,
@@ -31,7 +30,7 @@ from core.backends.embedded.r2.arguments import (
     wrong_value,
 )
 from core.backends.embedded.r2.bodies import Incoming
-from core.backends.embedded.r2.conditions import ByteRange, Conditions, Preconditions, Ranges
+from core.backends.embedded.r2.conditions import ByteRange, Conditions, Preconditions
 from core.backends.embedded.r2.listing import first_after, page_size, read_include
 from core.backends.embedded.r2.rows import Described, Row, chosen_parts, fields
 from core.backends.embedded.r2.storage import BucketStorage, R2Storage
@@ -41,7 +40,6 @@ from core.bindings.r2 import (
     R2Body,
     R2Bucket,
     R2Hash,
-    R2Include,
     R2MultipartUpload,
     R2Object,
     R2ObjectBody,
@@ -53,6 +51,11 @@ from core.bindings.r2 import (
 )
 from core.errors import R2TypeError
 from core.http.streams import encode
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from core.bindings.r2 import GetOptions, ListOptions, PutOptions, UploadOptions
 
 
 class StoredR2Bucket(Hookable, R2Bucket):
@@ -71,16 +74,12 @@ class StoredR2Bucket(Hookable, R2Bucket):
         return None if row is None else R2Object(**fields(row), range=R2Range(0, row.size))
 
     async def _get(
-        self,
-        key: str,
-        *,
-        only_if: Conditions | None = None,
-        range: Ranges | None = None,
-        ssec_key: R2Hash | None = None,
+        self, key: str, *, only_if: Conditions | None = None, **given: Unpack[GetOptions]
     ) -> R2ObjectBody | R2Object | None:
         conditions = None if only_if is None else Preconditions.of(only_if)
-        span = None if range is None else ByteRange.of(range)
-        ssec_key_md5(ssec_key)
+        wanted = given.get("range")
+        span = None if wanted is None else ByteRange.of(wanted)
+        ssec_key_md5(given.get("ssec_key"))
         found = await self._storage.find(encode_key("get", key))
         if found is None:
             return None
@@ -91,20 +90,11 @@ class StoredR2Bucket(Hookable, R2Bucket):
         body = R2Body(await found.read(offset, length), length)
         return R2ObjectBody(**fields(row), range=R2Range(offset, length), body=body)
 
-    async def _list(
-        self,
-        *,
-        prefix: str | None = None,
-        delimiter: str | None = None,
-        cursor: str | None = None,
-        limit: int | None = None,
-        start_after: str | None = None,
-        include: Iterable[R2Include] | None = None,
-    ) -> R2Objects:
-        with_http, with_custom, included = read_include(include)
-        count = page_size(limit, with_metadata=included)
-        after = first_after(start_after, cursor)
-        start, by = encode(prefix or ""), encode(delimiter or "")
+    async def _list(self, **given: Unpack[ListOptions]) -> R2Objects:
+        with_http, with_custom, included = read_include(given.get("include"))
+        count = page_size(given.get("limit"), with_metadata=included)
+        after = first_after(given.get("start_after"), given.get("cursor"))
+        start, by = encode(given.get("prefix") or ""), encode(given.get("delimiter") or "")
         page = await self._storage.page(start, by, after, count)
         return R2Objects(
             objects=[R2Object(**fields(row, http=with_http, custom=with_custom)) for row in page.rows],
@@ -116,36 +106,22 @@ class StoredR2Bucket(Hookable, R2Bucket):
     # ------------------------------------------------------------------ writing
 
     async def _put(
-        self,
-        key: str,
-        value: R2Value,
-        *,
-        only_if: Conditions | None = None,
-        http_metadata: HTTPMetadata | None = None,
-        custom_metadata: Mapping[str, str] | None = None,
-        md5: R2Hash | None = None,
-        sha1: R2Hash | None = None,
-        sha256: R2Hash | None = None,
-        sha384: R2Hash | None = None,
-        sha512: R2Hash | None = None,
-        storage_class: str | None = None,
-        ssec_key: R2Hash | None = None,
+        self, key: str, value: R2Value, *, only_if: Conditions | None = None, **given: Unpack[PutOptions]
     ) -> R2Object | None:
-        hashes = {"md5": md5, "sha1": sha1, "sha256": sha256, "sha384": sha384, "sha512": sha512}
         conditions = None if only_if is None else Preconditions.of(only_if)
-        custom = check_custom_metadata(custom_metadata)
-        http = to_http_metadata(http_metadata)
-        given = given_checksum(hashes)
-        ssec_md5 = ssec_key_md5(ssec_key)
+        custom = check_custom_metadata(given.get("custom_metadata"))
+        http = to_http_metadata(given.get("http_metadata"))
+        checksum = given_checksum(given)
+        ssec_md5 = ssec_key_md5(given.get("ssec_key"))
         source = source_of("put", value)
         raw = encode_key("put", key)
         check_size("put", source)
         check_metadata_size("put", custom)
-        taken = await self._storage.take_in("put", raw, source, ("md5",) if given is None else ("md5", given[0]))
+        taken = await self._storage.take_in("put", raw, source, ("md5",) if checksum is None else ("md5", checksum[0]))
         try:
             checksums = {"md5": taken.digests["md5"].hex()}
-            if given is not None:
-                algorithm, digest = given
+            if checksum is not None:
+                algorithm, digest = checksum
                 check_digest(algorithm, digest, taken.digests[algorithm])
                 checksums[algorithm] = digest.hex()
             row = Row(
@@ -157,7 +133,7 @@ class StoredR2Bucket(Hookable, R2Bucket):
                 checksums=json.dumps(checksums),
                 http_metadata=dump_http_metadata(http),
                 custom_metadata=json.dumps(custom),
-                storage_class=storage_class or "Standard",
+                storage_class=given.get("storage_class") or "Standard",
                 ssec_key_md5=ssec_md5,
             )
             if not await self._storage.write(row, taken, conditions):
@@ -174,22 +150,15 @@ class StoredR2Bucket(Hookable, R2Bucket):
 
     # ------------------------------------------------------------------ multipart uploads
 
-    async def _create_multipart_upload(
-        self,
-        key: str,
-        *,
-        http_metadata: HTTPMetadata | None = None,
-        custom_metadata: Mapping[str, str] | None = None,
-        storage_class: str | None = None,
-        ssec_key: R2Hash | None = None,
-    ) -> EmbeddedR2MultipartUpload:
-        custom = check_custom_metadata(custom_metadata)
-        http = to_http_metadata(http_metadata)
-        ssec_md5 = ssec_key_md5(ssec_key)
+    async def _create_multipart_upload(self, key: str, **given: Unpack[UploadOptions]) -> EmbeddedR2MultipartUpload:
+        custom = check_custom_metadata(given.get("custom_metadata"))
+        http = to_http_metadata(given.get("http_metadata"))
+        ssec_md5 = ssec_key_md5(given.get("ssec_key"))
         raw = encode_key("createMultipartUpload", key)
         check_metadata_size("createMultipartUpload", custom)
         upload_id = secrets.token_urlsafe(128)
-        described = Described(dump_http_metadata(http), json.dumps(custom), storage_class or "Standard", ssec_md5)
+        kept = given.get("storage_class") or "Standard"
+        described = Described(dump_http_metadata(http), json.dumps(custom), kept, ssec_md5)
         await self._storage.begin(upload_id, raw, described)
         return EmbeddedR2MultipartUpload(self._storage, self._hook, key, upload_id)
 
