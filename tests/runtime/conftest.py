@@ -200,6 +200,49 @@ def make(tools: Toolchain, background: Background, tmp_path_factory: pytest.Temp
     return make
 
 
+STATELESS = """
+import asyncio
+
+from core import Request, Response, create_app
+
+app = create_app()
+
+@app.get("/")
+async def hello(req: Request, res: Response) -> None:
+    print("was asked")
+    await asyncio.sleep(0.2)
+    res.text("hello")
+
+@app.get("/a")
+async def where(req: Request, res: Response) -> None:
+    res.text(req.url)
+
+@app.get("/hang")
+async def hang(req: Request, res: Response) -> None:
+    print("hang began")
+    while True:
+        pass
+
+@app.get("/events")
+async def events(req: Request, res: Response) -> None:
+    async def forever():
+        try:
+            while True:
+                yield "tick"
+                await asyncio.sleep(0.05)
+        finally:
+            print("events ended")
+
+    res.sse(forever())
+"""
+
+
+@pytest.fixture(scope="session")
+def stateless(make: Make) -> Bundle:
+    """An application that keeps nothing."""
+    return make(STATELESS, Plan())
+
+
 def make_of(make: Make, project: Project) -> Bundle:
     """The bundle of a project, as its configuration has it."""
     return make(project.entry, project.plan, project=project.folder, migrations=project.migrations)

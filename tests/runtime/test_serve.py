@@ -85,44 +85,6 @@ def test_a_process_that_is_killed_is_started_again_with_its_state_and_requests_w
     assert ask(health).json()["status"] == "ok"
 
 
-MORTAL = dedent("""
-    import json
-    import attrs
-    from core import Bindings, KVNamespace, Request, Response, create_app
-    from core.middleware.jwt import jwt_auth
-
-    @attrs.frozen
-    class Env(Bindings):
-        KV: KVNamespace
-
-    app = create_app(Env)
-
-    @app.get("/")
-    async def hello(req: Request[Env], res: Response) -> None:
-        res.text(await req.env.KV.get("kept") or "nothing")
-
-    @app.post("/keep")
-    async def keep(req: Request[Env], res: Response) -> None:
-        await req.env.KV.put("kept", await req.text())
-        res.send()
-
-    @app.get("/hang")
-    async def hang(req: Request[Env], res: Response) -> None:
-        while True:
-            pass
-
-    @app.post("/die")
-    async def die(req: Request[Env], res: Response) -> None:
-        res.json(json.loads(await req.text()))  # the standard library's own, which follows it all the way
-""")
-
-
-@pytest.fixture(scope="module")
-def mortal(make: Make) -> Bundle:
-    """An application whose isolate can be killed from outside."""
-    return make(MORTAL, Plan(kv={"KV": "kv"}))
-
-
 def ask_in_vain(port: int, path: str, method: str = "GET", body: str | None = None) -> None:
     """A request that its process does not survive."""
     with contextlib.suppress(OSError, http.client.HTTPException):
@@ -130,24 +92,24 @@ def ask_in_vain(port: int, path: str, method: str = "GET", body: str | None = No
 
 
 def test_a_process_whose_isolate_is_dead_or_hangs_is_replaced_with_its_state(
-    serve: Callable[..., Command], mortal: Bundle
+    serve: Callable[..., Command],
 ) -> None:
-    served = serve("--hang-timeout", "10", of=mortal)
+    served = serve("--hang-timeout", "10")
     port, health = served.ports()
-    assert ask(port, "/keep", "POST", "yes").status == 200
+    assert ask(port, "/kv/kept", "PUT", "yes").status == 204
     (first,) = served.children()
 
     ask_in_vain(port, "/die", "POST", "[" * 50_000)
     served.until("Python died")
     served.until("process 0 ended with status [^;]*; starting it again")
-    assert ask(port).text == "yes"
+    assert ask(port, "/kv/kept").json() == "yes"
     (second,) = served.children()
     assert second != first
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(ask_in_vain, port, "/hang")
         served.until("process 0 is not well: it did not answer within 10 s; starting it again")
-        assert ask(port).text == "yes"
+        assert ask(port, "/kv/kept").json() == "yes"
     (third,) = served.children()
     assert third not in (first, second)
     assert ask(health).json() == {"status": "ok", "processes": {"0": "ok"}}
@@ -172,30 +134,6 @@ def test_stopping_finishes_what_is_in_flight_says_so_and_leaves_nothing(serve: C
     assert not Path(f"/proc/{child}").exists()
     with pytest.raises(ConnectionRefusedError):
         ask(port)
-
-
-@pytest.fixture(scope="module")
-def stateless(make: Make) -> Bundle:
-    """An application that keeps nothing."""
-    return make(STATELESS, Plan())
-
-
-STATELESS = dedent("""
-    import asyncio
-    from core import Request, Response, create_app
-
-    app = create_app()
-
-    @app.get("/")
-    async def hello(req: Request, res: Response) -> None:
-        print("was asked")
-        await asyncio.sleep(0.2)
-        res.text("hello")
-
-    @app.get("/a")
-    async def where(req: Request, res: Response) -> None:
-        res.text(req.url)
-""")
 
 
 def test_several_processes_share_one_port_and_each_is_kept(serve: Callable[..., Command], stateless: Bundle) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from tests.runtime.conftest import Background, entry_at, start_running
+from tests.runtime.conftest import Background, Make, start_running
 
-from core.runtime.make import make_bundle
 from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain
 
@@ -17,11 +16,9 @@ from core.runtime.toolchain import Toolchain
 # bundle of these tests takes a few.
 @pytest.mark.parametrize("megabytes", [20, 90])
 def test_what_an_application_made_at_import_is_there_after_a_start_from_the_snapshot(
-    tools: Toolchain, background: Background, tmp_path: Path, megabytes: int
+    tools: Toolchain, make: Make, background: Background, tmp_path: Path, megabytes: int
 ) -> None:
-    main = tmp_path / "main.py"
-    main.write_text(
-        dedent(f"""
+    main = dedent(f"""
         from core import Request, Response, create_app
 
         # Written in pieces that are not zero: neither one block, nor pages that the bundle leaves out.
@@ -33,9 +30,7 @@ def test_what_an_application_made_at_import_is_there_after_a_start_from_the_snap
             whole = all(piece == bytes([at % 251 + 1]) * 4096 for at, piece in enumerate(TABLE))
             res.json({{"pieces": len(TABLE), "whole": whole, "more": len(bytearray(20_000_000))}})
         """)
-    )
-    making = make_bundle(entry_at(main), project=tmp_path, plan=Plan(), out=tmp_path / "dist", toolchain=tools)
-    running = start_running(tools, background.run(making), background, tmp_path / "state", plan=Plan())
+    running = start_running(tools, make(main, Plan()), background, tmp_path / "state", plan=Plan())
     try:
         answer = running.get("/").json()
     finally:

@@ -277,44 +277,9 @@ def test_requests_are_held_however_long_the_last_spans_take(serve: Callable[...,
         collector.close()
 
 
-HANGING = """
-import asyncio
-
-from core import create_app
-
-app = create_app()
-
-
-@app.get("/")
-async def hello(req, res):
-    res.text("hello")
-
-
-@app.get("/hang")
-async def hang(req, res):
-    print("hang began")
-    while True:
-        pass
-
-
-@app.get("/events")
-async def events(req, res):
-    async def forever():
-        try:
-            while True:
-                yield "tick"
-                await asyncio.sleep(0.05)
-        finally:
-            print("events ended")
-
-    res.sse(forever())
-"""
-
-
-def test_requests_are_held_while_another_process_hangs(make: Make, tmp_path: Path) -> None:
-    dist = make(HANGING, Plan(name="hanging")).folder
+def test_requests_are_held_while_another_process_hangs(stateless: Bundle, tmp_path: Path) -> None:
     where = ["--port", "0", "--health", "127.0.0.1:0", "--processes", "2", "--stop-timeout", "6"]
-    served = Command("serve", str(dist), *where, folder=tmp_path)
+    served = Command("serve", str(stateless.folder), *where, folder=tmp_path)
     port, _ = served.ports()
     kept = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     greeted = Greeted()
@@ -332,4 +297,5 @@ def test_requests_are_held_while_another_process_hangs(make: Make, tmp_path: Pat
             assert announced(kept) == "close"
         finally:
             kept.close()
-            served.finish()
+            served.process.kill()  # the one that hangs would compute until it is ended
+            served.finish(by_itself=True)

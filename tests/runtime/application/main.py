@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
@@ -432,6 +433,17 @@ async def judge(req: Request[Env], res: Response) -> None:
 @app.post("/repeat/:times")
 async def repeat(req: Request[Env], res: Response) -> None:
     res.text((await req.json())["text"] * int(req.params["times"]))
+
+
+@app.post("/die")
+async def die(req: Request[Env], res: Response) -> None:
+    res.json(json.loads(await req.text()))  # the standard library's own, which follows it all the way
+
+
+@app.get("/hang")
+async def hang(req: Request[Env], res: Response) -> None:
+    while True:
+        pass
 
 
 @app.get("/fail")

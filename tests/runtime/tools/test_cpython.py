@@ -219,7 +219,8 @@ HELD = """
 import ctypes
 @app.get("/held")
 async def held(req, res):
-    ctypes.PyDLL(None).sleep(600)  # with the interpreter held, as a library in C may do
+    while ctypes.PyDLL(None).sleep(600):  # with the interpreter held, as a library in C may do; a signal wakes it
+        pass
 """
 
 
