@@ -15,7 +15,7 @@ from cattrs import BaseConverter, Converter
 from cattrs.errors import ClassValidationError, IterableValidationError
 from cattrs.gen import make_dict_structure_fn, override
 
-from core.bindings.kinds import KINDS, Kind
+from core.bindings.kinds import KINDS
 from core.config import model
 from core.config.document import as_table
 from core.config.model import Worker
@@ -238,7 +238,7 @@ def _with_headers(text: str, path: KeyPath, is_json: bool) -> str:
 
 def _need(class_: Any, name: str, path: KeyPath, is_json: bool) -> str:
     """Return the reason why a key is needed, with an example."""
-    kind = _kind_at(path)
+    kind = next((kind for kind in KINDS.values() if kind.section == section_of(path)), None)
     if kind is not None and name == kind.key:
         title = kind.title
         return (
@@ -247,11 +247,6 @@ def _need(class_: Any, name: str, path: KeyPath, is_json: bool) -> str:
     needed, example = _NEEDS.get((class_.__name__, name), ("it", "…"))
     title = _TITLES.get(class_.__name__) or (kind.title if kind is not None else f"{dotted(path)}")
     return f"Every {title} needs {needed}, for example {_pair(name, example, is_json)}."
-
-
-def _kind_at(path: KeyPath) -> Kind | None:
-    section = section_of(path)
-    return next((kind for kind in KINDS.values() if kind.section == section), None)
 
 
 def _pair(name: str, example: str | int, is_json: bool) -> str:

@@ -80,7 +80,9 @@ class DevApplication:
             note_errors(app, root)
             time_steps(app, recorder)
             chains = [[step for step, _ in chain] for entry, chain in app._chains() if entry.method is not None]
-            self._logs_itself = bool(chains) and all(any(map(_is_own_logger, chain)) for chain in chains)
+            self._logs_itself = bool(chains) and all(
+                any(name_of(step) == "logger" and not is_plain(step) for step in chain) for chain in chains
+            )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection event."""
@@ -327,10 +329,6 @@ class ExchangeLogs(logging.Handler):
 def _in_json(failure: Failure) -> dict[str, Any]:
     """The answer of the application, and beside it the details that it never sends in production."""
     return {"error": "Internal Server Error", "development": failure.as_json()}
-
-
-def _is_own_logger(step: object) -> bool:
-    return name_of(step) == "logger" and not is_plain(step)
 
 
 def request_line(exchange: Exchange, style: Style) -> str:

@@ -208,7 +208,9 @@ async def inspect(
     kept = cache.of(collected.packaged)
     files = {**collected.files, **kept}
     with _build_worker(files, entry.main, plan.name, toolchain, glue, plan.classes) as worker:
-        report = json.loads(await ask(toolchain, worker, "/inspect", _without_events(plan)))
+        # Without the crons and queues that would call the worker meanwhile.
+        quiet = attrs.evolve(plan, consumers=(), crons=(), assets=None)
+        report = json.loads(await ask(toolchain, worker, "/inspect", quiet))
     problems = [*_problems(report, Path(entry.folder), plan)]
     if problems:
         raise BundleError("\n\n".join(problems))
@@ -250,11 +252,6 @@ def _check_out(out: Path) -> None:
         raise BundleError(
             f"{out} has files of its own and is not a bundle. Empty it, or give another folder with --out."
         )
-
-
-def _without_events(plan: Plan) -> Plan:
-    """The plan without the crons and queues that would call the worker while it is only inspected."""
-    return attrs.evolve(plan, consumers=(), crons=(), assets=None)
 
 
 # Mistakes, in words ---------------------------------------------------------------------------------------------------

@@ -94,7 +94,8 @@ class ObjectPages(Panel):
         asked, names = Asked.of(req), self._names(req)
         wanted = asked.search.lower()
         found = [(names.get(id, ""), id) for id in _ids(self._namespace(req))]
-        found = sorted((one for one in found if wanted in one[0].lower() or wanted in one[1]), key=_named_first)
+        found = [one for one in found if wanted in one[0].lower() or wanted in one[1]]
+        found.sort(key=lambda one: (not one[0], one))  # those with a name first
         part = found[asked.offset : asked.offset + asked.limit]
         res.json({"rows": [{"id": id, "name": name or None} for name, id in part], "total": len(found)})
 
@@ -199,10 +200,6 @@ class ObjectPages(Panel):
 
     async def _fire(self, req: Request[Any], res: Response) -> None:
         res.json({"fired": await self._living(req).alarm.fire_now()})
-
-
-def _named_first(one: tuple[str, str]) -> tuple[bool, str, str]:
-    return (not one[0], *one)
 
 
 def _ids(namespace: Any) -> list[str]:

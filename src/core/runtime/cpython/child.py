@@ -133,17 +133,18 @@ class _Child:
             self._tell(f"numbers {json.dumps(self._meter.snapshot())}")
 
     async def _load(self) -> Loaded | None:
-        job = self._job
+        options = self._job.options
+
+        def read_secrets(configuration: Configuration, env_class: type | None) -> Mapping[str, str]:
+            return secrets_of(configuration, env_class, os.environ, options.secrets, warn=self._warn)
+
         try:
-            return await load(job.options, read_secrets=self._secrets, objects_at=job.objects_at)
+            return await load(options, read_secrets=read_secrets, objects_at=self._job.objects_at)
         except DeveloperError as error:
             await self._fail(str(error))
         except (Exception, SystemExit) as error:  # the application's own modules may raise anything
             await self._fail(f"the application cannot be loaded:\n{_told(error)}")
         return None
-
-    def _secrets(self, configuration: Configuration, env_class: type | None) -> Mapping[str, str]:
-        return secrets_of(configuration, env_class, os.environ, self._job.options.secrets, warn=self._warn)
 
     def _warn(self, line: str) -> None:
         """Have the supervisor write a warning, once, however many processes have it."""

@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -172,7 +173,10 @@ def _object_of_workerd(path: Path, binding: str, unit: str, table: str, **given:
     def contents() -> Generator[Contents]:
         with closing(opened(path)) as connection:
             there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-            alarm = _alarm(connection) if "_cf_METADATA" in there else None
+            alarm = None
+            if "_cf_METADATA" in there:
+                times = connection.execute("SELECT value FROM _cf_METADATA WHERE key = 1 AND typeof(value) = 'integer'")
+                alarm = next((time // 1_000_000 for (time,) in times), None)
             values: Iterable[tuple[str, bytes]] = ()
             count = 0
             if "_cf_KV" in there:
@@ -188,11 +192,6 @@ def _object_of_workerd(path: Path, binding: str, unit: str, table: str, **given:
             )
 
     return Source(binding, path.parent.name, path.stem, name, unit, table, contents)
-
-
-def _alarm(connection: sqlite3.Connection) -> int | None:
-    found = connection.execute("SELECT value FROM _cf_METADATA WHERE key = 1").fetchone()
-    return None if found is None or not isinstance(found[0], int) else found[0] // 1_000_000
 
 
 def _soon() -> int:
@@ -246,12 +245,7 @@ def _embedded_kv(path: Path, id: str) -> Generator[Contents]:
         statements = (*map(Statement, _KV_TABLES),)
         tables = {"schema": 1, "entries": count, "garbage": 0, "clock": 1}
         alarm = None if first is None else int(first * 1000)
-        yield Contents((), _chained(statements, insert("entries", _ENTRY, rows())), alarm, tables, 0, files)
-
-
-def _chained(first: Iterable[Statement], then: Iterable[Statement]) -> Iterator[Statement]:
-    yield from first
-    yield from then
+        yield Contents((), chain(statements, insert("entries", _ENTRY, rows())), alarm, tables, 0, files)
 
 
 def _d1(state: Path, binding: str, database: str) -> Iterator[Source]:
@@ -294,7 +288,7 @@ def _embedded_messages(path: Path, queue: str) -> Generator[Contents]:
                 raw = dump(load(body)) if kind == "v8" else body
                 yield at, id, _FORMATS.index(kind), raw, len(raw), float(sent), float(due), failures
 
-        statements = _chained([Statement(_QUEUE_TABLE)], insert("messages", _MESSAGE, rows()))
+        statements = chain([Statement(_QUEUE_TABLE)], insert("messages", _MESSAGE, rows()))
         yield Contents([("queue", dump(queue))], statements, _soon(), {"messages": count}, 1)
 
 

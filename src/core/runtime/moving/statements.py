@@ -217,15 +217,10 @@ def _table(connection: sqlite3.Connection, table: str, sql: str) -> Table:
     keys = [type.upper() for _, type, key in columns if key]
     if kind == "virtual":
         keeps_rowid = "fts5" in sql.lower()
-        if keeps_rowid and _without_content(sql):
+        if keeps_rowid and "content=''" in "".join(sql.lower().split()).replace('"', "'"):
             raise DeveloperError(f"the full-text table {table} has no content of its own, so it cannot be read back")
     else:
         keeps_rowid = keys != ["INTEGER"]
     if keeps_rowid and rowid is not None:
         names.insert(0, rowid)
     return Table(table, names, [rowid] if rowid is not None else [], [None])
-
-
-def _without_content(sql: str) -> bool:
-    plain = "".join(sql.lower().split()).replace('"', "'")
-    return "content=''" in plain
