@@ -11,7 +11,7 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,8 +20,8 @@ from core.cli.style import tell_error
 from core.dev.terminal import Style, table
 
 if TYPE_CHECKING:
+    from core.backends.embedded.store import Store
     from core.config.model import Configuration
-    from core.dev.options import Options
 
 _DESCRIPTION = """\
 Run SQL on a local database. Without FILE and --command: a prompt, where a statement ends with a semicolon and `.exit`
@@ -48,7 +48,7 @@ _FIRST_WORDS: Final = frozenset(
 )
 
 Execute = Callable[[list[str]], "list[_Rows]"]
-"""Runs statements in one transaction. Raises D1Error or sqlite3.Error."""
+"""Runs statements in one transaction. Raises D1Error."""
 _Rows = tuple[list[str], list[list[Any]]]
 """The columns and the rows of a statement; no columns where it gives none."""
 
@@ -128,7 +128,7 @@ def run_text(text: str, where: str, execute: Execute) -> int:
     statements = [each for each in statements_of(text) if each.tokens]
     try:
         results = execute([each.text for each in statements])
-    except (D1Error, sqlite3.Error) as error:
+    except D1Error as error:
         tell_error(f"{where}: {error}. Nothing was changed: correct it and run it again")
         return 1
     for columns, rows in results:
@@ -142,27 +142,21 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
 
     Raises UsageError.
     """
-    from core.assembly.project import read_configuration
+    import asyncio
+
+    from core.assembly.embedded import d1_name
+    from core.assembly.project import open_bindings, read_configuration
+    from core.backends.embedded.d1 import EmbeddedD1Database
 
     options = project_options(args)
     configuration = read_configuration(options)
     name = only_database(find_databases(configuration, args.binding))
     if args.workerd:
-        with closing(_open_workerd(configuration, name)) as connection:
-            yield name, lambda statements: _until_interrupted(connection, lambda: _execute(connection, statements))
+        store = _store_of_workerd(configuration, name)
+        database: Any = EmbeddedD1Database(store, d1_name(configuration.bindings[name].entry))
     else:
-        with _embedded(options, configuration, name) as execute:
-            yield name, execute
-
-
-@contextmanager
-def _embedded(options: Options, configuration: Configuration, name: str) -> Generator[Execute]:
-    import asyncio
-
-    from core.assembly.project import open_bindings
-
-    store, bindings = open_bindings(options, configuration)
-    database: Any = bindings.values[name]
+        store, bindings = open_bindings(options, configuration)
+        database = bindings.values[name]
     connection = database.engine.database.connection
 
     async def batch(statements: list[str]) -> list[_Rows]:
@@ -175,18 +169,18 @@ def _embedded(options: Options, configuration: Configuration, name: str) -> Gene
         return found
 
     with store:
-        yield lambda statements: _until_interrupted(connection, lambda: asyncio.run(batch(statements)))
+        yield name, lambda statements: _until_interrupted(connection, lambda: asyncio.run(batch(statements)))
 
 
-def _open_workerd(configuration: Configuration, name: str) -> sqlite3.Connection:
+def _store_of_workerd(configuration: Configuration, name: str) -> Store:
     from core.assembly.embedded import d1_name
     from core.errors import UsageError
-    from core.runtime.state_folder import database_file
+    from core.runtime.state_folder import WorkerdStore
 
-    file = database_file(configuration.directory / ".core" / "workerd", d1_name(configuration.bindings[name].entry))
-    if not file.is_file():
+    store = WorkerdStore(configuration.directory / ".core" / "workerd")
+    if not store.file("d1", d1_name(configuration.bindings[name].entry)).is_file():
         raise UsageError(f"{name} has no state of workerd yet. Run `core dev --runtime workerd` once")
-    return sqlite3.connect(file, isolation_level=None, timeout=2)
+    return store
 
 
 def _until_interrupted(connection: sqlite3.Connection, work: Callable[[], list[_Rows]]) -> list[_Rows]:
@@ -202,25 +196,6 @@ def _until_interrupted(connection: sqlite3.Connection, work: Callable[[], list[_
         raise KeyboardInterrupt from None
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _execute(connection: sqlite3.Connection, statements: list[str]) -> list[_Rows]:
-    from core.statements.tokens import statements_of
-
-    found: list[_Rows] = []
-    reads = all(piece.verb in ("SELECT", "VALUES") for text in statements for piece in statements_of(text))
-    connection.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
-    try:
-        for statement in statements:
-            cursor = connection.execute(statement)
-            columns = [column[0] for column in cursor.description or ()]
-            found.append((columns, [list(row) for row in cursor.fetchall()]))
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    return found
 
 
 # -- the prompt
@@ -245,7 +220,7 @@ def _prompt(name: str, execute: Execute) -> int:
             if not sys.stdin.isatty():
                 raise
             print("Stopped")
-        except (D1Error, sqlite3.Error) as error:
+        except D1Error as error:
             failed = True
             tell_error(str(error))
     return 1 if failed and not sys.stdin.isatty() else 0

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from core.backends.embedded.disk import lock_file
 from core.backends.embedded.durable_object.ids import id_from_name
+from core.backends.embedded.store import Store
 from core.errors import DeveloperError
 
 BUILDS = ".builds"
@@ -47,6 +48,15 @@ def lock_state(folder: Path) -> int:
 def database_file(folder: Path, database: str) -> Path:
     """The file in which workerd keeps the D1 database of an id, in the state folder `folder`."""
     return folder / "d1" / "D1Database" / f"{id_from_name('D1Database', None, database)}.sqlite"
+
+
+class WorkerdStore(Store):
+    """The D1 databases that workerd keeps in a state folder, to be opened as embedded ones while no node has it."""
+
+    def file(self, kind: str, name: str) -> Path:
+        """Return where a database is."""
+        assert self.path is not None
+        return database_file(self.path, name)
 
 
 def empty_databases(folder: Path, databases: Iterable[str]) -> list[str]:
