@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from core.cli.project import add_configuration, find_configuration
-from core.cli.style import shown_path
+from core.cli.style import shown_path, tell_error
 from core.dev.terminal import core_version
 from core.errors import ConfigurationError, DeveloperError, UsageError
 
@@ -104,7 +104,7 @@ def _look(args: argparse.Namespace, path: Path, memory: Memory) -> int:
     except ConfigurationError as error:
         proof = Proof(configuration_findings(error, path), 0, 0, 0)
     except DeveloperError as error:
-        sys.stderr.write(f"error: {error}\n")
+        tell_error(str(error))
         return 2
     else:
         options = Options(args.env_class, args.paths) if args.env_class else Options.of(settings, args.paths)
@@ -124,7 +124,7 @@ def _watch(args: argparse.Namespace, path: Path) -> int:
     try:
         from watchfiles import watch
     except ImportError:
-        sys.stderr.write("error: core check --watch needs watchfiles. Install core-edge[dev]\n")
+        tell_error("core check --watch needs watchfiles. Install core-edge[dev]")
         return 2
     from core.program.memory import Memory
 

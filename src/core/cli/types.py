@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.cli.project import add_configuration, find_configuration
-from core.cli.style import difference, shown_path
+from core.cli.style import difference, shown_path, tell_error
 from core.errors import ConfigurationError, DeveloperError, UsageError
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ def run(args: argparse.Namespace) -> int:
         return _env(args) if args.rows is None else _rows(args)
     except ConfigurationError as error:
         for problem in error.problems:
-            sys.stderr.write(f"error: {problem}\n")
+            tell_error(problem)
     except DeveloperError as error:
-        sys.stderr.write(f"error: {error}\n")
+        tell_error(str(error))
     return 2
 
 
