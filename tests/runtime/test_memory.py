@@ -8,7 +8,7 @@ from textwrap import dedent
 
 from tests.runtime.conftest import Background
 
-from core.runtime.capnp import storage_folders, worker_config
+from core.runtime.capnp import make_folders, worker_config
 from core.runtime.plan import Module, Plan, Socket
 from core.runtime.process import Workerd, memory_of
 from core.runtime.toolchain import Toolchain
@@ -29,13 +29,12 @@ def test_ten_thousand_calls_of_a_service_leave_little_behind(
     tools: Toolchain, background: Background, tmp_path: Path
 ) -> None:
     (tmp_path / "main.mjs").write_text(MAIN)
-    for folder in storage_folders(PLAN):
-        (tmp_path / folder).mkdir()
+    make_folders(tmp_path, PLAN)
     modules = [Module("main.mjs", "esModule", str(tmp_path / "main.mjs"))]
-    config = tmp_path / "workerd.capnp"
     sockets = {"http": Socket("127.0.0.1:0")}
-    config.write_text(worker_config(PLAN, modules, storage=tmp_path, sockets=sockets))
-    workerd = background.run(Workerd.start(tools.workerd, config, arguments=["--import-path=/"]))
+    text = worker_config(PLAN, modules, storage=tmp_path, sockets=sockets)
+    config = tmp_path / "workerd.capnp"
+    workerd = background.run(Workerd.start(tools.workerd, config, text, arguments=["--import-path=/"]))
     try:
         connection = http.client.HTTPConnection("127.0.0.1", workerd.ports["http"], timeout=60)
 

@@ -17,7 +17,7 @@ from typing import Any
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.program.cache import write_cache
 from core.runtime.bundle import Bundle, BundleError, write_bundle
-from core.runtime.capnp import Raw, storage_folders, worker_config
+from core.runtime.capnp import Raw, make_folders, worker_config
 from core.runtime.collect import MARKERS, collect
 from core.runtime.plan import Plan, Socket
 from core.runtime.process import Workerd, exchange
@@ -116,8 +116,7 @@ async def ask(
     """
     said: list[str] = []
     with tempfile.TemporaryDirectory(prefix="core-build-worker-") as state:
-        for name in storage_folders(plan):
-            (Path(state) / name).mkdir(parents=True)
+        make_folders(Path(state), plan)
         config = worker_config(
             plan,
             bundle.modules,
@@ -125,11 +124,10 @@ async def ask(
             sockets={"http": Socket("127.0.0.1:0")},
             extra_bindings=[*extra, {"name": PLACEHOLDERS_BINDING, "text": "yes" if plan.secrets else ""}],
         )
-        file = bundle.folder / "build-worker.capnp"
-        file.write_text(config, "utf-8")
         workerd = await Workerd.start(
             toolchain.workerd,
-            file,
+            bundle.folder / "build-worker.capnp",
+            config,
             cwd=bundle.folder,
             env={**os.environ, **dict.fromkeys(plan.secrets, "placeholder")},
             on_line=lambda stream, line: said.append(line),

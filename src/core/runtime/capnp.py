@@ -99,9 +99,9 @@ def worker_config(
     return f"{_HEAD}{capnp(config)};\n"
 
 
-def storage_folders(plan: Plan, cluster: Cluster | None = None) -> list[str]:
-    """The folders below the storage that must exist before workerd starts."""
-    folders: list[str] = []
+def make_folders(storage: Path, plan: Plan, cluster: Cluster | None = None) -> None:
+    """Make the storage, and the folders below it that must exist before workerd starts."""
+    folders = [""]
     if plan.classes:
         folders.append("do")
     if plan.kv:
@@ -112,7 +112,8 @@ def storage_folders(plan: Plan, cluster: Cluster | None = None) -> list[str]:
         folders.append("queues")
     if plan.crons:
         folders.append("cron")
-    return folders
+    for name in folders:
+        (storage / name).mkdir(parents=True, exist_ok=True)
 
 
 def cluster_config(

@@ -47,11 +47,9 @@ async def prove_key(toolchain: Toolchain, cluster: Cluster, *, replace: bool = F
         stop_timeout_ms=1000,
     )
     with tempfile.TemporaryDirectory(prefix="core-cluster-key-") as folder:
-        config = Path(folder) / "key.capnp"
-        config.touch(0o600)
-        config.write_text(cluster_config(beside, _SCRIPT, folder="fingerprint"), "utf-8")
+        text = cluster_config(beside, _SCRIPT, folder="fingerprint")
         try:
-            workerd = await Workerd.start(toolchain.workerd, config, seconds=_SECONDS)
+            workerd = await Workerd.start(toolchain.workerd, Path(folder) / "key.capnp", text, seconds=_SECONDS)
         except WorkerdError as error:
             raise _unreachable(cluster, str(error)) from None
         try:

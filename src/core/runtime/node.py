@@ -31,7 +31,7 @@ from core.hosts.workers.isolate import (
     SPANS_BINDING,
 )
 from core.runtime.bundle import Bundle
-from core.runtime.capnp import storage_folders, worker_config
+from core.runtime.capnp import make_folders, worker_config
 from core.runtime.keeper import SILENT
 from core.runtime.logs import LogReader, ServiceLog
 from core.runtime.options import NO_PROXY, Front
@@ -170,25 +170,23 @@ async def start_node(
             await service.start()
             opened.push_async_callback(service.close)
             buckets = service.externals
-        config = _prepare(
-            state,
-            storage_folders(plan, cluster),
-            worker_config(
-                plan,
-                # By absolute paths: the configuration is not in the bundle's folder, which may be somebody else's.
-                [attrs.evolve(one, path=str(bundle.folder.absolute() / one.path)) for one in bundle.modules],
-                storage=state.absolute(),  # noqa: ASYNC240  # asks no disk
-                sockets=listening,
-                cluster=cluster,
-                buckets=buckets,
-                extra_bindings=extra,
-                private_network=private_network,
-                adjust=adjust,
-            ),
+        make_folders(state, plan, cluster)
+        text = worker_config(
+            plan,
+            # By absolute paths: the configuration is not in the bundle's folder, which may be somebody else's.
+            [attrs.evolve(one, path=str(bundle.folder.absolute() / one.path)) for one in bundle.modules],
+            storage=state.absolute(),  # noqa: ASYNC240  # asks no disk
+            sockets=listening,
+            cluster=cluster,
+            buckets=buckets,
+            extra_bindings=extra,
+            private_network=private_network,
+            adjust=adjust,
         )
         workerd = await Workerd.start(
             toolchain.workerd,
-            config,
+            state / "workerd.capnp",
+            text,
             sockets=len(listening),
             cwd=state,
             env=env,
@@ -228,18 +226,6 @@ def node_output(
         to = write or log.write
         reader = LogReader(lambda line: to(f"{label}{line}"), root)
     return lambda stream, line: reader.line(line), bindings
-
-
-def _prepare(state: Path, folders: Sequence[str], text: str) -> Path:
-    """Make the folders and write the configuration."""
-    for folder in folders:
-        (state / folder).mkdir(parents=True, exist_ok=True)
-    state.mkdir(parents=True, exist_ok=True)
-    config = state / "workerd.capnp"
-    descriptor = os.open(config, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    return config
 
 
 async def ask_health(port: int, *, seconds: float | None = 60.0) -> str | None:

@@ -60,6 +60,7 @@ class Workerd:
         cls,
         binary: Path,
         config: Path,
+        text: str,
         *,
         sockets: int = 1,
         cwd: Path | None = None,
@@ -72,10 +73,12 @@ class Workerd:
     ) -> Workerd:
         """Start `workerd serve` and return when all its `sockets` listen.
 
+        `text` is its configuration, which is written to `config`, for its user alone: a cluster's key may be in it.
         `fds` gives sockets that are open already, by name, `inherited` further descriptors that it is to hold. On Linux
         it ends with this process. Raises WorkerdError, with its last lines, if it ends first or takes longer than
         `seconds`.
         """
+        _write_private(config, text)
         listening = dict(fds or {})
         read_end, write_end = os.pipe()
         command = [str(binary), "serve", "--experimental", f"--control-fd={write_end}"]
@@ -161,6 +164,12 @@ class Workerd:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
         return await self.wait()
+
+
+def _write_private(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 async def read_lines(stream: asyncio.StreamReader, name: str, heard: Callable[[str, str], None]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.runtime.capnp import Raw, capnp, quoted, storage_folders, worker_config
+from core.runtime.capnp import Raw, capnp, make_folders, quoted, worker_config
 from core.runtime.plan import Cluster, Consumer, External, Module, Plan, Socket
 
 MODULES = [Module("entry.mjs", "esModule", "modules/entry.mjs")]
@@ -59,21 +61,22 @@ def test_a_binding_of_every_kind_names_its_service() -> None:
     assert 'service = ( name = "core-assets" )' in text
 
 
-def test_what_is_not_asked_for_is_not_there() -> None:
+def test_what_is_not_asked_for_is_not_there(tmp_path: Path) -> None:
     text = config(Plan())
     assert "core-kv" not in text
     assert "durableObject" not in text
-    assert storage_folders(Plan()) == []
+    make_folders(tmp_path, Plan())
+    assert [*tmp_path.iterdir()] == []
 
 
-def test_a_cluster_keeps_large_values_in_its_bucket() -> None:
+def test_a_cluster_keeps_large_values_in_its_bucket(tmp_path: Path) -> None:
     plan = Plan(kv={"KV": "id"}, queues={"Q": "q"})
     cluster = Cluster(bucket="s3://b/p", key="k" * 32, address="10.0.0.1:7000", options=["aws_region=auto"])
     text = config(plan, cluster)
     assert 'bucket = ( path = "kv-blobs" )' in text
     assert text.count('name = "CLUSTERED"') == 2
-    assert storage_folders(plan, cluster) == ["kv", "kv-cache", "queues"]
-    assert "unsafeTimeDivisor" not in text
+    make_folders(tmp_path, plan, cluster)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kv", "kv-cache", "queues"]
 
 
 def test_a_bucket_is_asked_for_with_its_token_and_is_absent_without_a_service() -> None:

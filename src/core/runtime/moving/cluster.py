@@ -107,12 +107,13 @@ async def _attempt(
     with tempfile.TemporaryDirectory(prefix="core-import-") as folder:
         disk = Path(folder) / "disk"
         disk.mkdir()
-        config = Path(folder) / "import.capnp"
-        config.touch(0o600)
         text = cluster_config(cluster, script, folder="kv-blobs", objects=namespaces, disk=disk, token=token)
-        config.write_text(text, "utf-8")
         workerd = await Workerd.start(
-            toolchain.workerd, config, env=os.environ, on_line=lambda stream, line: said.append(line)
+            toolchain.workerd,
+            Path(folder) / "import.capnp",
+            text,
+            env=os.environ,
+            on_line=lambda stream, line: said.append(line),
         )
         try:
             await asyncio.to_thread(_move, _Door(workerd.ports["http"], token), moved, side_by_side)
