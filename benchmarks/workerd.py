@@ -165,18 +165,7 @@ async def make_targets(tools: Toolchain, folder: Path) -> dict[str, Target]:
     main.write_text(APPLICATION)
     glue = await prepare(tools)
     found: dict[str, Target] = {}
-    shop = write_bundle(
-        folder / "shop",
-        tools,
-        name="bench",
-        main="",
-        files={"bare.py": BARE},
-        glue=glue,
-        classes={},
-        host="bare",
-        build_worker=True,
-    )
-    image = await ask(tools, shop, "/snapshot", Plan(name="bench"))
+    image = await ask(tools, "/snapshot", {"bare.py": BARE}, plan=Plan(name="bench"), glue=glue, host="bare")
 
     def without_framework(name: str, source: bytes, snapshot: bytes | None) -> Bundle:
         bare = write_bundle(

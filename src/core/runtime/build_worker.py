@@ -16,7 +16,7 @@ from typing import Any
 
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.program.cache import write_cache
-from core.runtime.bundle import Bundle, BundleError, write_bundle
+from core.runtime.bundle import HOST, BundleError, write_bundle
 from core.runtime.capnp import Raw, make_folders, worker_config
 from core.runtime.collect import MARKERS, collect
 from core.runtime.plan import Plan, Socket
@@ -46,16 +46,10 @@ async def prepare(toolchain: Toolchain) -> Sequence[str]:
         return glue
     except (OSError, ValueError):
         pass
-    with tempfile.TemporaryDirectory(prefix="core-prepare-") as folder:
-        place = Path(folder)
-        (place / "none").mkdir()
-        files = collect(place / "none", project=place / "none").files
-        bundle = write_bundle(
-            place / "bundle", toolchain, name="app", main="", files=files, glue=(), classes={}, build_worker=True
-        )
-        made: Mapping[str, Any] = json.loads(
-            await ask(toolchain, bundle, "/prepare", Plan(), extra=[{"name": "UNSAFE_EVAL", "unsafeEval": Raw("void")}])
-        )
+    with tempfile.TemporaryDirectory(prefix="core-prepare-") as none:
+        files = collect(Path(none), project=Path(none)).files
+    evaluating = {"name": "UNSAFE_EVAL", "unsafeEval": Raw("void")}
+    made: Mapping[str, Any] = json.loads(await ask(toolchain, "/prepare", files, extra=[evaluating]))
     archive = io.BytesIO((toolchain.pyodide / "python_stdlib.zip").read_bytes())
     with zipfile.ZipFile(archive, "a", zipfile.ZIP_DEFLATED) as library:
         for path, code in made["library"].items():
@@ -103,20 +97,35 @@ def _compiled_path(source: str) -> str:
 
 async def ask(
     toolchain: Toolchain,
-    bundle: Bundle,
     job: str,
-    plan: Plan,
+    files: Mapping[str, bytes],
+    main: str = "",
+    plan: Plan = Plan(),  # noqa: B008  # frozen
     *,
+    glue: Sequence[str] = (),
+    host: str = HOST,
     extra: Sequence[Mapping[str, Any]] = (),
 ) -> bytes:
-    """Start the bundle's build worker, have it do one job, and stop it. Its state lives in a folder that is thrown
-    away. A secret is a placeholder there: its value is for the process that serves.
+    """Start a build's worker with the Python `files`, have it do one job, and stop it. All that it has is thrown away.
+    A secret is a placeholder there: its value is for the process that serves.
 
     Raises BundleError with the output of a job that failed.
     """
     said: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="core-build-worker-") as state:
-        make_folders(Path(state), plan)
+    with tempfile.TemporaryDirectory(prefix="core-build-worker-") as folder:
+        bundle = write_bundle(
+            Path(folder) / "worker",
+            toolchain,
+            name=plan.name,
+            main=main,
+            files=files,
+            glue=glue,
+            classes=dict.fromkeys(plan.classes, ()),
+            host=host,
+            build_worker=True,
+        )
+        state = Path(folder) / "state"
+        make_folders(state, plan)
         config = worker_config(
             plan,
             bundle.modules,

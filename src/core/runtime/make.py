@@ -8,7 +8,6 @@ runtime has not contained that since 2026-04-21.
 from __future__ import annotations
 
 import base64
-import contextlib
 import importlib.metadata
 import json
 import os
@@ -16,7 +15,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +77,7 @@ async def make_bundle(
     image: bytes | None = None
     if snapshot:
         progress("taking the memory snapshot")
-        with _build_worker(compiled, entry.main, plan.name, toolchain, glue) as worker:
-            image = await ask(toolchain, worker, "/snapshot", Plan(name=plan.name))
+        image = await ask(toolchain, "/snapshot", compiled, entry.main, Plan(name=plan.name), glue=glue)
     assets_from = ""
     if plan.assets is not None:
         binding, assets_from, settings = plan.assets
@@ -174,9 +172,8 @@ async def check_compiled(
     told = cache.read("compiled", key)
     if told is None:
         progress(f"trying {', '.join(found.package for found in compiled.values())} without compiled modules")
-        with _build_worker(collected.files, "", "app", toolchain, glue) as worker:
-            binding = {"name": "CORE_COMPILED", "text": asked}
-            told = json.loads(await ask(toolchain, worker, "/examine-compiled", Plan(), extra=[binding]))
+        binding = {"name": "CORE_COMPILED", "text": asked}
+        told = json.loads(await ask(toolchain, "/examine-compiled", collected.files, glue=glue, extra=[binding]))
         cache.write("compiled", key, told)
     problems: list[str] = []
     for name, (module, by) in told.items():
@@ -207,10 +204,9 @@ async def inspect(
     cache = KeptBytecode(toolchain)
     kept = cache.of(collected.packaged)
     files = {**collected.files, **kept}
-    with _build_worker(files, entry.main, plan.name, toolchain, glue, plan.classes) as worker:
-        # Without the crons and queues that would call the worker meanwhile.
-        quiet = attrs.evolve(plan, consumers=(), crons=(), assets=None)
-        report = json.loads(await ask(toolchain, worker, "/inspect", quiet))
+    # Without the crons and queues that would call the worker meanwhile.
+    quiet = attrs.evolve(plan, consumers=(), crons=(), assets=None)
+    report = json.loads(await ask(toolchain, "/inspect", files, entry.main, quiet, glue=glue))
     problems = [*_problems(report, Path(entry.folder), plan)]
     if problems:
         raise BundleError("\n\n".join(problems))
@@ -221,29 +217,6 @@ async def inspect(
         bytecode={path: added[path] if path in added else kept[path] for path in report["bytecode"]},
         secrets=report["secrets"],
     )
-
-
-@contextlib.contextmanager
-def _build_worker(
-    files: Mapping[str, bytes],
-    module: str,
-    name: str,
-    toolchain: Toolchain,
-    glue: Sequence[str],
-    classes: Iterable[str] = (),
-) -> Generator[Bundle]:
-    """A bundle that answers the questions of a build, in a folder that is removed after the block."""
-    with tempfile.TemporaryDirectory(prefix="core-build-") as folder:
-        yield write_bundle(
-            Path(folder) / "worker",
-            toolchain,
-            name=name,
-            main=module,
-            files=files,
-            glue=glue,
-            classes=dict.fromkeys(classes, ()),
-            build_worker=True,
-        )
 
 
 def _check_out(out: Path) -> None:
