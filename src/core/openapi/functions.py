@@ -120,8 +120,11 @@ class Reader:
         rest: Callable[[State], State] | None,
         *,
         is_step: bool = False,
+        raised: Raise | None = None,
     ) -> State:
-        """A call of a function that the application registered, with what the framework hands to it."""
+        """A call of a function that the application registered, with what the framework hands to it; `raised` is for an
+        error handler.
+        """
         target = self.calls.target_of(held)
         if target is None:
             path, line = held.place
@@ -138,7 +141,11 @@ class Reader:
         given = [self._instance(REQUEST), self._instance(RESPONSE)]
         if rest is not None:
             given.append(Value(targets=(Target(None, rest=rest),)))
-        return self.call(target, given[: _positional(target)] if is_step else given, {}, effects, state)
+        if raised is not None:
+            info = self.frames.lookup(raised.classes[0])
+            given.insert(0, Value(type=Instance(info, []) if info is not None else None, errors=(raised,)))
+        current = (raised,) if raised is not None else ()
+        return self.call(target, given[: _positional(target)] if is_step else given, {}, effects, state, current)
 
     def _instance(self, name: str) -> Value:
         return self.frames.value_of(Held("object", name))
@@ -251,14 +258,7 @@ class Reader:
         if key not in self._handled:
             effects: list[Effect] = []
             self._handled[key] = effects
-            target = self.calls.target_of(handler)
-            if target is None:
-                self._entry(handler, effects, State(), None)
-            else:
-                err = Value(type=self._type_of(raised), errors=(raised,))
-                given = [err, self._instance(REQUEST), self._instance(RESPONSE)]
-                given.append(Value(targets=(Target(None, rest=lambda state: state),)))
-                self.call(target, given, {}, effects, State(), (raised,))
+            self._entry(handler, effects, State(), lambda state: state, raised=raised)
         for each in self._handled[key]:
             if isinstance(each, Answer | Open):
                 yield raised, each
@@ -267,10 +267,6 @@ class Reader:
             elif isinstance(each, Raise) and each.classes == raised.classes:
                 # The same error again: the following handler answers it.
                 yield from self.answers(attrs.evolve(raised, levels=raised.levels), tried)
-
-    def _type_of(self, raised: Raise) -> Instance | None:
-        info = self.frames.lookup(raised.classes[0])
-        return Instance(info, []) if info is not None else None
 
     def not_found(self) -> list[Effect]:
         """What the application's own handler does with a path that no route has."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
 from mypy.constant_fold import constant_fold_expr
-from mypy.nodes import Expression, Node
+from mypy.nodes import Expression
 from mypy.types import Instance
 
 from core.openapi.facts import Answer, Effect, Open, Raise
@@ -77,15 +77,6 @@ class Here:
         self.state = state
         self.current = current
         """The errors that are being handled: a bare `raise` raises them again."""
-
-    @property
-    def errors(self) -> Mapping[Node, tuple[Raise, ...]]:
-        """The errors that names stand for."""
-        return self.frame.errors
-
-    @errors.setter
-    def errors(self, errors: Mapping[Node, tuple[Raise, ...]]) -> None:
-        self.frame.errors = errors
 
     def raises(self, expression: Expression) -> None:
         """An error is raised, or handed to `next`."""

@@ -12,7 +12,6 @@ import attrs
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import (
     ARG_STAR2,
-    AssignmentStmt,
     AwaitExpr,
     CallExpr,
     ConditionalExpr,
@@ -33,7 +32,7 @@ from core.openapi.calls import Calls
 from core.openapi.facts import Raise
 from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED
 from core.openapi.frames import instance_of
-from core.openapi.trees import constant
+from core.openapi.trees import Notes, constant
 from core.openapi.values import Frame, Target, Value, bounded
 from core.validation.schema import Schema, any_of
 
@@ -167,15 +166,9 @@ class Raised:
         schema = self.frames.schemas.of(node.type)
         if "const" in schema:
             return schema["const"]
-        for base in info.mro:
-            for statement in base.defn.defs.body:
-                match statement:
-                    case AssignmentStmt(lvalues=[NameExpr(name=own)], rvalue=value) if own == name:
-                        found = constant(value)
-                        return found[0] if found is not None else None
-                    case _:
-                        pass
-        return None
+        first = next(iter(Notes(node.info.defn.defs).assigned.get(node, ())), None)
+        found = constant(first) if first is not None else None
+        return found[0] if found is not None else None
 
     # -- statuses
 

@@ -120,23 +120,23 @@ class Statements:
 
     def _fork(self, branches: Iterable[tuple[Block | None, Errors]]) -> bool:
         """Walk branches of which one runs, each with what names of errors stand for in it. None is an empty one."""
-        here, start, errors = self.here, self.here.state, self.here.errors
+        here, start, errors = self.here, self.here.state, self.here.frame.errors
         ends: list[tuple[State, Errors]] = []
         for block, narrowed in branches:
             if () in narrowed.values():
                 continue  # none of the errors goes there
-            here.state, here.errors = start.copy(), {**errors, **narrowed}
+            here.state, here.frame.errors = start.copy(), {**errors, **narrowed}
             if block is None or self._block(block):
-                ends.append((here.state, here.errors))
+                ends.append((here.state, here.frame.errors))
         if not ends:
-            here.state, here.errors = start, errors
+            here.state, here.frame.errors = start, errors
             return False
         here.state = merged([state for state, _ in ends])
         joined: dict[Node, dict[int, Raise]] = {}
         for _, found in ends:
             for node, each in found.items():
                 joined.setdefault(node, {}).update({id(one): one for one in each})
-        here.errors = {node: tuple(each.values()) for node, each in joined.items()}
+        here.frame.errors = {node: tuple(each.values()) for node, each in joined.items()}
         return True
 
     def _assigned(self, target: Expression, value: Expression) -> None:
@@ -147,7 +147,7 @@ class Statements:
                 sent.stage(here, target.index, value)
             case NameExpr(node=node) if node is not None:
                 if errors := here.followed.raised.errors(value, here.frame):
-                    here.errors = {**here.errors, node: errors}
+                    here.frame.errors = {**here.frame.errors, node: errors}
             case _:
                 pass
 
@@ -171,17 +171,17 @@ class Statements:
         self, cases: Iterable[tuple[Expression | None, Truth, Block]], last: Block | None, *, is_whole: bool = False
     ) -> bool:
         """Walk one of several blocks, each behind its condition, or `last` where no condition holds."""
-        here, outer = self.here, self.here.errors
+        here, outer = self.here, self.here.frame.errors
         left: Errors = {}
         branches: list[tuple[Block | None, Errors]] = []
         for expression, truth, block in cases:
-            here.errors = {**outer, **left}
+            here.frame.errors = {**outer, **left}
             if expression is not None:
                 self.expressions.evaluate(expression)
-            taken, rest = parted(here.errors, truth)
+            taken, rest = parted(here.frame.errors, truth)
             branches.append((block, {**left, **taken}))
             left = {**left, **rest}
-        here.errors = outer
+        here.frame.errors = outer
         return self._fork(branches if is_whole else [*branches, (last, left)])
 
     # -- errors that are caught
@@ -235,16 +235,16 @@ class Statements:
             handled.append((handler, variable.node if variable is not None else None, caught))
         if goes_on and statement.else_body is not None:
             goes_on = self._block(statement.else_body)
-        after, errors = here.state, here.errors
+        after, errors = here.state, here.frame.errors
         ends = [after] if goes_on else []
         outer, outer_name = here.current, self._handled_as
         for handler, node, caught in handled:
             here.state = merged([start, after])
             here.current, self._handled_as = caught, node
-            here.errors = {**errors, **({node: caught} if node is not None else {})}
+            here.frame.errors = {**errors, **({node: caught} if node is not None else {})}
             if self._block(handler):
                 ends.append(here.state)
-        here.current, self._handled_as, here.errors = outer, outer_name, errors
+        here.current, self._handled_as, here.frame.errors = outer, outer_name, errors
         here.state = merged(ends) if ends else after
         finished = self._block(statement.finally_body) if statement.finally_body is not None else True
         return bool(ends) and finished
@@ -253,7 +253,7 @@ class Statements:
         if statement.from_expr is not None:
             self.expressions.evaluate(statement.from_expr)
         if statement.expr is None:
-            known = self.here.errors.get(self._handled_as) if self._handled_as is not None else None
+            known = self.here.frame.errors.get(self._handled_as) if self._handled_as is not None else None
             self.here.effects += self.here.current if known is None else known
             return
         self.expressions.consume(statement.expr)
