@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mypy.nodes import CallExpr, ComparisonExpr, Expression, IndexExpr, MemberExpr, NameExpr
+from mypy.nodes import CallExpr, ComparisonExpr, Expression, IndexExpr, MemberExpr
 
 from core.openapi.facts import Field, Read
 from core.openapi.failures import INVALID, LOOKUPS, NOT_FOUND, error
@@ -105,13 +105,11 @@ def _place(here: Here, expression: Expression, receiver: str) -> str:
     """Return the part of a request that an expression is: `req.headers`, or a query that a name was given."""
     if receiver in _PLACES:
         return _PLACES[receiver]
-    if isinstance(expression, NameExpr):
-        value = here.frames.bound(expression, here.frame)
-        inner = value.expression if value is not None and value.frame is here.frame else None
-        return _place(here, inner, "") if inner is not None else ""
-    if isinstance(expression, MemberExpr) and here.class_of(expression.expr) == REQUEST:
-        return {"headers": "header", "cookies": "cookie", "query": "query"}.get(expression.name, "")
-    return ""
+    match here.frames.origin(expression, here.frame).place:
+        case (MemberExpr(expr=owner, name=name), frame) if here.frames.class_of(owner, frame) == REQUEST:
+            return {"headers": "header", "cookies": "cookie", "query": "query"}.get(name, "")
+        case _:
+            return ""
 
 
 def index(here: Here, expression: IndexExpr) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+import attrs
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import CallExpr, DictExpr, Expression, FuncDef, MemberExpr, RefExpr, StrExpr, YieldExpr
+from mypy.nodes import CallExpr, DictExpr, Expression, FuncDef, MemberExpr, RefExpr, YieldExpr
 from mypy.types import Instance, NoneType, get_proper_type
 
 from core.openapi.facts import Answer, is_json
@@ -29,6 +30,8 @@ _SENDERS: Final[Mapping[str, str | None]] = {
 }
 METHODS: Final = frozenset([*_SENDERS, "status", "header", "append", "cookie", "delete_cookie"])
 """The methods of a response that are read here."""
+_MAKERS: Final = {"from_json": "json", "redirect": "redirect"}
+"""The methods that send what those of `http.Response` make."""
 _NO_BODY: Final = frozenset([101, 204, 205, 304])
 _TEXT: Final[Schema] = {"type": "string"}
 _LOCATION: Final[Schema] = {"type": "string", "format": "uri-reference"}
@@ -49,7 +52,7 @@ def respond(here: Here, call: CallExpr, method: str) -> None:
     elif method in ("cookie", "delete_cookie"):
         _stage_as(here, "Set-Cookie")
     else:
-        _send(here, call, method)
+        _send(here, call, method, call.line)
 
 
 def stage(here: Here, name: Expression, value: Expression) -> None:
@@ -92,7 +95,7 @@ def _answered(
     here.state.sent, here.state.late = [*here.state.sent, answer], None
 
 
-def _send(here: Here, call: CallExpr, method: str) -> None:
+def _send(here: Here, call: CallExpr, method: str, line: int) -> None:
     body = argument(call, 0, "body" if method == "send" else "value")
     media = _SENDERS[method]
     status = here.state.status
@@ -100,7 +103,7 @@ def _send(here: Here, call: CallExpr, method: str) -> None:
     item: Schema | None = None
     headers: dict[str, Schema] = {}
     if method == "send" and body is not None and here.class_of(body) == _HTTP_RESPONSE:
-        _pass_on(here, call.line, body)
+        _pass_on(here, line, body)
         return
     match method:
         case "json":
@@ -115,7 +118,7 @@ def _send(here: Here, call: CallExpr, method: str) -> None:
             if method == "file" and status == (200,):
                 # As the request's conditions and ranges have it (RFC 9110, sections 13 and 14).
                 status = (200, 206)
-                _answered(here, call.line, (304, 416), None)
+                _answered(here, line, (304, 416), None)
             given = argument(call, 1, "content_type")
             media = _media(here, given) if given is not None else media
             schema = contents(media)
@@ -130,50 +133,35 @@ def _send(here: Here, call: CallExpr, method: str) -> None:
         schema = schema if method == "json" else contents(media)
     bare = tuple(each for each in status if each in _NO_BODY)
     if bare:
-        _answered(here, call.line, bare, None, headers=headers)
+        _answered(here, line, bare, None, headers=headers)
     if bare != status or not status:
         rest = tuple(each for each in status if each not in bare)
-        _answered(here, call.line, rest, media, schema, item, headers)
+        _answered(here, line, rest, media, schema, item, headers)
 
 
 def _pass_on(here: Here, line: int, sent: Expression) -> None:
-    """`res.send(http.Response(…))`: known as far as it is made here."""
-    value = here.frames.bound(sent, here.frame)
-    made, frame = (value.expression, value.frame) if value is not None else (sent, here.frame)
-    match made:
-        case CallExpr(callee=RefExpr(fullname=name)) if name == _HTTP_RESPONSE:
-            how = ""
-        case CallExpr(callee=MemberExpr(expr=RefExpr(fullname=name), name=how)) if name == _HTTP_RESPONSE:
-            pass
+    """`res.send(http.Response(…))`: sent as by the methods of `res`, as far as it is made here."""
+    match here.frames.origin(sent, here.frame).place:
+        case (CallExpr(callee=RefExpr(fullname=name)) as made, frame) if name == _HTTP_RESPONSE:
+            method = "send"
+        case (CallExpr(callee=MemberExpr(expr=RefExpr(fullname=name), name=how)) as made, frame) if (
+            name == _HTTP_RESPONSE
+        ):
+            method = _MAKERS.get(how, "send")
         case _:
             here.open(line, "a response is passed on, and which is not known. Make it here to have it described")
             return
-    assert frame is not None
-    body, status, given = (argument(made, at, name) for at, name in ((0, "body"), (99, "status"), (99, "headers")))
-    media: str | None = None
-    schema: Schema | None = None
-    headers: dict[str, Schema] = {}
-    otherwise: tuple[int, ...] = (200,)
-    match how:
-        case "from_json":
-            media, schema = "application/json", here.followed.schema(made.args[0], frame) if made.args else {}
-        case "redirect":
-            status, otherwise = argument(made, 1, "status"), (302,)
-            headers["Location"] = _LOCATION
-        case _ if body is not None:
-            media, schema = _sent(here, body)
-        case _:
-            pass
-    for key, content in given.items if isinstance(given, DictExpr) else []:
-        if not isinstance(key, StrExpr):
-            continue
-        if key.value.lower() == "content-type" and media is not None:
-            media = _media(here, content)
-            schema = schema if how == "from_json" else contents(media)
-        else:
-            headers[key.value] = _TEXT
-    statuses = here.followed.raised.statuses(status, frame) if status is not None else otherwise
-    _answered(here, line, statuses, media, schema, None, headers)
+    state = attrs.evolve(here.state.copy(), status=(200,), media=None)
+    there = Here(here.followed, frame, here.effects, state, here.current)
+    there.path = here.path
+    status, headers = argument(made, 99, "status"), argument(made, 99, "headers")
+    if status is not None:
+        state.status = here.followed.raised.statuses(status, frame)
+    for key, content in headers.items if isinstance(headers, DictExpr) else ():
+        if key is not None:
+            stage(there, key, content)
+    _send(there, made, method, line)
+    here.state.sent, here.state.late = state.sent, None
 
 
 def _sent(here: Here, body: Expression) -> tuple[str | None, Schema | None]:
@@ -194,7 +182,7 @@ def _event(here: Here, events: Expression | None) -> Schema:
     type_ = here.frames.type_of(events, here.frame) if events is not None else None
     bases = type_.type.mro if isinstance(type_, Instance) else []
     base = next((base for base in bases if base.fullname == "typing.AsyncIterable"), None)
-    if not isinstance(type_, Instance) or base is None:
+    if events is None or not isinstance(type_, Instance) or base is None:
         return _event_of({"$unknown": "the events of a stream"})
     given = get_proper_type(map_instance_to_supertype(type_, base).args[0])
     if not isinstance(given, Instance) or given.type.fullname != _EVENT:
@@ -214,20 +202,22 @@ def _event(here: Here, events: Expression | None) -> Schema:
     return whole[0] if len(whole) == 1 else {"anyOf": whole}
 
 
-def _made_events(here: Here, events: Expression | None) -> Iterator[tuple[CallExpr, Frame]]:
+def _made_events(here: Here, events: Expression) -> Iterator[tuple[CallExpr, Frame]]:
     """The `Event(…)` that the function behind a stream yields."""
-    call, frame = events, here.frame
-    if (value := here.frames.bound(call, frame)) is not None:
-        call, frame = value.expression, value.frame or frame
-    if not isinstance(call, CallExpr):
-        return
-    for target in here.followed.calls.targets(call.callee, frame) or ():
+    match here.frames.origin(events, here.frame).place:
+        case (CallExpr() as call, frame):
+            targets = here.followed.calls.targets(call.callee, frame) or ()
+        case _:
+            return
+    for target in targets:
         if isinstance(target.node, FuncDef):
             inside = here.frames.enter(target, *here.frames.arguments(call, frame))
             for part in within(target.node.body):
-                each = part.expr if isinstance(part, YieldExpr) else None
-                if isinstance(each, CallExpr) and getattr(each.callee, "fullname", "") == _EVENT:
-                    yield each, inside
+                match part:
+                    case YieldExpr(expr=CallExpr(callee=RefExpr(fullname=name)) as made) if name == _EVENT:
+                        yield made, inside
+                    case _:
+                        pass
 
 
 def _event_of(data: Schema | None, event: Schema | None = None, id: Schema | None = None) -> Schema:
