@@ -602,6 +602,14 @@ async def parts(req: Req, res: Response) -> None:
     "draft" in req.query and "X-Odd" not in req.headers
 
 
+async def handed(req: Req, res: Response) -> None:
+    theme_of(req.cookies)
+
+
+def theme_of(kept: Mapping[str, str]) -> str | None:
+    return kept.get("theme")
+
+
 async def staged(req: Req, res: Response) -> None:
     res.header("X-Total", "3").append("Vary", "Origin").cookie("a", "b")
     res.headers["X-Later"] = "4"
@@ -981,6 +989,8 @@ def test_names_of_queries_headers_and_cookies_are_found(functions: Functions) ->
         ("query-name", "draft", False),
         ("header-name", "X-Odd", False),
     ]
+    handed = [(each.part, each.name) for each in functions["handed"] if isinstance(each, Read)]
+    assert handed == [("cookie-name", "theme")], "by a function that is handed them"
 
 
 def test_staged_headers_are_found(functions: Functions) -> None:
