@@ -22,7 +22,7 @@ import conduit.env
 import conduit.main
 import users_api.env
 import users_api.main
-from core import Request, http
+from core import Request, http, passwords
 from core.openapi.contract import Contract
 from core.testing import Client, FakeExecutionContext, env
 
@@ -70,6 +70,12 @@ async def conduit_client(contract: Contract) -> tuple[Client[Any], str]:
 
 CLIENTS = {"users": users_client, "conduit": conduit_client}
 THERE = {"id": "1", "slug": "1", "username": "ada"}
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hash takes a quarter of a second at the cost that is advised."""
+    monkeypatch.setattr(passwords, "_COST", (1, 1, 1))
 
 
 @pytest.mark.parametrize(("name", "path", "method"), OPERATIONS)
