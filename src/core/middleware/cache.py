@@ -301,7 +301,9 @@ def _dated(made: Cached, req: AnyRequest, res: Response, max_age: int | None) ->
     if "*" in names or len(names) > _MOST_VARY or not all(map(options.word, names)):
         return nothing
     now = req.clock.time()
-    stored = now - _age(staged.get("age"))
+    # For how long an answer that came from elsewhere was under way or kept there.
+    age = staged.get("age", "")
+    stored = now - (int(age) if _seconds(age) else 0)
     expires = stored + _life(said, staged, max_age, now)
     return (attrs.evolve(made, stored=stored, expires=expires), names) if expires > now else nothing
 
@@ -316,11 +318,6 @@ def _life(said: dict[str, str], staged: dict[str, str], max_age: int | None, now
         expires, date = (read_date(staged.get(name), now) for name in ("expires", "date"))
         return 0 if expires is None else expires - int(now if date is None else date)
     return max_age or 0
-
-
-def _age(header: str | None) -> int:
-    """For how long an answer that came from elsewhere was under way or kept there."""
-    return int(header) if header is not None and _seconds(header) else 0
 
 
 def _directives(header: str | None) -> dict[str, str]:

@@ -169,7 +169,7 @@ def rate_limit(
                 await next(CoreError(429, message))
                 return
             if writes:
-                _write_after(writes, req, res)
+                res.on_send(lambda status, duration_ms: _write(writes, req))
             try:
                 await next()
             except Exception:
@@ -182,10 +182,6 @@ def rate_limit(
         return declare(guard, name="rate_limit", placed=placed)
 
     return placed("")
-
-
-def _write_after(writes: list[Callable[[], Awaitable[None]]], req: AnyRequest, res: Response) -> None:
-    res.on_send(lambda status, duration_ms: _write(writes, req))
 
 
 def _write(writes: list[Callable[[], Awaitable[None]]], req: AnyRequest) -> None:

@@ -10,6 +10,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -117,7 +118,7 @@ async def apply(
         if progress is not None:
             progress(migration, index, len(waiting))
         try:
-            if await database.engine.database.patiently(_File(database, migration, table).apply):
+            if await database.engine.database.patiently(partial(_apply, database, migration, table)):
                 done.append(migration)
         except StoreError as error:
             raise MigrationError(migration.path, 1, str(error)) from error
@@ -127,46 +128,36 @@ async def apply(
 def apply_at_once(database: EmbeddedD1Database, migrations: Sequence[Migration]) -> list[Migration]:
     """`apply`, blocking: for a database that is only being made, such as a fake's in memory."""
     insist = database.engine.database.insist
-    return [migration for migration in migrations if insist(_File(database, migration, TABLE).apply)]
+    return [migration for migration in migrations if insist(partial(_apply, database, migration, TABLE))]
 
 
-class _File:
-    """One migration on its way into a database."""
-
-    def __init__(self, database: EmbeddedD1Database, migration: Migration, table: str) -> None:
-        self.engine = database.engine
-        self.migration = migration
-        self.table = _quoted(table)
-        self.hashes = _quoted(table + HASHES)
-        self.statements = migration.statements
-
-    def apply(self) -> bool:
-        """Apply it and record it, in one transaction; False where it is recorded already, perhaps just now."""
-        line: int = 1
-        piece: StatementText | None = None
-        try:
-            with self.engine.database.transaction() as connection:
-                connection.execute(_SCHEMA.format(table=self.table))
-                record = f"INSERT OR IGNORE INTO {self.table} (name) VALUES (?)"
-                if connection.execute(record, (self.migration.name,)).rowcount == 0:
-                    return False
-                if self.engine.database.path is not None:
-                    # In memory nothing outlives the files.
-                    connection.execute(_HASH_SCHEMA.format(hashes=self.hashes))
-                    values = (self.migration.name, self.migration.digest)
-                    connection.execute(f"INSERT OR REPLACE INTO {self.hashes} VALUES (?, ?)", values)
-                for statement in self.statements:
-                    line, piece = statement
-                    self.engine.execute(piece)
-            return True
-        except Refused as refused:
-            raise MigrationError(self.migration.path, line, str(refused)) from None
-        except sqlite3.Error as error:
-            if (is_busy(error) and piece is None) or store_error(self.engine.database.location, error) is not None:
-                raise
-            raise MigrationError(
-                self.migration.path, line + _lines(piece, error), self.engine.explain(error)
-            ) from error
+def _apply(database: EmbeddedD1Database, migration: Migration, table: str) -> bool:
+    """Apply a migration and record it, in one transaction; False where it is recorded already, perhaps just now."""
+    engine = database.engine
+    line: int = 1
+    piece: StatementText | None = None
+    try:
+        with engine.database.transaction() as connection:
+            connection.execute(_SCHEMA.format(table=_quoted(table)))
+            record = f"INSERT OR IGNORE INTO {_quoted(table)} (name) VALUES (?)"
+            if connection.execute(record, (migration.name,)).rowcount == 0:
+                return False
+            if engine.database.path is not None:
+                # In memory nothing outlives the files.
+                hashes = _quoted(table + HASHES)
+                connection.execute(_HASH_SCHEMA.format(hashes=hashes))
+                values = (migration.name, migration.digest)
+                connection.execute(f"INSERT OR REPLACE INTO {hashes} VALUES (?, ?)", values)
+            for statement in migration.statements:
+                line, piece = statement
+                engine.execute(piece)
+        return True
+    except Refused as refused:
+        raise MigrationError(migration.path, line, str(refused)) from None
+    except sqlite3.Error as error:
+        if (is_busy(error) and piece is None) or store_error(engine.database.location, error) is not None:
+            raise
+        raise MigrationError(migration.path, line + _lines(piece, error), engine.explain(error)) from error
 
 
 def _lines(piece: StatementText | None, error: sqlite3.Error) -> int:

@@ -334,7 +334,9 @@ def _outgoing(value: Any) -> Any:
             if all(isinstance(key, str) for key in given):
                 return {key: _outgoing(item) for key, item in given.items()}
             # An object would make texts of its keys; a Map keeps them, and comes back as a dict.
-            return _js_map([[_plain_key(key), _outgoing(item)] for key, item in given.items()])
+            pairs = [[_plain_key(key), _outgoing(item)] for key, item in given.items()]
+            across = bridge()
+            return across.js.Map.new(across.to_js(pairs, dict_converter=across.from_entries, default_converter=_refuse))
         case list() | tuple():
             return [_outgoing(item) for item in given]
         case set() | frozenset():
@@ -352,11 +354,6 @@ def _outgoing(value: Any) -> Any:
                 given = {name: part for name, part in fields.items() if part is not UNSET}
                 return _outgoing({CLASS: f"{cls.__module__}:{cls.__qualname__}", **given})
             return value
-
-
-def _js_map(pairs: list[list[Any]]) -> Any:
-    across = bridge()
-    return across.js.Map.new(across.to_js(pairs, dict_converter=across.from_entries, default_converter=_refuse))
 
 
 def _plain_key(value: object) -> Any:

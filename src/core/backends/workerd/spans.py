@@ -1,4 +1,9 @@
-"""The spans of an isolate, kept until the supervisor fetches them, which sends them to a collector.
+"""The spans of an isolate: those of the platform's own tracing, and those that are kept until the supervisor fetches
+them, which sends them to a collector.
+
+In the platform's tracing the runtime makes the spans of requests and bindings by itself; only the application's own, of
+`req.ctx.span`, are made here. JavaScript does not know Python's tasks, so the parent of a span is kept in Python and
+handed over with `withActiveSpan`.
 
 workerd has no way out for spans that may be relied on, and its own know neither routes nor consumers. These have the
 names of every other place. What is sent to an object or into a queue while they are kept carries its `traceparent`
@@ -12,6 +17,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from core.backends.workerd.conversion import bridge
 from core.spans import AttributeValue, Elsewhere, Running, Span, SpanKind, is_traceparent, running
 
 PARENT: Final = "__core_traceparent__"
@@ -101,3 +107,62 @@ def follow(parent: str | None) -> None:
     tracer = IsolateTracer.current
     if tracer is not None and parent and is_traceparent(parent):
         running.set(Running(tracer, Elsewhere(parent)))
+
+
+# The platform's own ---------------------------------------------------------------------------------------------------
+
+
+class PlatformSpan:
+    """A span of the runtime."""
+
+    __slots__ = ("js",)
+
+    def __init__(self, js: Any) -> None:
+        self.js: Any = js
+
+    @property
+    def traceparent(self) -> str:
+        """The span as a `traceparent` header; empty where the runtime does not tell its ids."""
+        context = self.js.spanContext() if hasattr(self.js, "spanContext") else None
+        trace_id, span_id = getattr(context, "traceId", ""), getattr(context, "spanId", "")
+        return f"00-{trace_id}-{span_id}-01" if trace_id and span_id else ""
+
+    def set_attribute(self, name: str, value: AttributeValue, /) -> None:
+        """Set one attribute."""
+        self.js.setAttribute(name, value)
+
+    def end(self, error: BaseException | None = None, /) -> None:
+        """End the span, with the type of the error as `error.type`."""
+        if error is not None:
+            self.js.setAttribute("error.type", type(error).__name__)
+        self.js.end()
+
+
+class PlatformTracer:
+    """A `core.spans.Tracer` over `tracing`, which the runtime's execution context carries."""
+
+    __slots__ = ("_tracing",)
+
+    def __init__(self, tracing: Any) -> None:
+        self._tracing = tracing
+
+    def start_span(
+        self, name: str, /, *, kind: SpanKind, parent: Span | str | None, attributes: Mapping[str, AttributeValue]
+    ) -> PlatformSpan:
+        """Start a span. See `Tracer.start_span`."""
+        tracing = self._tracing
+        if isinstance(parent, PlatformSpan):
+
+            def start(*given: object) -> Any:
+                return tracing.startSpan(name)
+
+            proxy = bridge().create_proxy(start)
+            try:
+                span = PlatformSpan(tracing.withActiveSpan(parent.js, proxy))
+            finally:
+                proxy.destroy()
+        else:
+            span = PlatformSpan(tracing.startSpan(name))
+        for attribute, value in attributes.items():
+            span.set_attribute(attribute, value)
+        return span

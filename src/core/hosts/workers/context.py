@@ -49,7 +49,7 @@ class WorkersContext:
 
     def span(self, name: str, /, **attributes: AttributeValue) -> RunningSpan:
         """A span of the platform's tracing around a part of your own work. See `RequestContext.span`."""
-        from core.backends.workerd.tracing import PlatformTracer
+        from core.backends.workerd.spans import PlatformTracer
         from core.spans import RunningSpan
 
         tracing = getattr(unwrap(self._given.ctx), "tracing", None)
