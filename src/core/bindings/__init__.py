@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from itertools import filterfalse
 from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,7 +30,7 @@ def binding_call(method: F, /) -> F:
     def call(self: Any, /, *args: Any, **options: Any) -> Any:
         run = getattr(self, own)
         if options and not known.issuperset(options):
-            unknown = next(option for option in options if option not in known)
+            unknown = next(filterfalse(known.__contains__, options))
             raise TypeError(f"{run.__qualname__}() got an unexpected keyword argument {unknown!r}")
         hook = self._hook
         if hook is None:
