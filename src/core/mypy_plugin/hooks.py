@@ -10,7 +10,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from core.program.databases import Called
 
 SignatureHook: TypeAlias = Callable[[MethodSigContext], FunctionLike]
+_real: Final = lru_cache(None)(os.path.realpath)  # asked for each call that has a statement
 _STATEMENT: Final = "core.bindings.d1.D1PreparedStatement"
 
 
@@ -55,7 +56,7 @@ class TypesOfQueries(Plugin):
         """The statement of a call in a file."""
         if not isinstance(call, CallExpr):
             return None
-        return self.findings.called(path, (call.line, call.column, call.end_line, call.end_column))
+        return self.findings.called(_real(path), (call.line, call.column, call.end_line, call.end_column))
 
     def _value_of_row(self, ctx: MethodSigContext) -> FunctionLike:
         """`first("name")`, with the type of the statement's column, where that is known, in the place of Any."""
@@ -103,7 +104,7 @@ class CorePlugin(TypesOfQueries):
     def found(self, path: str) -> Sequence[Told]:
         """The findings in a file."""
         by_file = self.findings.by_file
-        return by_file.get(os.path.realpath(path), ()) if by_file else ()
+        return by_file.get(_real(path), ()) if by_file else ()
 
     def report_config_data(self, ctx: ReportConfigContext) -> object:
         """Return a digest of the findings of a module, so that mypy checks it again where they have changed."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from core.program.modules import Scope
-from core.program.receivers import Receivers
+from core.program.receivers import ASYNC_METHODS, Receivers
 from core.program.syntax import Node, Problem
 from core.statements.tokens import statements_of
 
@@ -23,7 +23,6 @@ _WRITES: Final[Mapping[str, frozenset[str]]] = {
     "Queue": frozenset(["send", "send_batch"]),
 }
 _VERBS: Final = ("DELETE", "INSERT", "REPLACE", "UPDATE")
-_RUNS: Final = frozenset(["all", "first", "one", "raw", "run"])
 _ENDS: Final = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
@@ -58,7 +57,7 @@ def _asks(receivers: Receivers, call: ast.Call, scope: Scope) -> bool:
 
 def _writes(receivers: Receivers, call: ast.Call, scope: Scope) -> bool:
     match call.func:
-        case ast.Attribute(value=owner, attr=name) if name in _RUNS:
+        case ast.Attribute(value=owner, attr=name) if name in ASYNC_METHODS["D1PreparedStatement"]:
             chain = receivers.databases.prepared(Node(owner, scope))
             parts = receivers.trees.method_call(chain[0]) if chain is not None else None
             sql = receivers.trees.string_of(parts.arguments[0]) if parts is not None and parts.arguments else None

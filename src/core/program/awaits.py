@@ -17,24 +17,29 @@ from core.program.syntax import Node, Problem
 _OWN: Final = frozenset(["close", "send", "throw"])
 
 
+def used_problem(receivers: Receivers, node: Node) -> Problem | None:
+    """`note = req.json()`, and then `note["text"]`."""
+    match node.node:
+        case ast.Attribute(value=owner, attr=name, ctx=ast.Load()):
+            typed = "attr-defined"
+            if name in _OWN or name[:3] in ("cr_", "__a"):
+                return None
+        case ast.Subscript(value=owner, ctx=ast.Load()):
+            typed = "index"
+        case _:
+            return None
+    # A name of this function, that was given the value of a call, once.
+    given = node.scope.names.get(owner.id, ()) if isinstance(owner, ast.Name) else ()
+    is_call = isinstance(owner, ast.Call) or (len(given) == 1 and isinstance(given[0].value, ast.Call))
+    if not is_call or not receivers.is_coroutine(owner, node.scope):
+        return None
+    message = f"{_shown(owner)} was not awaited, so it has no result yet. Write `await` before the call"
+    return Problem("core-await", message, node, typed)
+
+
 def awaits_problem(receivers: Receivers, node: Node) -> Problem | None:
     """A call that is a statement by itself, or whose result is used at once, without `await`."""
     expression = node.node
-    if isinstance(expression, ast.Attribute | ast.Subscript):
-        # note = req.json(), and then note["text"]
-        owner = expression.value
-        if not isinstance(owner, ast.Call | ast.Name) or not isinstance(expression.ctx, ast.Load):
-            return None
-        if isinstance(expression, ast.Attribute) and (expression.attr in _OWN or expression.attr[:3] in ("cr_", "__a")):
-            return None
-        if isinstance(owner, ast.Name) and not _is_given_a_call(owner, node):
-            return None
-        if receivers.is_coroutine(owner, node.scope):
-            message = f"{_shown(owner)} was not awaited, so it has no result yet. Write `await` before the call"
-            return Problem(
-                "core-await", message, node, "index" if isinstance(expression, ast.Subscript) else "attr-defined"
-            )
-        return None
     if not isinstance(expression, ast.Call):
         return None
     parent = node.scope.nodes.parents.get(expression)
@@ -52,12 +57,6 @@ def awaits_problem(receivers: Receivers, node: Node) -> Problem | None:
         message = f"{_shown(expression)} was not awaited, so it has no result yet. Write `await` before the call"
         return Problem("core-await", message, node)
     return None
-
-
-def _is_given_a_call(name: ast.Name, node: Node) -> bool:
-    """Return True if a name of this function was given the value of a call, once."""
-    given = node.scope.names.get(name.id, ())
-    return len(given) == 1 and isinstance(given[0].value, ast.Call)
 
 
 def sent_problems(receivers: Receivers, node: Node) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ import attrs
 from core.program.classes import ClassRef
 from core.program.findings import Unread
 from core.program.modules import FunctionNode, Module, Modules, Scope
-from core.program.nodes import scopes_in
+from core.program.nodes import classes_in
 from core.program.table import App, Env, Event, Place, Route, Table
 
 
@@ -101,10 +101,8 @@ class Bodies:
     def class_of(self, env: Env) -> ClassRef | None:
         """The class of an Env, where it is one of the program."""
         module = self._modules.find(env.module)
-        for scope in scopes_in(module.scope) if module is not None else ():
-            if scope.qualname == env.qualname and isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
-                return ClassRef(scope.node, scope.parent)
-        return None
+        found = classes_in(module) if module is not None else ()
+        return next((class_ for class_ in found if class_.body.qualname == env.qualname), None)
 
     def _of(
         self, step: int, app: App, place: Place | None = None, handlers: set[int] | None = None

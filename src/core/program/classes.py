@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import attrs
 
@@ -54,8 +54,7 @@ class ClassRef:
         return f"{self.module.name}.{self.body.qualname}"
 
 
-@attrs.frozen
-class Field:
+class Field(NamedTuple):
     """A field of an attrs class, dataclass, TypedDict or Protocol."""
 
     name: str
@@ -232,10 +231,9 @@ class Classes:
         options = {keyword.arg: keyword.value for keyword in value.keywords}
         init = options.get("init")
         if isinstance(init, ast.Constant) and init.value is False:
-            return attrs.evolve(field, annotation=_NOT_IN_INIT)
+            return field._replace(annotation=_NOT_IN_INIT)
         alias = self.modules.string(options.get("alias"), field.owner.scope)
-        return attrs.evolve(
-            field,
+        return field._replace(
             alias=alias or field.alias,
             has_default=bool(options.keys() & {"default", "factory", "default_factory"}),
             converted="converter" in options,

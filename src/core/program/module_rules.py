@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from core.config.checks import Code
 from core.program.absent import absent_names
 from core.program.asked_late import asked_late
-from core.program.awaits import awaits_problem, sent_problems
+from core.program.awaits import awaits_problem, sent_problems, used_problem
 from core.program.classes import ClassRef
 from core.program.databases import RUNS, Databases
 from core.program.envs import EnvShape
@@ -95,9 +95,11 @@ class ModuleRules:
             self._report(awaits_problem(self.receivers, node))
         for attribute in scope.nodes.of(ast.Attribute):
             node = Node(attribute, scope)
-            self._report(*(rule(self.receivers, node) for rule in (stub_problem, name_problem, awaits_problem)))
+            self._report(name_problem(self.receivers, node))
+            if isinstance(self.trees.modules.value(attribute.value, scope)[0], ast.Call):
+                self._report(stub_problem(self.receivers, node), used_problem(self.receivers, node))
         for item in scope.nodes.of(ast.Subscript):
-            self._report(awaits_problem(self.receivers, Node(item, scope)))
+            self._report(used_problem(self.receivers, Node(item, scope)))
         for statement in scope.nodes.of(ast.Expr):
             self._report(unraised_problem(self.receivers, Node(statement, scope)))
         for declared_value in scope.nodes.of(ast.AnnAssign, ast.Return):

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
@@ -23,8 +23,7 @@ _BUILTINS: Final = frozenset(vars(builtins))
 _STEPS: Final = 50
 
 
-@attrs.frozen(eq=False)
-class Definition:
+class Definition(NamedTuple):
     """One place that gives a name its meaning: a statement, a parameter, or something that cannot be followed."""
 
     node: ast.AST
@@ -95,15 +94,13 @@ class Module:
         return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
 
 
-@attrs.frozen
-class External:
+class External(NamedTuple):
     """Something outside of the program, by its full name, as it was imported."""
 
     name: str
 
 
-@attrs.frozen(eq=False)
-class Local:
+class Local(NamedTuple):
     """Something inside of the program: where it is defined and in which scope."""
 
     definition: Definition
@@ -117,11 +114,10 @@ class Local:
         return ".".join(part for part in (self.scope.module.name, self.scope.qualname, own) if part)
 
 
-@attrs.frozen
-class ModuleReference:
+class ModuleReference(NamedTuple):
     """A module of the program itself, as `import package.module` gives it."""
 
-    module: Module = attrs.field(eq=id)
+    module: Module
 
 
 class Given(NamedTuple):
@@ -174,7 +170,8 @@ class Modules:
 
     def add(self, path: Path) -> Module | None:
         """The module in a file, read once. None where it cannot be read; `problems` then says why."""
-        path = path.resolve()
+        if path not in self._by_path:
+            path = path.resolve()  # which asks the disk
         if path in self._by_path:
             return self._by_path[path]
         module, problems = self._remembered(path, self._read)
@@ -629,7 +626,8 @@ class _Collector:
             todo += _children_of(current)
 
 
-_INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_CLOSED: Final = frozenset([ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Constant, ast.Name])
+"""The nodes that nobody looks into: they have nothing inside, or it is of another scope."""
 _FIELDS: Final[dict[type[ast.AST], tuple[str, ...]]] = {}
 """The fields of each kind of node that hold other nodes."""
 _PLAIN: Final = frozenset(["ctx", "op", "ops", "kind", "id", "attr", "name", "type_comment", "type_ignores"])
@@ -644,13 +642,12 @@ def _children_of(node: ast.AST) -> list[ast.AST]:
     kind = type(node)
     fields = _FIELDS.get(kind)
     if fields is None:
-        none = _PLAIN | {"value"} if kind is ast.Constant else _PLAIN
-        fields = _FIELDS[kind] = tuple(field for field in kind._fields if field not in none)
+        fields = _FIELDS[kind] = tuple(field for field in kind._fields if field not in _PLAIN)
     found: list[ast.AST] = []
     for field in fields:
-        value = getattr(node, field, None)
-        if isinstance(value, list):
-            found += [item for item in cast("list[object]", value) if isinstance(item, ast.AST)]
+        value: Any = getattr(node, field, None)
+        if value.__class__ is list:
+            found += [item for item in value if isinstance(item, ast.AST)]
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
@@ -663,9 +660,10 @@ def _nodes_in(outermost: ast.AST) -> Nodes:
     while todo:
         node = todo.pop()
         for child in _children_of(node):
+            kind = child.__class__
             parents[child] = node
-            kinds[type(child)].append(child)
-            if not isinstance(child, _INNER):
+            kinds[kind].append(child)
+            if kind not in _CLOSED:
                 todo.append(child)
     return Nodes(parents, kinds)
 

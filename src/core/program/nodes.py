@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from core.program.classes import ClassRef
-from core.program.modules import Local, Scope, self_of
+from core.program.classes import ClassRef, parsed_string
+from core.program.modules import Local, Module, Scope, self_of
 
 
 def scopes_in(scope: Scope) -> Iterator[Scope]:
@@ -14,6 +14,13 @@ def scopes_in(scope: Scope) -> Iterator[Scope]:
     yield scope
     for child in scope.children.values():
         yield from scopes_in(child)
+
+
+def classes_in(module: Module) -> Iterator[ClassRef]:
+    """The classes of a module."""
+    for scope in scopes_in(module.scope):
+        if isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
+            yield ClassRef(scope.node, scope.parent)
 
 
 def above(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST]:
@@ -43,8 +50,5 @@ def annotation_at(function: ast.AST, position: int) -> ast.expr | None:
     arguments = [*function.args.posonlyargs, *function.args.args]
     annotation = arguments[position].annotation if len(arguments) > position else None
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        try:
-            return ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
-            return None
+        return parsed_string(annotation.value)
     return annotation

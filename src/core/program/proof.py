@@ -34,7 +34,7 @@ from core.program.findings import Finding, Unread, configuration_findings, level
 from core.program.memory import Memory
 from core.program.module_rules import ModuleRules
 from core.program.modules import Module, Modules
-from core.program.nodes import scopes_in
+from core.program.nodes import classes_in
 from core.program.problems import names_nothing, no_env, not_bindings
 from core.program.reader import Reader
 from core.program.registered import Registered
@@ -174,12 +174,10 @@ def _at_every_env(options: Options, memory: Memory) -> Iterator[Finding]:
     modules = Modules(import_roots(options.root or Path.cwd(), None), memory.module)
     reader = Reader(modules)
     for module in map(modules.add, options.paths):
-        for scope in scopes_in(module.scope) if module is not None else ():
-            if isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
-                class_ = ClassRef(scope.node, scope.parent)
-                for problem in options.problems if reader.is_env(class_) else ():
-                    message = f"{scope.node.name}: {problem}"
-                    yield Finding("core-env", message, str(class_.module.path), scope.node.lineno)
+        for class_ in classes_in(module) if module is not None else ():
+            for problem in options.problems if reader.is_env(class_) else ():
+                message = f"{class_.node.name}: {problem}"
+                yield Finding("core-env", message, str(class_.module.path), class_.node.lineno)
 
 
 class _Program:
@@ -355,10 +353,7 @@ class _Program:
 
     def _classes(self) -> Iterator[ClassRef]:
         """The classes of the program."""
-        for module in self.program:
-            for scope in scopes_in(module.scope):
-                if isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
-                    yield ClassRef(scope.node, scope.parent)
+        return (class_ for module in self.program for class_ in classes_in(module))
 
     def envs(self) -> Iterator[ClassRef]:
         """The Env classes of the program."""

@@ -18,6 +18,7 @@ from core.errors.mistakes import DEFINES, UNPACKED, unreadable
 from core.program.annotations import arguments_of
 from core.program.classes import TYPING, ClassRef, class_at
 from core.program.modules import Scope
+from core.program.queries import TYPED
 from core.program.receivers import REQUEST, Receivers
 from core.program.syntax import Node, Problem
 
@@ -50,8 +51,7 @@ _CONTAINERS: Final = frozenset(
 _PLAIN: Final = frozenset(
     [f"{module}{name}" for module in TYPING for name in ("Generic", "Protocol")] + ["builtins.object", "abc.ABC"]
 )
-_ROWS: Final = frozenset(["all", "as_", "first", "one"])
-READS: Final = _ROWS | {"cursor_of", "get_json", "json", "parse"}
+READS: Final = TYPED | {"cursor_of", "get_json", "json", "parse"}
 """The methods that are given a type to read."""
 
 
@@ -82,7 +82,7 @@ def _type_read(receivers: Receivers, call: ast.Call, scope: Scope) -> ast.expr |
                     return type_ if receivers.kind(request, inner) == REQUEST else None
                 case _:
                     return None
-        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[type_]) if name in _ROWS:
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[type_]) if name in TYPED:
             return type_ if receivers.databases.behind(Node(owner, scope)) is not None else None
         case ast.Call(func=ast.Name() | ast.Attribute(attr="cursor_of") as func, args=[_, type_]):
             name = receivers.trees.modules.outside(func, scope)

@@ -43,7 +43,8 @@ class Recorder(Imports):
         # Order is proven at the end, for the application as a whole: here a mount would be left out for it.
         core.router.prove_order = lambda entries: None
         router._laid_out = self._lenient_layout(router._laid_out)
-        self._after(Route, "__init__", lambda args: self.place(args[0]))
+        # Those that are made once the import has ended are of a layout, and have no line of their own.
+        self._after(Route, "__init__", lambda args: self.place(args[0], Place() if self.imported else None))
         self._after(core.handlers, "attach_info", self._make)
         make = app.__init__
 

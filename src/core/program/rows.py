@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -35,9 +35,10 @@ def class_fields(reader: Reader, class_: ClassRef) -> RowClass | None:
         annotation = reader.annotation(field.annotation, field.owner.body)
         if annotation.class_var:
             continue
-        kinds = row_kinds(reader, field.annotation, field.owner.body)
+        members = [*_written_out(reader, field.annotation, field.owner.body)]
+        kinds = _kinds_of(reader, members)
         required = not field.has_default and not annotation.not_required
-        inside = inner_class(reader, field.annotation, field.owner.body)
+        inside = _inner(reader, members)
         if field.converted:
             fields.append(RowField(field.name, annotation.written, _ANY, required))
         elif inside is None:
@@ -50,8 +51,12 @@ def class_fields(reader: Reader, class_: ClassRef) -> RowClass | None:
 
 def inner_class(reader: Reader, expression: ast.expr, scope: Scope) -> ClassRef | None:
     """The class that a field has, which several columns of a row fill; None for a union of others too."""
+    return _inner(reader, _written_out(reader, expression, scope))
+
+
+def _inner(reader: Reader, members: Iterable[tuple[ast.expr, Scope]]) -> ClassRef | None:
     found: list[ClassRef | None] = []
-    for member, where in _written_out(reader, expression, scope):
+    for member, where in members:
         if not isinstance(member, ast.Constant):
             base = member.value if isinstance(member, ast.Subscript) else member
             class_ = class_at(reader.modules.resolve(base, where))
@@ -76,7 +81,10 @@ def _written_out(
 
 def row_kinds(reader: Reader, expression: ast.expr, scope: Scope) -> frozenset[Kind]:
     """Return the kinds of values that a field of a row accepts."""
-    members = _written_out(reader, expression, scope)
+    return _kinds_of(reader, _written_out(reader, expression, scope))
+
+
+def _kinds_of(reader: Reader, members: Iterable[tuple[ast.expr, Scope]]) -> frozenset[Kind]:
     return frozenset(kind for member, where in members for kind in _kinds(reader, member, where))
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from core.program.modules import Scope
 from core.program.nodes import own_arguments
 from core.program.receivers import RESPONSE, Receivers
+from core.program.shapes import SENDERS
 from core.program.syntax import Node, Problem
 
-_SENDS: Final = frozenset(["file", "html", "json", "redirect", "send", "sse", "stream", "text"])
 _PLAIN = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Pass
 
 
@@ -73,9 +73,9 @@ def _falls_through(statement: ast.stmt) -> _Sent | None:
 def _sent_by(statement: ast.stmt) -> _Sent | None:
     """The call that sends, of a statement that is nothing else: `res.status(201).json(…)`, `return res.send()`."""
     match statement:
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=method)) as call) if method in _SENDS:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=method)) as call) if method in SENDERS:
             pass
-        case ast.Return(value=ast.Call(func=ast.Attribute(value=owner, attr=method)) as call) if method in _SENDS:
+        case ast.Return(value=ast.Call(func=ast.Attribute(value=owner, attr=method)) as call) if method in SENDERS:
             pass
         case _:
             return None

@@ -23,6 +23,7 @@ SENDERS: Final = frozenset(["json", "text", "html", "send", "redirect", "stream"
 """The methods of a response that answer."""
 _BINDINGS: Final = frozenset(["core.Bindings", "core.env.Bindings"])
 ONE_VALUE: Final = frozenset(["json", "text", "html", "send"])
+_OF_PEERS: Final = NAMES[REQUEST].keys() | NAMES[RESPONSE].keys()
 _ERRORS: Final = frozenset(["core.CoreError", "core.errors.CoreError"])
 _KINDS: Final[Mapping[type[ast.expr], str]] = {
     ast.Dict: "dict",
@@ -183,9 +184,8 @@ def name_problem(receivers: Receivers, node: Node) -> Problem | None:
         return None
     name, owner = node.node.attr, node.node.value
     found = _unknown_on_env(receivers, owner, name, node.scope)
-    peers = [class_ for class_ in (REQUEST, RESPONSE) if name in NAMES[class_]]
-    kind = receivers.kind(owner, node.scope) if peers else ""
-    if kind in peers:
+    kind = receivers.kind(owner, node.scope) if name in _OF_PEERS else ""
+    if kind in (REQUEST, RESPONSE) and name in NAMES[kind]:
         found = f"{kind} has no {name}. In core this is {NAMES[kind][name]}"
     return Problem("core-handler", found, node, "attr-defined") if found is not None else None
 

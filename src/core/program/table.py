@@ -8,9 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import repeat
 from typing import Any, NamedTuple, cast, get_args, get_origin, get_type_hints
 
 FORMAT = 7
@@ -193,26 +192,29 @@ def from_json(text: str | bytes) -> Table | None:
     found: Any = json.loads(text)
     try:
         number, table = found
-        return cast("Table", _read(Table, table)) if number == FORMAT else None
+        return cast("Table", _reader(Table)(table)) if number == FORMAT else None
     except (TypeError, ValueError):
         raise ValueError("not a table") from None
 
 
 @lru_cache
-def _hints(class_: type) -> tuple[Any, ...]:
-    return tuple(get_type_hints(class_).values())
-
-
-def _read(kind: Any, value: Any) -> Any:
-    """A value of JSON as one of these classes."""
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """Reads a value of JSON as one of these classes."""
     if hasattr(kind, "_fields"):
-        return kind(*(_read(of, one) for of, one in zip(_hints(kind), value, strict=True)))
+        readers = [_reader(of) for of in get_type_hints(kind).values()]
+        return lambda values: kind._make(read(one) for read, one in zip(readers, values, strict=True))
     if get_origin(kind) is tuple:
-        inner = get_args(kind)
-        kinds = repeat(inner[0]) if inner[-1] is ... else inner
-        return tuple(_read(of, one) for of, one in zip(kinds, value, strict=False))
+        each = [_reader(of) for of in get_args(kind) if of is not ...]
+        if get_args(kind)[-1] is ...:
+            return lambda values: tuple(map(each[0], values))
+        return lambda values: tuple(read(one) for read, one in zip(each, values, strict=True))
     if isinstance(kind, types.UnionType):
-        return None if value is None else _read(get_args(kind)[0], value)
+        inner = _reader(get_args(kind)[0])
+        return lambda value: None if value is None else inner(value)
+    return lambda value: _plain(kind, value)
+
+
+def _plain(kind: type, value: object) -> object:
     if not isinstance(value, kind):
         raise ValueError(f"{value!r} is no {kind.__name__}")
     return value
