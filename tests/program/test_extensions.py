@@ -60,6 +60,8 @@ def acme(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sys, "path", [str(place), *sys.path])
     declared.cache_clear()
     yield
+    for name in [name for name in sys.modules if name.partition(".")[0] == "acme_core"]:
+        del sys.modules[name]
     declared.cache_clear()
 
 
