@@ -253,7 +253,7 @@ def test_a_request_that_is_held_is_answered_beside_one_that_takes_long(serve: Ca
 
 def test_requests_are_held_however_long_the_last_spans_take(serve: Callable[..., Command]) -> None:
     collector = Collector()
-    served = serve("--stop-timeout", "20", env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address})
+    served = serve("--stop-timeout", "60", env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address})
     port, _ = served.ports()
     kept = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
