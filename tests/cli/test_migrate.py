@@ -42,6 +42,31 @@ def test_a_migration_is_made_listed_and_applied_once(project: Path) -> None:
     assert run("migrate", "new", "more", folder=project).stdout.strip().endswith("0002_more.sql")
 
 
+@pytest.mark.parametrize(
+    ("written", "arguments", "folder"),
+    [
+        ("", [], ".core/state"),
+        ('\n[core]\nstate = "data"\n', [], "data"),
+        ('\n[core]\nstate = "data"\n', ["--state", "elsewhere"], "elsewhere"),
+        ('\n[core]\nstate = "data"\n\n[env.staging]\n', ["--env", "staging"], "data"),
+        ('\n[env.staging.core]\nstate = "staged"\n', ["--env", "staging"], "staged"),
+    ],
+)
+def test_the_state_is_kept_where_the_configuration_or_the_command_says(
+    project: Path, written: str, arguments: list[str], folder: str
+) -> None:
+    database = TOML[TOML.index("[[") :]
+    staging = database.replace("[[d1", "[[env.staging.d1") if "staging" in written else ""
+    (project / "wrangler.toml").write_text(TOML + written + staging)
+    (project / "migrations").mkdir()
+    (project / "migrations" / "0001_notes.sql").write_text("CREATE TABLE notes (id INTEGER PRIMARY KEY);\n")
+
+    assert run("migrate", "apply", *arguments, folder=project).returncode == 0
+    counted = run("sql", *arguments, "-c", "SELECT count(*) AS n FROM notes", folder=project)
+    assert counted.returncode == 0, counted.stderr
+    assert [path.parent.parent for path in project.glob("**/d1/*.sqlite")] == [project / folder]
+
+
 def test_a_migration_that_fails_changes_nothing_and_says_where(project: Path) -> None:
     folder = project / "migrations"
     folder.mkdir()

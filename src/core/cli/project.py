@@ -25,7 +25,10 @@ def add_project_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("project")
     add_configuration(group)
     group.add_argument(
-        "--state", metavar="FOLDER", type=Path, help="where embedded bindings are kept (default: .core/state)"
+        "--state",
+        metavar="FOLDER",
+        type=Path,
+        help="where embedded bindings are kept (default: [core] state, or .core/state)",
     )
 
 
@@ -33,11 +36,26 @@ def project_options(args: argparse.Namespace) -> Options:
     """The project that these options mean. Raises UsageError where there is none."""
     from core.dev.options import Options
 
+    config = find_configuration(args.config)
     return Options(
-        config=find_configuration(args.config),
+        config=config,
         environment=args.environment,
         state=None if args.state is None else args.state.resolve(),
+        configured_state=_configured_state(config, args.environment),
     )
+
+
+def _configured_state(config: Path, environment: str | None) -> str | None:
+    """The folder that `[core] state` names, of this file alone: a command that reads all of it says what is wrong."""
+    from core.config.document import as_table, read_document
+
+    try:
+        data = read_document(config).data
+    except ConfigurationError:
+        return None
+    levels = (as_table(as_table(data.get("env")).get(environment or "")), data)
+    state = next((as_table(level["core"]).get("state") for level in levels if "core" in level), None)
+    return state if isinstance(state, str) else None
 
 
 def find_configuration(given: Path | None) -> Path:

@@ -16,15 +16,16 @@ class Options:
     """The options of `core dev`.
 
     `config`: the configuration file. `environment`: a named environment of it. `state`: the folder of the embedded
-    bindings. `host`, `port`: the address; port 0 takes a free one. `reload`: start again on a change. `explorer`:
-    whether the explorer and error pages are there; None means on loopback addresses only. `migrate`: apply pending
-    migrations by itself. `token`: the one that the explorer's page sends.
-    `log_format`: lines for people, or of JSON.
+    bindings that the command names; `configured_state`: the one of the configuration, which workerd does not use.
+    `host`, `port`: the address; port 0 takes a free one. `reload`: start again on a change. `explorer`: whether the
+    explorer and error pages are there; None means on loopback addresses only. `migrate`: apply pending migrations by
+    itself. `token`: the one that the explorer's page sends. `log_format`: lines for people, or of JSON.
     """
 
     config: Path
     environment: str | None = None
     state: Path | None = None
+    configured_state: str | None = None
     host: str = "127.0.0.1"
     port: int = 8787
     reload: bool = True
@@ -41,7 +42,7 @@ class Options:
     @property
     def state_folder(self) -> Path:
         """Return the directory in which the embedded bindings keep their state."""
-        return self.state if self.state is not None else self.root / ".core" / "state"
+        return self.state if self.state is not None else self.root / (self.configured_state or ".core/state")
 
 
 @attrs.frozen
