@@ -130,4 +130,4 @@ def number_of(least: int, most: int, what: str) -> Callable[[str], int]:
     return read
 
 
-port_of = number_of(0, 65535, "a port: a number from 0 to 65535")
+port_of: Callable[[str], int] = number_of(0, 65535, "a port: a number from 0 to 65535")

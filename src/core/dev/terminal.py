@@ -9,7 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Collection, Sequence
-from typing import Final, TextIO
+from typing import ClassVar, Final, TextIO
 
 _CODES: Final = {
     "bold": "1",
@@ -41,12 +41,12 @@ class Style:
             return text
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
 
-    bold = _in("bold")
-    dim = _in("dim")
-    red = _in("red")
-    green = _in("green")
-    yellow = _in("yellow")
-    cyan = _in("cyan")
+    bold: ClassVar[Callable[[Style, str], str]] = _in("bold")
+    dim: ClassVar[Callable[[Style, str], str]] = _in("dim")
+    red: ClassVar[Callable[[Style, str], str]] = _in("red")
+    green: ClassVar[Callable[[Style, str], str]] = _in("green")
+    yellow: ClassVar[Callable[[Style, str], str]] = _in("yellow")
+    cyan: ClassVar[Callable[[Style, str], str]] = _in("cyan")
 
     def status(self, status: int) -> str:
         """A status code in the colour of its class."""

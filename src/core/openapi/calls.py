@@ -35,7 +35,7 @@ from mypy.types import AnyType, CallableType, Instance, Overloaded, get_proper_t
 from core.openapi.facts import Held
 from core.openapi.frames import Frames, instance_of, solved
 from core.openapi.trees import Notes, called, within
-from core.openapi.values import Frame, Target, Value, bounded
+from core.openapi.values import Depth, Frame, Target, Value, bounded
 
 
 class Calls:
@@ -43,7 +43,7 @@ class Calls:
 
     def __init__(self, frames: Frames) -> None:
         self.frames = frames
-        self.depth = frames.depth
+        self.depth: Depth = frames.depth
         self._known: dict[Value, tuple[Target, ...] | None] = {}
 
     def of(self, value: Value) -> tuple[Target, ...] | None:

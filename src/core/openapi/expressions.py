@@ -25,7 +25,9 @@ from mypy.nodes import (
 )
 
 from core.openapi import failing, reads, sent
+from core.openapi.calls import Calls
 from core.openapi.facts import Effect, Raise, Read, StepFacts
+from core.openapi.frames import Frames
 from core.openapi.here import RESPONSE, Here, State, merged
 from core.openapi.raised import is_core_error, is_exception
 from core.openapi.trees import constant, parts_of
@@ -46,8 +48,8 @@ class Expressions:
 
     def __init__(self, here: Here, call: Call, authenticators: Mapping[str, StepFacts]) -> None:
         self.here = here
-        self.frames = here.frames
-        self.calls = here.followed.calls
+        self.frames: Frames = here.frames
+        self.calls: Calls = here.followed.calls
         self.authenticators = authenticators
         self._call_of = call
 

@@ -47,7 +47,7 @@ from core.openapi.frames import Frames
 from core.openapi.raised import Raised, without_null
 from core.openapi.schemas import Schemas, is_vague
 from core.openapi.trees import argument, called, constant
-from core.openapi.values import Frame, Value, bounded
+from core.openapi.values import Depth, Frame, Value, bounded
 from core.validation.schema import Schema, any_of, json_type
 
 _AS_DICT: Final = frozenset(["attr.asdict", "attrs.asdict", "attr._funcs.asdict", "dataclasses.asdict"])
@@ -84,10 +84,10 @@ class Followed:
         lookup: Callable[[str], TypeInfo | None],
     ) -> None:
         self.schemas = schemas
-        self.frames = Frames(trees, types, schemas, lookup)
-        self.calls = Calls(self.frames)
-        self.raised = Raised(self.calls, self.of)
-        self.depth = self.frames.depth
+        self.frames: Frames = Frames(trees, types, schemas, lookup)
+        self.calls: Calls = Calls(self.frames)
+        self.raised: Raised = Raised(self.calls, self.of)
+        self.depth: Depth = self.frames.depth
         self._columns_of = columns_of
         self._known: dict[Value, Schema] = {}
 

@@ -79,7 +79,7 @@ class Frames:
         self.named: dict[str, list[FuncDef]] = {}
         self.classes: list[TypeInfo] = []
         self.modules: dict[str, Frame] = {}
-        self.depth = Depth()
+        self.depth: Depth = Depth()
         self._notes: dict[Node, Notes] = {}
         self._held: dict[int, Value] = {}
         for name, tree in sorted(trees.items()):

@@ -13,10 +13,12 @@ from typing import Final
 import attrs
 from mypy.types import CallableType, Instance
 
+from core.openapi.calls import Calls
 from core.openapi.expressions import Expressions
 from core.openapi.facts import Answer, ApplicationFacts, Effect, Held, Open, Raise, RouteFacts, StepFacts
 from core.openapi.failures import CORE_ERROR
 from core.openapi.followed import Followed
+from core.openapi.frames import Frames
 from core.openapi.here import RESPONSE, Here, State
 from core.openapi.reads import REQUEST
 from core.openapi.schemas import is_vague
@@ -38,8 +40,8 @@ class Reader:
     def __init__(self, followed: Followed, application: ApplicationFacts) -> None:
         self.followed = followed
         self.application = application
-        self.frames = followed.frames
-        self.calls = followed.calls
+        self.frames: Frames = followed.frames
+        self.calls: Calls = followed.calls
         self._keys: dict[Value, object] = {}
         self._stack: list[object] = []
         """The calls that are being read."""

@@ -7,11 +7,12 @@ from typing import Final
 
 import attrs
 from mypy.constant_fold import constant_fold_expr
-from mypy.nodes import Expression
+from mypy.nodes import Expression, TypeInfo
 from mypy.types import Instance
 
 from core.openapi.facts import Answer, Effect, Open, Raise
 from core.openapi.followed import Followed
+from core.openapi.frames import Frames
 from core.openapi.values import Frame
 from core.validation.schema import Schema
 
@@ -69,10 +70,10 @@ class Here:
     ) -> None:
         home = followed.frames.home_of(frame)
         self.followed = followed
-        self.frames = followed.frames
+        self.frames: Frames = followed.frames
         self.frame = frame
-        self.owner = home.owner if home is not None else None
-        self.path = home.path if home is not None else ""
+        self.owner: TypeInfo | None = home.owner if home is not None else None
+        self.path: str = home.path if home is not None else ""
         self.effects = effects
         self.state = state
         self.current = current

@@ -31,9 +31,9 @@ from core.errors import phrase_of
 from core.openapi.calls import Calls
 from core.openapi.facts import Raise
 from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED
-from core.openapi.frames import instance_of
+from core.openapi.frames import Frames, instance_of
 from core.openapi.trees import Notes, constant
-from core.openapi.values import Frame, Target, Value, bounded
+from core.openapi.values import Depth, Frame, Target, Value, bounded
 from core.validation.schema import Schema, any_of
 
 _TEXT: Schema = {"type": "string"}
@@ -44,8 +44,8 @@ class Raised:
 
     def __init__(self, calls: Calls, schema_of: Callable[[Value], Schema]) -> None:
         self.calls = calls
-        self.frames = calls.frames
-        self.depth = calls.depth
+        self.frames: Frames = calls.frames
+        self.depth: Depth = calls.depth
         self._schema_of = schema_of
         self._known: dict[Value, tuple[Raise, ...]] = {}
 

@@ -42,7 +42,7 @@ from core.openapi.conditions import Errors, Truth, condition, is_capture, matchi
 from core.openapi.expressions import Expressions
 from core.openapi.facts import Effect, Open, Raise, Read
 from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught
-from core.openapi.here import RESPONSE, State, merged
+from core.openapi.here import RESPONSE, Here, State, merged
 from core.openapi.raised import is_core_error
 
 _CONFLICT: Final = "core.errors.conflict.conflict"
@@ -55,7 +55,7 @@ class Statements:
     """The body of one function."""
 
     def __init__(self, expressions: Expressions) -> None:
-        self.here = expressions.here
+        self.here: Here = expressions.here
         self.expressions = expressions
         self.exits: list[State] = []
         self.jumps: list[State] = []

@@ -51,7 +51,7 @@ class Told:
     __slots__ = ("count", "fields")
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count: int = 0
         self.fields: dict[str, Any] = {}
 
     def add(self, errors: Sequence[BaseException]) -> None:
