@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from core.http.websocket import ConnectedWebSocket
     from core.mcp import MCP
     from core.openapi.contract import Contract
+    from core.response import Response
     from core.testing.mcp import MCPClient
     from core.testing.spans import SpanRecorder
 
@@ -279,22 +280,13 @@ class Client(Generic[E]):
         and the body as its reason where the application refuses.
         """
         from core.http.websocket import WebSocketClosed, pair
-        from core.request import Request
-        from core.response import Response
 
-        merged = http.Headers({**self.headers, "Upgrade": "websocket", "Connection": "Upgrade", **(headers or {})})
-        if self.ip is not None:
-            merged["Edge-Connecting-IP"] = self.ip
-        if self.cookies:
-            merged["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        merged = self._own_headers()
+        merged.update({"Upgrade": "websocket", "Connection": "Upgrade", **(headers or {})})
         if protocols:
             merged["Sec-WebSocket-Protocol"] = ", ".join(protocols)
         message = http.Request(self.base_url + url if url.startswith("/") else url, headers=merged)
-        res = Response()
-        await self._start()
-        req = Request(message, self.env, self.ctx)
-        req._app = self.app
-        await self.app.dispatcher.respond(req, res)
+        res = await self._dispatched(message)
         if res.status_code != 101 or res.upgrade is None:
             raise WebSocketClosed(res.status_code, await res.to_http().text())
         server, client = pair(res.upgrade.protocol)
@@ -322,8 +314,6 @@ class Client(Generic[E]):
 
         Raises LookupError where the application has no server.
         """
-        from core.request import Request
-        from core.response import Response
         from core.testing.mcp import MCPClient
 
         found = [each for route in self.app.entries() if (each := getattr(route.handler, "__core_mcp__", None))]
@@ -332,24 +322,30 @@ class Client(Generic[E]):
         chosen = found[0] if server is None else server
 
         async def send(path: str, headers: Mapping[str, str], json: dict[str, Any]) -> http.Response:
-            await self._start()
             merged = self._own_headers()
             merged.update(headers)
             message = http.Request(self.base_url + path, method="POST", headers=merged, json=json)
-            req, res = Request(message, self.env, self.ctx), Response()
-            req._app = self.app
-            if user is not None:
-                req.users[chosen.behind] = user
-            await self.app.dispatcher.respond(req, res)
+            res = await self._dispatched(message, {} if user is None else {chosen.behind: user})
             return res.to_http()
 
         return MCPClient(send, chosen, answer)
 
+    async def _dispatched(self, message: http.Request, users: Mapping[Any, object] = {}) -> Response:
+        """The response as a host sees it; `users` are those that authenticators have found already."""
+        from core.request import Request
+        from core.response import Response
+
+        await self._start()
+        req, res = Request(message, self.env, self.ctx), Response()
+        req._app = self.app
+        req.users.update(users)
+        await self.app.dispatcher.respond(req, res)
+        return res
+
     def _keep(self, text: str) -> None:
         pair, *attributes = text.split(";")
         name, _, value = pair.strip().partition("=")
-        gone = any(attribute.strip().lower() in ("max-age=0", "max-age=-1") for attribute in attributes)
-        if gone:
+        if any(attribute.strip().lower() in ("max-age=0", "max-age=-1") for attribute in attributes):
             self.cookies.pop(name, None)
         else:
             self.cookies[name] = value
