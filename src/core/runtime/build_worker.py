@@ -143,7 +143,7 @@ async def ask(
         )
         try:
             status, answer = await exchange(workerd.ports["http"], "GET", job, b"", _SECONDS)
-            problem = answer.decode("utf-8", "replace") if status != 200 else None
+            problem = None if status == 200 else answer.decode("utf-8", "replace") or "it ended without an answer"
         except OSError as error:
             answer, problem = b"", str(error) or type(error).__name__
         finally:

@@ -12,6 +12,7 @@ import ctypes
 import functools
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -213,7 +214,9 @@ def _tail(lines: Sequence[str]) -> str:
 
 
 async def exchange(port: int, method: str, path: str, body: bytes, seconds: float | None) -> tuple[int, bytes]:
-    """One request to 127.0.0.1, on a connection of its own: the status and the body. 0 is the status of no answer."""
+    """One request to 127.0.0.1, on a connection of its own: the status and the body. 0 is the status of no answer, and
+    of one that ended early.
+    """
     async with asyncio.timeout(seconds):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
@@ -228,7 +231,10 @@ async def exchange(port: int, method: str, path: str, body: bytes, seconds: floa
     top, _, content = answer.partition(b"\r\n\r\n")
     parts = top.split(b" ", 2)
     status = int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else 0
-    return status, _unchunked(content) if b"transfer-encoding: chunked" in top.lower() else content
+    if b"transfer-encoding: chunked" in top.lower():
+        return status, _unchunked(content)
+    length = re.search(rb"\r\ncontent-length: *(\d+)", top, re.IGNORECASE)
+    return (status, content) if length is None or int(length[1]) == len(content) else (0, b"")
 
 
 def _unchunked(body: bytes) -> bytes:
