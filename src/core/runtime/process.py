@@ -234,7 +234,7 @@ async def exchange(port: int, method: str, path: str, body: bytes, seconds: floa
     if b"transfer-encoding: chunked" in top.lower():
         return status, _unchunked(content)
     length = re.search(rb"\r\ncontent-length: *(\d+)", top, re.IGNORECASE)
-    return (status, content) if length is None or int(length[1]) == len(content) else (0, b"")
+    return (0, b"") if length is not None and len(content) < int(length[1]) else (status, content)
 
 
 def _unchunked(body: bytes) -> bytes:

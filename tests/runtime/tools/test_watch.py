@@ -12,7 +12,7 @@ from core.runtime.node import Node, ask_health
 from core.runtime.process import Workerd
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-FAILING = b'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 25\r\n\r\n{"problems": "DB is lost"}'
+FAILING = b'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 26\r\n\r\n{"problems": "DB is lost"}'
 CUT_OFF = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n"
 STRANGE = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nnull"
 
