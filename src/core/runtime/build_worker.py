@@ -144,8 +144,10 @@ async def ask(
         try:
             status, answer = await exchange(workerd.ports["http"], "GET", job, b"", _SECONDS)
             problem = None if status == 200 else answer.decode("utf-8", "replace") or "it ended without an answer"
+        except TimeoutError:
+            answer, problem = b"", f"it did not answer within {_SECONDS:g} s"
         except OSError as error:
-            answer, problem = b"", str(error) or type(error).__name__
+            answer, problem = b"", str(error)
         finally:
             await workerd.kill()
     if problem is not None:
