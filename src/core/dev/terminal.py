@@ -8,8 +8,8 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Collection, Sequence
-from typing import ClassVar, Final, TextIO
+from collections.abc import Collection, Sequence
+from typing import Final, TextIO
 
 _CODES: Final = {
     "bold": "1",
@@ -21,10 +21,6 @@ _CODES: Final = {
     "magenta": "35",
     "cyan": "36",
 }
-
-
-def _in(name: str) -> Callable[[Style, str], str]:
-    return lambda style, text: style.paint(text, name)
 
 
 class Style:
@@ -41,12 +37,29 @@ class Style:
             return text
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
 
-    bold: ClassVar[Callable[[Style, str], str]] = _in("bold")
-    dim: ClassVar[Callable[[Style, str], str]] = _in("dim")
-    red: ClassVar[Callable[[Style, str], str]] = _in("red")
-    green: ClassVar[Callable[[Style, str], str]] = _in("green")
-    yellow: ClassVar[Callable[[Style, str], str]] = _in("yellow")
-    cyan: ClassVar[Callable[[Style, str], str]] = _in("cyan")
+    def bold(self, text: str) -> str:
+        """Heavy."""
+        return self.paint(text, "bold")
+
+    def dim(self, text: str) -> str:
+        """Faint."""
+        return self.paint(text, "dim")
+
+    def red(self, text: str) -> str:
+        """For failures."""
+        return self.paint(text, "red")
+
+    def green(self, text: str) -> str:
+        """For successes."""
+        return self.paint(text, "green")
+
+    def yellow(self, text: str) -> str:
+        """For warnings."""
+        return self.paint(text, "yellow")
+
+    def cyan(self, text: str) -> str:
+        """For addresses and commands."""
+        return self.paint(text, "cyan")
 
     def status(self, status: int) -> str:
         """A status code in the colour of its class."""
