@@ -41,6 +41,9 @@ def in_fork(work: Callable[[], str]) -> str:
     if not child:
         try:
             gc.disable()
+            # An edit of the same size, within a second of the one before, has the bytecode of that one.
+            sys.dont_write_bytecode = True
+            os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
             os.close(reads)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             # Other tests of the process have imported programs too, from folders that pytest has put on the path.
