@@ -91,6 +91,11 @@ def test_yaml_by_the_files_name_and_a_page(users: Path) -> None:
     assert "http" not in page.replace("http token", "")
     assert 'id="get_user"' in page
     assert run("openapi", "--check", "-o", "api.yaml", "--openapi", "3.1", folder=users).returncode == 0
+    # A formatter takes the quotes of a text away that YAML would take for a date.
+    (users / "pyproject.toml").write_text('[project]\nversion = "2026-11-27"\n')
+    assert run("openapi", "-o", "api.yaml", folder=users).returncode == 0
+    edit(users / "api.yaml", '"2026-11-27"', "2026-11-27")
+    assert run("openapi", "--check", "-o", "api.yaml", folder=users).stdout == "api.yaml is up to date.\n"
 
 
 def test_the_document_alone_goes_to_the_output(users: Path) -> None:

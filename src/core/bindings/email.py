@@ -18,7 +18,6 @@ __all__ = [
     "EmailDestination",
     "EmailMessage",
     "EmailSendResult",
-    "ForwardableEmailMessage",
     "SendEmail",
 ]
 
@@ -86,50 +85,3 @@ class SendEmail(Protocol):
     async def send(self, message: EmailMessage | EmailBuilder, /) -> EmailSendResult:
         """Send one. Raises BindingError when the address is not allowed or the email is malformed."""
         raise AssertionError
-
-
-@runtime_checkable
-class ForwardableEmailMessage(Protocol):
-    """An email that came to the worker."""
-
-    @property
-    def from_(self) -> str:
-        """The sender of its envelope."""
-        ...
-
-    @property
-    def to(self) -> str:
-        """The recipient of its envelope."""
-        ...
-
-    @property
-    def headers(self) -> Headers:
-        """Its headers."""
-        ...
-
-    @property
-    def raw(self) -> AsyncIterable[bytes]:
-        """All of it, which can be read once."""
-        ...
-
-    @property
-    def raw_size(self) -> int:
-        """Its size in bytes."""
-        ...
-
-    @property
-    def can_be_forwarded(self) -> bool:
-        """True if `forward` is possible."""
-        ...
-
-    def set_reject(self, reason: str, /) -> None:
-        """Refuse it, with a permanent SMTP error."""
-        ...
-
-    async def forward(self, rcpt_to: str, headers: Headers | None = None, /) -> EmailSendResult:
-        """Pass it on to a verified address. Only headers that begin with `X-` can be added."""
-        ...
-
-    async def reply(self, message: EmailMessage | EmailBuilder, /) -> EmailSendResult:
-        """Answer its sender, once."""
-        ...

@@ -306,23 +306,13 @@ def _check(file: Path, text: str, outcome: _Outcome, mcp: bool) -> int:
 
 
 def _parsed(text: str, name: str, command: str, kind: str) -> Mapping[str, Any]:
-    from core.validation.schema import is_object
+    from core.openapi.reading import load_document
 
     try:
-        document = json.loads(text)
-    except ValueError:
-        try:
-            import yaml  # type: ignore[import-untyped, unused-ignore]  # stubs are there in some environments only
-        except ImportError:
-            raise DeveloperError(
-                f"{name} is not up to date. The changes can be listed for JSON, or with PyYAML installed. Write it anew: "
-                f"{command}"
-            ) from None
-        try:
-            document = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise DeveloperError(f"{name} cannot be read: {error}. Write it anew: {command}") from None
-    if not is_object(document) or kind not in document:
+        document = load_document(text)
+    except DeveloperError as error:
+        raise DeveloperError(f"{name}: {error}") from None
+    if kind not in document:
         what = "an OpenAPI document" if kind == "openapi" else "a list of tools"
         raise DeveloperError(f"{name} is not {what}. Write it anew: {command}")
     return document
