@@ -27,6 +27,7 @@ from typing import Any, cast
 import attrs
 import pytest
 from tests.support.asgi import scope_of
+from tests.support.starting import quick_starts as quick_starts
 
 from core.assembly.project import Loaded, load
 from core.cli import main as core
@@ -51,6 +52,13 @@ HOW = re.compile(
     r"How to fix: |must be |pip install |Every [\w ]+ needs |\w has \w+, |[.?:!] (?:Did you mean|In core this is|(?:In a worker, )?(?:Add|Await|Bind|Call|Choose|Correct|Declare|Delete|Fix|Give|Keep|Make|Mount|Name|"
     r"Put|Raise|Read|Register|Remove|Rename|Return|Run|Send|Set|Start|Take|Use|Write)\b)"
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def settled() -> None:
+    """Leave what is there already out of the hundreds of collections of garbage to come."""
+    gc.collect()
+    gc.freeze()
 
 
 @attrs.frozen
