@@ -22,6 +22,7 @@ from tests.support.moto import s3_service
 from tests.support.once import made_once
 
 from core.program.entry import Entry, module_of
+from core.runtime import capnp
 from core.runtime import make as making
 from core.runtime.bundle import Bundle
 from core.runtime.make import make_bundle
@@ -31,6 +32,10 @@ from core.runtime.project import Project
 from core.runtime.toolchain import Toolchain, missing_reason, toolchain
 
 T = TypeVar("T")
+
+# V8 compiles much of Python a second time, into faster code, on the processor that the other tests need: a third of what a
+# start costs. Few of the workers here answer as many requests as would gain it again.
+capnp._V8_FLAGS += ("--liftoff-only",)
 
 TOOLS = Path(__file__).parent / "tools"
 """Tests of what makes and starts workers, which need no worker themselves."""
