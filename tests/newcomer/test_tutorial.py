@@ -82,6 +82,7 @@ class Newcomer:
         """Do what a page says, block by block."""
         for step in steps(chapter):
             if isinstance(step, Text):
+                self.stop()  # it would load every file of a chapter; the next request is answered by a new one
                 write(self.folder, step)
                 continue
             if step.line.startswith("curl ") and self.written():
