@@ -33,8 +33,8 @@ from core.runtime.toolchain import Toolchain, missing_reason, toolchain
 
 T = TypeVar("T")
 
-# V8 compiles much of Python a second time, into faster code, on the processor that the other tests need: a third of what a
-# start costs. Few of the workers here answer as many requests as would gain it again.
+# V8 compiles much of Python a second time, into faster code: a third of what a start costs, on the processor that other
+# tests need. Few of the workers here answer as many requests as would gain it again.
 capnp._V8_FLAGS += ("--liftoff-only",)
 
 TOOLS = Path(__file__).parent / "tools"

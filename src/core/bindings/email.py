@@ -1,15 +1,12 @@
-"""Email: the messages that a worker may send, and the one it gets when an email comes to it."""
+"""Email: the messages that a worker may send."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from core.bindings import binding_call
 from core.values import frozen
-
-if TYPE_CHECKING:
-    from core.http import Headers
 
 __all__ = [
     "EmailAddress",
