@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 # V8 compiles much of Python a second time, into faster code: a third of what a start costs, on the processor that other
 # tests need. Few of the workers here answer as many requests as would gain it again.
-capnp._V8_FLAGS += ("--liftoff-only",)
+capnp._V8_FLAGS.append("--liftoff-only")
 
 TOOLS = Path(__file__).parent / "tools"
 """Tests of what makes and starts workers, which need no worker themselves."""
