@@ -17,7 +17,7 @@ USERS = Path(__file__).parents[2] / "examples" / "users"
 def users(tmp_path: Path) -> Path:
     """A copy of the example."""
     folder = tmp_path / "users"
-    shutil.copytree(USERS, folder, ignore=shutil.ignore_patterns(".core", "__pycache__"))
+    shutil.copytree(USERS, folder, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "__pycache__"))
     return folder
 
 

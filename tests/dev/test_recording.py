@@ -75,7 +75,7 @@ class Project:
 
 
 def project(source: Path, folder: Path) -> Iterator[Project]:
-    shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".core", "__pycache__"))
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "__pycache__"))
     for package in folder.glob("src/*/__init__.py"):
         # A replay hashes each password anew, a quarter of a second at the cost that is advised.
         package.write_text("from core import passwords\n\npasswords._COST = (1, 1, 1)\n")

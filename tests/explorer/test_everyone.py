@@ -88,7 +88,7 @@ def test_a_narrow_window_needs_no_sideways_scrolling(browser: Browser, dev: Runn
 
 def test_a_save_takes_nothing_that_was_typed_or_recorded(page: Page, tmp_path: Path) -> None:
     folder = tmp_path / "workshop"
-    shutil.copytree(HERE / "workshop", folder, ignore=shutil.ignore_patterns(".core", "__pycache__"))
+    shutil.copytree(HERE / "workshop", folder, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "__pycache__"))
     main = folder / "src" / "main.py"
     text = main.read_text()
     with RunningDev(folder, tmp_path / "state") as dev, leaving(page):

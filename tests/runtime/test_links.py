@@ -41,7 +41,7 @@ def test_a_click_is_counted_and_seen(links: Running) -> None:
 
 def test_all_of_it_goes_up_to_the_platform(tmp_path: Path) -> None:
     project = tmp_path / "links"
-    shutil.copytree(LINKS, project, ignore=shutil.ignore_patterns(".core", "dist", "__pycache__"))
+    shutil.copytree(LINKS, project, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "dist", "__pycache__"))
     command(sys.executable, "-m", "core.cli", "build", "--hosted", folder=project)
 
     out, said = dry_run(project)

@@ -65,7 +65,9 @@ def explorer_frames(page: Page) -> list[tuple[bytes, int]]:
     """Panels of the explorer, after some requests."""
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "users"
-        shutil.copytree(ROOT / "examples" / "users", project, ignore=shutil.ignore_patterns(".core", "__pycache__"))
+        shutil.copytree(
+            ROOT / "examples" / "users", project, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "__pycache__")
+        )
         with RunningDev(project, Path(folder) / "state", "--no-reload") as dev:
             for name in ("Ada", "Grace", "Edsger"):
                 dev.fetch("/users", method="POST", body=f'{{"name": "{name}", "email": "{name}@example.com"}}'.encode())
