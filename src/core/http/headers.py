@@ -147,7 +147,7 @@ class HeadersView(Mapping[str, str]):
 
     def _entries(self) -> list[tuple[str, str]]:
         # Sorting by the name alone keeps the cookies in their own order.
-        return sorted(self.raw(), key=_name_of)
+        return sorted(self.raw(), key=lambda entry: entry[0])
 
     # ---- reading
 
@@ -186,21 +186,9 @@ class HeadersView(Mapping[str, str]):
 
         Raises ValidationError, which is answered with 422, with every mistake and the header's name as its path.
         """
-        from core.errors import ValidationError
-        from core.validation.mistakes import StructureError
-        from core.validation.structure import list_fields, structure
+        from core.validation.structure import structure_headers
 
-        lists = list_fields(type_)
-        value: dict[str, object] = {}
-        for name, text in self._values.items():
-            key = name.replace("-", "_")
-            value[key] = [part.strip() for part in text.split(",") if part.strip()] if key in lists else text
-        try:
-            return structure(value, type_, strings=True)
-        except StructureError as error:
-            raise ValidationError(
-                [{"path": issue["path"].replace("_", "-"), "message": issue["message"]} for issue in error.issues]
-            ) from None
+        return structure_headers(self._values, type_)
 
     def get_set_cookie(self) -> list[str]:
         """Every `Set-Cookie`, in the order of setting."""
@@ -236,9 +224,6 @@ class HeadersView(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._values) + bool(self._cookies)
-
-    def __bool__(self) -> bool:
-        return bool(self._values or self._cookies)
 
     def keys(self) -> KeysView[str]:
         """The names of the entries, sorted, `set-cookie` once for each cookie."""
@@ -315,8 +300,6 @@ class Headers(MutableMapping[str, str], HeadersView):
         values = plain_values(init)
         if values is not None:
             self._values = values
-        elif type(init) is dict:
-            self._add(given.items())
         elif type(init) is list:
             self._add(given)
         elif isinstance(init, HeadersView):
@@ -377,7 +360,8 @@ class Headers(MutableMapping[str, str], HeadersView):
         if self._parts is None:
             self._parts = {}
         self._parts.setdefault(lowered, [old]).append(value)
-        self._values[lowered] = f"{old}{_separator(lowered)}{value}"
+        # A comma would change the cookies (RFC 9113, 8.2.3).
+        self._values[lowered] = f"{old}{'; ' if lowered == 'cookie' else ', '}{value}"
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
@@ -412,12 +396,3 @@ _SECRETS = (
 def is_secret(name: str) -> bool:
     """Return True if a value of this name, in lower case, carries credentials: tokens, cookies, keys, signatures."""
     return any(word in name for word in _SECRETS)
-
-
-def _name_of(entry: tuple[str, str]) -> str:
-    return entry[0]
-
-
-def _separator(name: str) -> str:
-    # A comma would change the cookies (RFC 9113, 8.2.3).
-    return "; " if name == "cookie" else ", "

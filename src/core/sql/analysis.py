@@ -122,8 +122,10 @@ class StatementAnalysis:
             unsure = word == "EXPLAIN" or not self.known
             return Statement(takes=takes, columns=None if unsure else (), unknown=self.unknown)
         values = values_of(self.part.text, self.tokens, self.migrated.tables)
-        for message in _null_mistakes(values):
-            self._say(message, first)
+        for column in values.missing:
+            self._say(f"{column} is NOT NULL and has no default, but the INSERT leaves it out. Give it a value", first)
+        for column in values.nulls:
+            self._say(f"{column} is NOT NULL, but NULL is written into it. Write a value", first)
         if self.problems:
             return self._finish(takes)
         outside = tuple(Slot(number, "outside") for number in sorted(never_unset(self.tokens)))
@@ -356,14 +358,6 @@ class StatementAnalysis:
         finally:
             connection.set_progress_handler(None, 0)
         return None
-
-
-def _null_mistakes(values: Values) -> Iterator[str]:
-    """The NOT NULL columns that a statement gives no value."""
-    for column in values.missing:
-        yield f"{column} is NOT NULL and has no default, but the INSERT leaves it out. Give it a value"
-    for column in values.nulls:
-        yield f"{column} is NOT NULL, but NULL is written into it. Write a value"
 
 
 def _column(name: str, value: Value) -> Column:

@@ -126,13 +126,9 @@ class Client(Generic[E]):
         if query:
             url += ("&" if "?" in url else "?") + encode_query(list(query.items()))
         merged = self._own_headers()
-        for name, value in (headers or {}).items():
-            merged[name] = value
-        if json is ...:
-            message = http.Request(url, method=method, headers=merged, body=body)
-        else:
-            message = http.Request(url, method=method, headers=merged, json=json)
-        return await self._answered(message)
+        merged.update(headers or {})
+        content: dict[str, Any] = {"body": body} if json is ... else {"json": json}
+        return await self._answered(http.Request(url, method=method, headers=merged, **content))
 
     async def fetch(self, request: http.Request | str, /) -> http.Response:
         """Send a request that is made already, or a GET of an absolute URL, as a service binding does.

@@ -19,7 +19,7 @@ cattrs is imported with the first value, not before: most requests have no body.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
@@ -71,6 +71,25 @@ def structure_texts(pairs: Iterable[tuple[str, str]], type_: TypeForm[T]) -> T:
         return structure(value, type_, strings=True)
     except StructureError as error:
         raise ValidationError(error.issues) from None
+
+
+def structure_headers(headers: Mapping[str, str], type_: TypeForm[T]) -> T:
+    """Headers by lower-case name as a `type_`, whose field `if_match` is the header `If-Match`: a text, or where the
+    field is a list the values between the commas.
+
+    Raises ValidationError with every mistake, at the header's name.
+    """
+    lists = list_fields(type_)
+    value: dict[str, object] = {}
+    for name, text in headers.items():
+        key = name.replace("-", "_")
+        value[key] = [part.strip() for part in text.split(",") if part.strip()] if key in lists else text
+    try:
+        return structure(value, type_, strings=True)
+    except StructureError as error:
+        raise ValidationError(
+            [{"path": issue["path"].replace("_", "-"), "message": issue["message"]} for issue in error.issues]
+        ) from None
 
 
 def structure_row(row: dict[str, Any], type_: TypeForm[T]) -> T:
