@@ -99,5 +99,10 @@ def test_what_breaks_a_client_is_told(pens: Path, old: str, new: str, told: str)
 def test_an_application_without_a_server_and_a_file_of_another_kind_are_told(pens: Path) -> None:
     (pens / "mcp.json").write_text('{"openapi": "3.2.0"}')
     assert "mcp.json is not a list of tools" in run("openapi", "--mcp", "--check", folder=pens).stderr
+    (pens / "mcp.json").write_text("<<<<<<< ours\n")
+    broken = run("openapi", "--mcp", "--check", folder=pens).stderr
+    assert (
+        "mcp.json is not a list of tools: it is not an object. Write it anew: core openapi --mcp -o mcp.json" in broken
+    )
     (pens / "main.py").write_text("from core import create_app\napp = create_app()\n")
     assert "has no MCP server. Make one" in run("openapi", "--mcp", folder=pens).stderr

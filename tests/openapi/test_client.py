@@ -605,13 +605,15 @@ def test_what_is_written_passes_the_formatter_and_needs_the_standard_library_alo
 )
 def test_a_document_that_cannot_be_used_is_told_with_the_way_out(text: str, message: str) -> None:
     with pytest.raises(DeveloperError, match=message):
-        write_client(load_document(text))
+        write_client(load_document(text, "the document", "core openapi -o openapi.json"))
 
 
 def test_a_document_in_yaml_is_the_same_as_in_json() -> None:
-    document = load_document("openapi: 3.0.0\ninfo: {title: T, version: 2020-01-01}\npaths: {}\n")
+    text = "openapi: 3.0.0\ninfo: {title: T, version: 2020-01-01}\npaths: {/a: {get: {responses: {200: {}}}}}\n"
+    document = load_document(text, "api.yaml", "core openapi -o api.yaml")
     assert document["info"]["version"] == "2020-01-01"
-    assert load_document(json.dumps(document)) == document
+    assert document["paths"]["/a"]["get"]["responses"] == {"200": {}}
+    assert load_document(json.dumps(document), "api.json", "core openapi -o api.json") == document
 
 
 def test_a_file_that_is_not_there_and_check_without_a_file_are_usage_errors(tmp_path: Path) -> None:

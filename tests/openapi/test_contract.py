@@ -13,6 +13,7 @@ from tests.support.nested import PLAIN
 from core import CoreError, Next, Request, Response, create_app
 from core.errors import DeveloperError
 from core.openapi.contract import Contract, ContractError, Declared
+from core.openapi.written import as_yaml
 from core.testing import Client
 
 pytest_plugins = ["pytester"]
@@ -171,6 +172,12 @@ async def test_a_path_that_is_not_described_may_be_nothing_but_refused() -> None
 
     with pytest.raises(ContractError, match="GET /hidden answers 200, but the document has no such path"):
         await Client(app, None, contract=Contract(DOCUMENT)).get("/hidden")
+
+
+def test_a_document_in_yaml_is_a_contract_too(tmp_path: Path) -> None:
+    file = tmp_path / "openapi.yaml"
+    file.write_text(as_yaml(DOCUMENT))
+    assert Contract.read(file).document == DOCUMENT
 
 
 def test_a_file_that_is_no_document_is_told_with_the_way_out(tmp_path: Path) -> None:

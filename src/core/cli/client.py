@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise UsageError(f"{document} cannot be read: {reason}. Write it: core openapi -o {document}") from None
-    new = write_client(load_document(text))
+    new = write_client(load_document(text, str(document), f"core openapi -o {document}"))
     if file is None:
         sys.stdout.write(new)
         return 0

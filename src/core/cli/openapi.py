@@ -308,12 +308,9 @@ def _check(file: Path, text: str, outcome: _Outcome, mcp: bool) -> int:
 def _parsed(text: str, name: str, command: str, kind: str) -> Mapping[str, Any]:
     from core.openapi.reading import load_document
 
-    try:
-        document = load_document(text)
-    except DeveloperError as error:
-        raise DeveloperError(f"{name}: {error}") from None
+    what = "an OpenAPI document" if kind == "openapi" else "a list of tools"
+    document = load_document(text, name, command, what)
     if kind not in document:
-        what = "an OpenAPI document" if kind == "openapi" else "a list of tools"
         raise DeveloperError(f"{name} is not {what}. Write it anew: {command}")
     return document
 

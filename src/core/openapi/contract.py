@@ -19,7 +19,7 @@ from core.errors import DeveloperError, MissingExtraError
 from core.openapi.examples import REQUEST, Examples
 from core.openapi.facts import MAY_BE_EMPTY, is_json
 from core.openapi.names import openapi_paths
-from core.openapi.reading import operations, target
+from core.openapi.reading import load_document, operations, target
 
 
 class ContractError(AssertionError):
@@ -78,16 +78,15 @@ class Contract:
 
     @classmethod
     def read(cls, path: str | Path) -> Contract:
-        """The contract of a file."""
+        """The contract of a file, JSON or YAML."""
+        command = f"core openapi -o {path}"
         try:
-            document = json.loads(Path(path).read_text("utf-8"))
+            text = Path(path).read_text("utf-8")
         except FileNotFoundError:
-            raise DeveloperError(f"{path} does not exist. Write it: core openapi -o {path}") from None
+            raise DeveloperError(f"{path} does not exist. Write it: {command}") from None
         except ValueError as error:
-            raise DeveloperError(f"{path} is not JSON: {error}. Write it anew: core openapi -o {path}") from None
-        if not isinstance(document, dict):
-            raise DeveloperError(f"{path} is not an OpenAPI document. Write it anew: core openapi -o {path}")
-        return cls(document, path=Path(path))
+            raise DeveloperError(f"{path} is not UTF-8: {error}. Write it anew: {command}") from None
+        return cls(load_document(text, str(path), command), path=Path(path))
 
     def check(
         self,

@@ -23,30 +23,31 @@ _WORDING: Final = re.compile(r"\s|^[A-Z][a-z]").search
 """A constant of such a field is a code, and a promise, when it looks like one: `no_user`, `NO_USER`."""
 
 
-def load_document(text: str) -> Mapping[str, Any]:
-    """A document from the text of its file, JSON or YAML.
+def load_document(text: str, name: str, command: str, what: str = "an OpenAPI document") -> Mapping[str, Any]:
+    """The document in the text of a file, JSON or YAML.
 
-    Raises DeveloperError for any other file, and MissingExtraError for YAML where pyyaml is not installed.
+    Raises DeveloperError for anything but an object, with the `name` of the file and the `command` that writes it anew,
+    and MissingExtraError for YAML where pyyaml is not installed.
     """
     try:
         found: Any = json.loads(text)
     except ValueError as not_json:
         if text.lstrip().startswith("{"):
-            raise DeveloperError(f"the document is not JSON: {not_json}. Write it anew: core openapi") from None
+            raise DeveloperError(f"{name} is not JSON: {not_json}. Write it anew: {command}") from None
         try:
             yaml: Any = import_module("yaml")
         except ImportError:
             raise MissingExtraError(
-                "reading a document in YAML needs pyyaml: pip install 'core-edge[openapi]'"
+                f"{name} is not JSON, and reading YAML needs pyyaml: pip install 'core-edge[openapi]'"
             ) from None
         try:
-            # Dates stay the texts that they are in JSON.
+            # Dates stay the texts that they are in JSON, and so do keys: a status is often written without quotes.
             loader = type("_Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": _without_dates(yaml.SafeLoader)})
-            found = yaml.load(text, loader)
-        except yaml.YAMLError as error:
-            raise DeveloperError(f"the document is neither JSON nor YAML: {error}. Check the file's name") from None
+            found = json.loads(json.dumps(yaml.load(text, loader)))
+        except (yaml.YAMLError, TypeError, ValueError) as error:
+            raise DeveloperError(f"{name} is neither JSON nor YAML: {error}. Write it anew: {command}") from None
     if not is_object(found):
-        raise DeveloperError("the file is not an OpenAPI document: it is not an object. Write one: core openapi")
+        raise DeveloperError(f"{name} is not {what}: it is not an object. Write it anew: {command}")
     return found
 
 
