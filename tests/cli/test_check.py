@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.command_line import run
+from tests.support.copies import copy_project
 
 USERS = Path(__file__).parents[2] / "examples" / "users"
 
@@ -17,7 +17,7 @@ USERS = Path(__file__).parents[2] / "examples" / "users"
 def users(tmp_path: Path) -> Path:
     """A copy of the example."""
     folder = tmp_path / "users"
-    shutil.copytree(USERS, folder, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "__pycache__"))
+    copy_project(USERS, folder)
     return folder
 
 

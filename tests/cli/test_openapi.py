@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml  # type: ignore[import-untyped]  # has none of its own
 from tests.support.command_line import run
+from tests.support.copies import copy_project
 from tests.support.libraries import with_libraries
 
 USERS = Path(__file__).parents[2] / "examples" / "users"
@@ -18,7 +19,7 @@ USERS = Path(__file__).parents[2] / "examples" / "users"
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example with a document and a warm cache, and a copy of them beside it."""
     folder = tmp_path_factory.mktemp("warm") / "users"
-    shutil.copytree(USERS, folder, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "__pycache__"))
+    copy_project(USERS, folder)
     done = run("openapi", "-o", "openapi.json", folder=with_libraries(folder))
     assert (done.returncode, done.stdout, done.stderr) == (0, "openapi.json written.\n", "")
     shutil.copytree(folder, folder.with_name("copy"))
@@ -91,10 +92,13 @@ def test_yaml_by_the_files_name_and_a_page(users: Path) -> None:
     assert "http" not in page.replace("http token", "")
     assert 'id="get_user"' in page
     assert run("openapi", "--check", "-o", "api.yaml", "--openapi", "3.1", folder=users).returncode == 0
-    # A formatter takes the quotes of a text away that YAML would take for a date.
+
+
+def test_a_formatter_of_yaml_may_take_the_quotes_of_a_date_and_of_a_status_away(users: Path) -> None:
     (users / "pyproject.toml").write_text('[project]\nversion = "2026-11-27"\n')
     assert run("openapi", "-o", "api.yaml", folder=users).returncode == 0
     edit(users / "api.yaml", '"2026-11-27"', "2026-11-27")
+    edit(users / "api.yaml", '"200":', "200:")
     assert run("openapi", "--check", "-o", "api.yaml", folder=users).stdout == "api.yaml is up to date.\n"
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import jwt
 import pytest
 from tests.support.command_line import run, run_pytest
+from tests.support.copies import copy_project
 from tests.support.running import RunningDev
 
 from core.dev.journal import Journal
@@ -75,7 +76,7 @@ class Project:
 
 
 def project(source: Path, folder: Path) -> Iterator[Project]:
-    shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "__pycache__"))
+    copy_project(source, folder)
     for package in folder.glob("src/*/__init__.py"):
         # A replay hashes each password anew, a quarter of a second at the cost that is advised.
         package.write_text("from core import passwords\n\npasswords._COST = (1, 1, 1)\n")

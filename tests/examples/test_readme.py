@@ -7,12 +7,12 @@ import io
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tokenize
 from pathlib import Path
 
+from tests.support.copies import copy_project
 from tests.support.libraries import STRICT
 from tests.support.readme import README, blocks
 from tests.support.running import RunningDev
@@ -104,7 +104,7 @@ def test_the_realworld_example_is_described_as_its_own_readme_prints() -> None:
 
 def test_wrong_letters_in_the_realworld_example_are_told_as_its_own_readme_prints(tmp_path: Path) -> None:
     project = tmp_path / "conduit"
-    shutil.copytree(CONDUIT, project, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "__pycache__"))
+    copy_project(CONDUIT, project)
     for file, right, wrong in (
         ("tags.py", "json_each(tag_list)", "json_each(tags)"),
         ("comments.py", 'find.bind(req.params["id"]', 'find.bind(req.params["comment"]'),
@@ -142,9 +142,7 @@ def lines_of_code(path: Path) -> int:
 
 def test_one_wrong_letter_is_told_as_printed_by_mypy_and_by_core_check(tmp_path: Path, mypy_cache: Path) -> None:
     project = tmp_path / "users"
-    shutil.copytree(
-        ROOT / "examples" / "users", project, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "__pycache__")
-    )
+    copy_project(ROOT / "examples" / "users", project)
     for file, right, wrong in (
         ("env.py", "COUNTERS: KV", "COUNTER: KV"),
         ("routes/users.py", 'params["id"]).first(UserRecord)', 'params["idd"]).first(UserRecord)'),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.explorer.browser import forgive, leaving, needs_chromium
+from tests.support.copies import copy_project
 from tests.support.libraries import with_libraries
 from tests.support.running import RunningDev
 
@@ -139,7 +139,7 @@ def test_a_hundred_routes_are_filtered_and_walked_by_keyboard(page: Page, tmp_pa
 
 def test_text_survives_a_save_and_a_new_route_shows_up_or_why_there_is_none(page: Page, tmp_path: Path) -> None:
     folder = tmp_path / "users"
-    shutil.copytree(USERS, folder, ignore=shutil.ignore_patterns(".core", "__pycache__", ".mypy_cache"))
+    copy_project(USERS, folder)
     main = folder / "src" / "users_api" / "main.py"
     text = main.read_text("utf-8")
     route = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from tests.explorer.browser import (
     open_panel,
     rows,
 )
+from tests.support.copies import copy_project
 from tests.support.running import RunningDev
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def test_a_narrow_window_needs_no_sideways_scrolling(browser: Browser, dev: Runn
 
 def test_a_save_takes_nothing_that_was_typed_or_recorded(page: Page, tmp_path: Path) -> None:
     folder = tmp_path / "workshop"
-    shutil.copytree(HERE / "workshop", folder, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "__pycache__"))
+    copy_project(HERE / "workshop", folder)
     main = folder / "src" / "main.py"
     text = main.read_text()
     with RunningDev(folder, tmp_path / "state") as dev, leaving(page):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import pytest
 from benchmarks.mutations import MUTATIONS, make
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.copies import copy_project
 
 from core.config.load import load_all
 from core.errors import ConfigurationError
@@ -29,9 +29,7 @@ SECONDS = itertools.count(1)
 @pytest.fixture
 def users(tmp_path: Path) -> Path:
     root = tmp_path.resolve() / "users"
-    shutil.copytree(
-        ROOT / "examples" / "users", root, ignore=shutil.ignore_patterns(".core", "__pycache__", ".mypy_cache")
-    )
+    copy_project(ROOT / "examples" / "users", root)
     return root
 
 

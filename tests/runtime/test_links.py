@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.runtime.conftest import Background, Make, Running, make_of, start_running
 from tests.runtime.test_deploy import command, dry_run, missing_in
+from tests.support.copies import copy_project
 from tests.support.shortener import ALL_OF_IT, sign_up_and_see_a_click
 
 from core.runtime.node import apply_migrations
@@ -41,7 +41,7 @@ def test_a_click_is_counted_and_seen(links: Running) -> None:
 
 def test_all_of_it_goes_up_to_the_platform(tmp_path: Path) -> None:
     project = tmp_path / "links"
-    shutil.copytree(LINKS, project, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "dist", "__pycache__"))
+    copy_project(LINKS, project)
     command(sys.executable, "-m", "core.cli", "build", "--hosted", folder=project)
 
     out, said = dry_run(project)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import io
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.explorer.browser import PANELS, call, open_panel
+from tests.support.copies import copy_project
 from tests.support.running import RunningDev
 from tests.support.site import browser, looks
 
@@ -65,9 +65,7 @@ def explorer_frames(page: Page) -> list[tuple[bytes, int]]:
     """Panels of the explorer, after some requests."""
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "users"
-        shutil.copytree(
-            ROOT / "examples" / "users", project, ignore=shutil.ignore_patterns(".core", ".mypy_cache", "__pycache__")
-        )
+        copy_project(ROOT / "examples" / "users", project)
         with RunningDev(project, Path(folder) / "state", "--no-reload") as dev:
             for name in ("Ada", "Grace", "Edsger"):
                 dev.fetch("/users", method="POST", body=f'{{"name": "{name}", "email": "{name}@example.com"}}'.encode())
