@@ -33,10 +33,6 @@ from core.runtime.toolchain import Toolchain, missing_reason, toolchain
 
 T = TypeVar("T")
 
-# V8 compiles much of Python a second time, into faster code: a third of what a start costs, on the processor that other
-# tests need. Few of the workers here answer as many requests as would gain it again.
-capnp._V8_FLAGS.append("--liftoff-only")
-
 TOOLS = Path(__file__).parent / "tools"
 """Tests of what makes and starts workers, which need no worker themselves."""
 
@@ -142,6 +138,16 @@ def background() -> Iterator[Background]:
     background = Background()
     yield background
     background.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once() -> Iterator[None]:
+    """Start the workers of this process without V8's second compilation: it makes faster code of much of Python, on the
+    processor that other tests need, and few of the workers answer as many requests as would gain that again.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(capnp, "_V8_FLAGS", (*capnp._V8_FLAGS, "--liftoff-only"))
+        yield
 
 
 @pytest.fixture(scope="session")

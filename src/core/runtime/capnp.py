@@ -31,7 +31,7 @@ _HEAD = 'using Workerd = import "/workerd/workerd.capnp";\n\nconst config :Worke
 # V8 paces its full collections by its own heap, of which a service's call is the smallest part: the rest grew by 20 kB
 # a call (workerd's issues 6824 and 6894). So each collection is a full one, which takes 10 to 20 ms. With the young
 # generation's default of 1 MB that would cost a plain request a tenth of its time.
-_V8_FLAGS = ["--gc-global", "--min-semi-space-size=4"]
+_V8_FLAGS = ("--gc-global", "--min-semi-space-size=4")
 _KV = "core-kv"
 _D1 = "core-d1"
 _QUEUES = "core-queues"
