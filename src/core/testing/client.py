@@ -11,20 +11,20 @@ from collections import deque
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar
 
 from core import http
 from core.app import App
-from core.context import Clock, ExecutionContext, ScheduledEvent, system_clock
+from core.context import ExecutionContext, ScheduledEvent, system_clock
 from core.description import description_of
 from core.explain.diagnosis import with_note
 from core.explain.failure import Failure, failure_of, is_failure
 from core.http.escapes import encode_query
 from core.testing import seam
-from core.testing.clock import FakeClock
+from core.testing.clock import clock_of
 from core.testing.context import FakeExecutionContext
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Client(Generic[E]):
         self.app = app
         self.env = env
         self.ctx: ExecutionContext | FakeExecutionContext = (
-            ctx if ctx is not None else FakeExecutionContext(clock=_clock_of(env))
+            ctx if ctx is not None else FakeExecutionContext(clock=clock_of(env))
         )
         self.base_url: str = base_url.rstrip("/")
         self.headers: dict[str, str] = dict(headers) if headers else {}
@@ -127,8 +127,11 @@ class Client(Generic[E]):
             url += ("&" if "?" in url else "?") + encode_query(list(query.items()))
         merged = self._own_headers()
         merged.update(headers or {})
-        content: dict[str, Any] = {"body": body} if json is ... else {"json": json}
-        return await self._answered(http.Request(url, method=method, headers=merged, **content))
+        if json is ...:
+            message = http.Request(url, method=method, headers=merged, body=body)
+        else:
+            message = http.Request(url, method=method, headers=merged, json=json)
+        return await self._answered(message)
 
     async def fetch(self, request: http.Request | str, /) -> http.Response:
         """Send a request that is made already, or a GET of an absolute URL, as a service binding does.
@@ -197,7 +200,7 @@ class Client(Generic[E]):
 
     async def trigger(self, cron: str, /) -> None:
         """Let the cron trigger `cron` come up now. A simulation may let it come up twice. See `App.trigger`."""
-        event = ScheduledEvent(cron, (_clock_of(self.env) or system_clock).time())
+        event = ScheduledEvent(cron, (clock_of(self.env) or system_clock).time())
         await self._start()
         simulation = seam.running
         if simulation is None:
@@ -383,17 +386,3 @@ def _contract(app: App[Any], given: Contract | Path | str | Literal[False] | Non
             if said is not None and said.hidden and route.method is not None:
                 contract.hide(route.method, route.pattern.text)
     return contract
-
-
-def _clock_of(env: object) -> Clock | None:
-    """The clock of the fakes in an Env: a FakeClock if one has it. None where there are no fakes."""
-    slots = [name for cls in type(env).__mro__ for name in getattr(cls, "__slots__", ())]
-    values: list[object] = [*getattr(env, "__dict__", {}).values(), *(getattr(env, name, None) for name in slots)]
-    clocks = [value.clock for value in values if isinstance(value, _Clocked)]
-    return next((clock for clock in clocks if isinstance(clock, FakeClock)), clocks[0] if clocks else None)
-
-
-@runtime_checkable
-class _Clocked(Protocol):
-    @property
-    def clock(self) -> Clock: ...

@@ -15,9 +15,9 @@ import asyncio
 import heapq
 from collections.abc import Callable, Generator
 from itertools import count
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from core.context import TimerHandle
+from core.context import Clock, TimerHandle
 from core.testing import seam
 
 # How often a walk lets the loop go round before it says that the tasks will never wait.
@@ -175,3 +175,17 @@ async def idle() -> None:
         await asyncio.sleep(0)
         if ready is not None and not ready:
             return
+
+
+@runtime_checkable
+class _Clocked(Protocol):
+    @property
+    def clock(self) -> Clock: ...
+
+
+def clock_of(env: object) -> Clock | None:
+    """The clock of the fakes in an Env: a FakeClock if one has it. None where there are no fakes."""
+    slots = [name for cls in type(env).__mro__ for name in getattr(cls, "__slots__", ())]
+    values: list[object] = [*getattr(env, "__dict__", {}).values(), *(getattr(env, name, None) for name in slots)]
+    clocks = [value.clock for value in values if isinstance(value, _Clocked)]
+    return next((clock for clock in clocks if isinstance(clock, FakeClock)), clocks[0] if clocks else None)
