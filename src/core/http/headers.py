@@ -300,6 +300,8 @@ class Headers(MutableMapping[str, str], HeadersView):
         values = plain_values(init)
         if values is not None:
             self._values = values
+        elif type(init) is dict:
+            self._add(given.items())
         elif type(init) is list:
             self._add(given)
         elif isinstance(init, HeadersView):
