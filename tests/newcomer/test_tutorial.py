@@ -82,8 +82,9 @@ class Newcomer:
         """Do what a page says, block by block."""
         for step in steps(chapter):
             if isinstance(step, Text):
-                self.stop()  # it would load every file of a chapter; the next request is answered by a new one
                 write(self.folder, step)
+                if self.written():
+                    self.stop()  # it would load every file of a chapter; the next request is answered by a new one
                 continue
             if step.line.startswith("curl ") and self.written():
                 self.serve(self.served)

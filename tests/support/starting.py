@@ -41,7 +41,8 @@ def in_fork(work: Callable[[], str]) -> str:
     if not child:
         try:
             gc.disable()
-            # An edit of the same size, within a second of the one before, has the bytecode of that one.
+            # Python knows the bytecode of a file by its size and by the second of its change: of two edits of one size
+            # within a second, the second would run as the first.
             sys.dont_write_bytecode = True
             os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
             os.close(reads)
