@@ -595,6 +595,7 @@ def test_what_is_written_passes_the_formatter_and_needs_the_standard_library_alo
     [
         ("{", "the document is not JSON"),
         ("[1]", "it is not an object"),
+        ("a: 1\n\tb: 2", "neither JSON nor YAML: .* line 2 column 1. Write it anew: core openapi -o"),
         ('{"swagger": "2.0"}', "It is of version 2: convert it first"),
         ('{"openapi": "3.0.0", "paths": {"/a": {"get": null}}}', "GET /a: the document is not valid OpenAPI there"),
         ('{"openapi": "3.0.0", "paths": [1]}', "the paths: the document is not valid OpenAPI there"),
