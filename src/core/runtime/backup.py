@@ -1,10 +1,11 @@
 """A copy of a state folder, made while a node writes in it, and the way back.
 
-A database is copied by SQLite's own backup, in one step and so as it was at one moment. Large values are files beside a
-database, named by its rows, and a file is removed only after a write: so no write comes between the copy of such a
-database and the links that keep its files. workerd keeps those of KV in a folder whose rows only it can read: what is
-there before or after the databases are copied comes along. All other files there (locks, a configuration with a key in
-it) belong to the node and stay.
+A database is copied by SQLite's own backup, in one step and so as it was at one moment. Those that say what is to be
+done come first, so that what is done meanwhile is done again after a restore and not lost. Large values are files
+beside a database, named by its rows, and a file is removed only after a write: so no write comes between the copy of
+such a database and the links that keep its files. workerd keeps those of KV in a folder whose rows only it can read:
+what is there before or after the databases are copied comes along. All other files there (locks, a configuration with a
+key in it) belong to the node and stay.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ _MANIFEST: Final = "backup.json"
 _FORMAT: Final = 1
 # The files that a node has for itself, and makes anew.
 _OWN: Final = frozenset({"node.lock", "workerd.capnp", ".gitignore", BUILDS, _MANIFEST})
+# What both runtimes have to do, in the order in which it is copied: a cron sends messages, and no message sets a cron.
+_FIRST: Final = {"cron": 0, "queues": 1, "durable_objects": 2, "do": 2}
+# When to look for alarms: made anew of the alarms that objects have, whose copies are of another moment than its own.
+_SCHEDULES: Final = "durable_objects/*%2Ealarms.sqlite"
 
 
 @attrs.frozen
@@ -139,8 +144,9 @@ def _made(folder: Path) -> Path:
 def _copy(state: Path, folder: Path) -> Copied:
     copies: list[Path] = []
     _copy_others(state, folder, copies)
-    for source in sorted(state.rglob("*.sqlite")):
-        copies += _database_and_values(source, folder / source.relative_to(state))
+    sources = [path.relative_to(state) for path in state.rglob("*.sqlite") if not path.match(_SCHEDULES)]
+    for source in sorted(sources, key=lambda path: (_FIRST.get(path.parts[0], len(_FIRST)), path)):
+        copies += _database_and_values(state / source, folder / source)
     _copy_others(state, folder, copies)
     databases = sum(copy.suffix == ".sqlite" for copy in copies)
     files = len(copies) - databases

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sqlite3
@@ -11,17 +12,23 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.runtime.tools.test_cpython import Load
 from tests.support.command_line import run
 from tests.support.commands import Command, ask, until
 
+from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
 from core.backends.embedded.kv import EmbeddedKVNamespace
+from core.backends.embedded.queue import ConsumerSettings, EmbeddedQueue, broker_of
 from core.backends.embedded.store import Store
+from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
+from core.bindings.queue import MessageBatch
 from core.errors import DeveloperError
 from core.runtime.backup import back_up, restore
 from core.runtime.state_folder import lock_state
+from core.testing.clock import FakeClock
 
 
 @pytest.mark.slow
@@ -99,6 +106,86 @@ async def test_large_values_come_along_though_they_are_replaced_meanwhile(tmp_pa
                 assert value is not None
                 assert len(value) == LARGE
                 assert len({*value}) == 1
+
+
+async def test_a_message_that_is_handled_meanwhile_is_in_the_queue_of_the_backup_or_what_its_handler_wrote_is(
+    tmp_path: Path,
+) -> None:
+    state = tmp_path / "state"
+    sent: list[str] = []
+    begun, stop = threading.Event(), threading.Event()
+
+    def work() -> None:
+        async def move() -> None:
+            with Store(state) as store:
+                kv, queue, broker = (
+                    EmbeddedKVNamespace(store, "kv"),
+                    EmbeddedQueue[str](store, "jobs"),
+                    broker_of(store),
+                )
+
+                async def handle(batch: MessageBatch[str]) -> None:
+                    for message in batch.messages:
+                        await kv.put(message.body, "handled")
+                        begun.set()
+
+                broker.consume("jobs", handle, ConsumerSettings(max_batch_timeout=0))
+                while not stop.is_set():
+                    await queue.send(f"message {len(sent)}")
+                    sent.append(f"message {len(sent)}")
+                    await asyncio.sleep(0)
+                await broker.close()
+
+        asyncio.run(move())
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    before: list[int] = []
+    try:
+        await asyncio.to_thread(begun.wait)
+        for number in range(40):
+            before.append(len(sent))
+            back_up(state, tmp_path / f"copy{number}")
+    finally:
+        stop.set()
+        worker.join()
+    for number, count in enumerate(before):
+        restore(tmp_path / f"copy{number}", tmp_path / f"state{number}")
+        with Store(tmp_path / f"state{number}") as store:
+            kv = EmbeddedKVNamespace(store, "kv")
+            broker = broker_of(store)
+            rows = broker.rows([seq for seq, _ in broker.waiting("jobs")])
+            waiting = {json.loads(row.body) for row in rows}
+            assert [body for body in sent[:count] if body not in waiting and await kv.get(body) is None] == []
+
+
+class Bell(DurableObject[Any]):
+    """Counts how often it rang."""
+
+    async def arm(self, milliseconds: float) -> None:
+        await self.ctx.storage.set_alarm(milliseconds)
+
+    async def alarm(self, info: AlarmInvocationInfo, /) -> None:
+        await self.ctx.storage.put("rang", await self.rang() + 1)
+
+    async def rang(self) -> int:
+        return await self.ctx.storage.get("rang") or 0
+
+
+async def test_an_alarm_rings_after_a_restore(tmp_path: Path) -> None:
+    clock = FakeClock()
+    with Store(tmp_path / "state", clock=clock) as store:
+        namespace = EmbeddedDurableObjectNamespace(store, "Bell", Bell)
+        await namespace.get_by_name("door").arm((clock.time() + 60) * 1000)
+        back_up(tmp_path / "state", tmp_path / "copy")
+        await namespace.close()
+    restore(tmp_path / "copy", tmp_path / "restored")
+    with Store(tmp_path / "restored", clock=clock) as store:
+        namespace = EmbeddedDurableObjectNamespace(store, "Bell", Bell)
+        namespace.start()
+        await clock.advance(61)
+        assert await namespace.get_by_name("door").rang() == 1
+        await namespace.close()
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ import attrs
 
 from core.backends.embedded.clone import load
 from core.backends.embedded.durable_object.ids import id_from_name
+from core.backends.embedded.durable_object.objects import name_of
 from core.backends.embedded.store import Store
 from core.errors import UsageError
 from core.runtime.moving.statements import Statement, counts_of, insert, read_text, statements_of
@@ -326,12 +327,8 @@ def _names(folder: Path) -> Mapping[str, str]:
 
 
 def _name_of(path: Path, cls: str) -> str | None:
-    """The name of an object of the embedded state, where it was noted and makes its id."""
     with closing(opened(path)) as connection, contextlib.suppress(sqlite3.OperationalError):
-        for (raw,) in connection.execute("SELECT name FROM _cf_NAME"):
-            name: str = raw.decode("utf-8", "surrogatepass")
-            if str(id_from_name(cls, None, name)) == path.stem:
-                return name
+        return name_of(connection, cls, path.stem)
     return None
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from core.backends.embedded.clone import dump, load
 from core.backends.embedded.durable_object import ObjectId, Objects
 from core.backends.embedded.durable_object.ids import id_from_digits, id_from_name
+from core.backends.embedded.durable_object.objects import name_of
 from core.backends.embedded.files import Files
 from core.backends.embedded.store import Database
 from core.env import fields_of
@@ -48,11 +49,7 @@ def records_of(
 
 def place_of_object(binding: str, namespace: str, digits: str, connection: sqlite3.Connection) -> str:
     """The place of a Durable Object by its database: its name, or the digits of its id where it has none."""
-    for (raw,) in connection.execute("SELECT name FROM _cf_NAME"):
-        name = raw.decode("utf-8", "surrogatepass")
-        if id_from_name(namespace, None, name).digits == digits:  # one of a jurisdiction has others
-            return f"{binding}[{name}]"
-    return f"{binding}[{digits}]"
+    return f"{binding}[{name_of(connection, namespace, digits) or digits}]"
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,25 @@ async def test_an_alarm_goes_off_after_a_restart_at_its_time_or_at_once_when_it_
             namespace.start()
             await clock.advance(1 if late else 51)
             assert await namespace.get_by_name("a").rang() == before + 1
+            await namespace.close()
+
+
+@pytest.mark.parametrize("name", ["a", None])
+async def test_an_alarm_goes_off_where_objects_came_without_the_schedule(tmp_path: Path, name: str | None) -> None:
+    clock = FakeClock()
+    with Store(tmp_path / "before", clock=clock) as store:
+        namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
+        await namespace.get_by_name("idle").increment()
+        id = namespace.new_unique_id() if name is None else namespace.id_from_name(name)
+        await namespace.get(id).arm((clock.time() + 60) * 1000)
+        await namespace.close()
+    shutil.copytree(tmp_path / "before" / "durable_objects" / "C", tmp_path / "now" / "durable_objects" / "C")
+    for rung in (1, 1):  # The schedule is made once, and then kept.
+        with Store(tmp_path / "now", clock=clock) as store:
+            namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
+            namespace.start()
+            await clock.advance(61)
+            assert await namespace.get(namespace.id_from_string(str(id))).rang() == rung
             await namespace.close()
 
 

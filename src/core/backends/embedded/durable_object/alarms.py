@@ -1,12 +1,12 @@
 """Alarms: when each object of a namespace is looked at.
 
 An object's own database says which alarm is set. The schedule of the namespace only says when to look; it may look in
-vain, and never too late.
+vain, and never too late. Where it is missing, as in a backup, it is made from what the objects say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import attrs
 
@@ -38,8 +38,16 @@ class AlarmSchedule:
         self._timers: dict[str, tuple[int, TimerHandle]] = {}
         database.insist(self._set_up)
 
-    def start(self) -> None:
-        """Plan the alarm that was noted before. Call it with the event loop running."""
+    def start(self, stored: Callable[[], Iterable[tuple[ObjectId, int]]]) -> None:
+        """Plan the alarms that were noted before. Call it with the event loop running.
+
+        `stored` reads the alarms that objects have, for a schedule that is new.
+        """
+        if self._database.connection.execute("PRAGMA user_version").fetchone() == (0,):
+            with self._database.transaction() as connection:
+                rows = [(id.digits, id.name, time) for id, time in stored()]
+                connection.executemany("INSERT OR IGNORE INTO alarms VALUES (?, ?, ?)", rows)
+                connection.execute("PRAGMA user_version=1")
         rows = self._database.connection.execute("SELECT object, name, time FROM alarms").fetchall()
         for digits, name, time in rows:
             self.plan(ObjectId(digits, name), time)

@@ -13,7 +13,8 @@ import os
 import sqlite3
 import weakref
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
@@ -24,13 +25,13 @@ from core.backends.embedded.d1 import engine_of
 from core.backends.embedded.disk import lock_file
 from core.backends.embedded.durable_object.alarms import AlarmSchedule
 from core.backends.embedded.durable_object.arguments import MAX_VALUE
-from core.backends.embedded.durable_object.ids import ObjectId
+from core.backends.embedded.durable_object.ids import ObjectId, id_from_digits, id_from_name
 from core.backends.embedded.durable_object.life import LiveObject
 from core.backends.embedded.durable_object.living import AroundAlarm
 from core.backends.embedded.durable_object.sockets import ObjectSockets
 from core.backends.embedded.durable_object.storage import ObjectStorage
 from core.backends.embedded.store import Database, Store, run_script
-from core.bindings.durable_object import DurableObject, DurableObjectState
+from core.bindings.durable_object import DurableObject, DurableObjectJurisdiction, DurableObjectState
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
 from core.context import Clock, TimerHandle, require_awaitable
 from core.errors import DurableObjectError
@@ -119,7 +120,7 @@ class Objects:
                     "An object lives in one process: end that one, or give this one another state directory"
                 )
         self._started = True
-        self.alarms.start()
+        self.alarms.start(self._stored_alarms)
 
     async def close(self) -> None:
         """End every object, after the calls that are running."""
@@ -245,6 +246,20 @@ class Objects:
         files = () if self._folder is None else self._folder.glob("*.sqlite")
         return {**{file.stem: file for file in files}, **self._databases}
 
+    def _stored_alarms(self) -> Iterator[tuple[ObjectId, int]]:
+        """The alarms that the files of objects have."""
+        for path in () if self._folder is None else self._folder.glob("*.sqlite"):
+            try:
+                with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+                    id = id_from_digits(self.name, None, path.stem)
+                    for (time,) in connection.execute("SELECT time FROM _cf_ALARM"):
+                        name = name_of(connection, self.name, path.stem, id.jurisdiction)
+                        yield ObjectId(path.stem, name, id.jurisdiction), time
+            except (sqlite3.Error, DurableObjectError) as error:
+                _log.warning(
+                    "%s cannot be read, so that an alarm in it waits for a call of the object: %s", path, error
+                )
+
     async def rest(self) -> None:
         """Wait until nothing runs in any object, the awaitables of `wait_until` included."""
         for living in [*self._living.values()]:
@@ -267,6 +282,17 @@ def _create(database: Database, name: str | None) -> None:
         # An id cannot be read back, and elsewhere the same name has another.
         if name is not None:
             connection.execute("INSERT OR IGNORE INTO _cf_NAME VALUES (?)", (name.encode("utf-8", "surrogatepass"),))
+
+
+def name_of(
+    connection: sqlite3.Connection, namespace: str, digits: str, jurisdiction: DurableObjectJurisdiction | None = None
+) -> str | None:
+    """The name of an object by its database, where it was noted and makes its id."""
+    for (raw,) in connection.execute("SELECT name FROM _cf_NAME"):
+        name: str = raw.decode("utf-8", "surrogatepass")
+        if id_from_name(namespace, jurisdiction, name).digits == digits:
+            return name
+    return None
 
 
 class ObjectState(DurableObjectState):
