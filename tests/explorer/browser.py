@@ -45,7 +45,8 @@ PANELS = [
     "metrics",
 ]
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+_NAMES = "chromium-headless-shell", "chromium", "chromium-browser"
+CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 AXE_RUN = "axe.run(document, {resultTypes: ['violations']})"
 """What passes is not listed: its elements take most of the time."""
@@ -53,7 +54,7 @@ AXE_RUN = "axe.run(document, {resultTypes: ['violations']})"
 _REASON = (
     "playwright is missing: pip install playwright"
     if importlib.util.find_spec("playwright") is None
-    else "Chromium is missing: apt install chromium"
+    else "Chromium is missing: apt install chromium-headless-shell"
     if CHROMIUM is None
     else ""
 )

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.explorer.browser import CHROMIUM, ERRORS
+from tests.explorer.browser import ERRORS
+from tests.support import site
 from tests.support.running import RunningDev
 
 if TYPE_CHECKING:
@@ -19,13 +20,8 @@ USERS = HERE.parents[1] / "examples" / "users"
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # The sandbox needs a kernel feature that containers mostly lack; the pages are our own.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    with site.browser() as launched:
+        yield launched
 
 
 @pytest.fixture(scope="module")

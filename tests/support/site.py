@@ -65,6 +65,7 @@ def browser() -> Generator[Browser]:
     from tests.explorer.browser import CHROMIUM
 
     with sync_playwright() as playwright:
+        # The sandbox needs a kernel feature that containers mostly lack; the pages are our own.
         launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         try:
             yield launched
