@@ -17,6 +17,10 @@ from core.runtime.process import exchange
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nwe\r\n2\r\nll\r\n0\r\n\r\n", (200, b"well")),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwe", (0, b"")),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n", (0, b"")),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nwe\r\n2\r\nl", (0, b"")),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nwe\r\n", (0, b"")),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nmany\r\nwe", (0, b"")),
+        (b"well\r\n\r\n", (0, b"")),
         (b"", (0, b"")),
     ],
 )

@@ -10,14 +10,15 @@ import asyncio
 import contextlib
 import ctypes
 import functools
+import io
 import json
 import os
-import re
 import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from core.errors import DeveloperError
 
@@ -217,6 +218,8 @@ async def exchange(port: int, method: str, path: str, body: bytes, seconds: floa
     """One request to 127.0.0.1, on a connection of its own: the status and the body. 0 is the status of no answer, and
     of one that ended early.
     """
+    from http.client import HTTPException, HTTPResponse
+
     async with asyncio.timeout(seconds):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
@@ -228,26 +231,22 @@ async def exchange(port: int, method: str, path: str, body: bytes, seconds: floa
             answer = await reader.read()
         finally:
             writer.close()
-    top, _, content = answer.partition(b"\r\n\r\n")
-    parts = top.split(b" ", 2)
-    status = int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else 0
-    if b"transfer-encoding: chunked" in top.lower():
-        return status, _unchunked(content)
-    length = re.search(rb"\r\ncontent-length: *(\d+)", top, re.IGNORECASE)
-    return (0, b"") if length is not None and len(content) < int(length[1]) else (status, content)
+    response = HTTPResponse(cast("socket.socket", _Received(answer)), method=method)
+    try:
+        response.begin()
+        return response.status, response.read()
+    except HTTPException:
+        return 0, b""
 
 
-def _unchunked(body: bytes) -> bytes:
-    whole = b""
-    while body:
-        size, _, rest = body.partition(b"\r\n")
-        # A process that ends while it answers leaves a piece of a chunk.
-        length = int(size, 16) if size.isalnum() else 0
-        if length == 0:
-            break
-        whole += rest[:length]
-        body = rest[length + 2 :]
-    return whole
+class _Received:
+    """Stands in for a socket whose answer has come."""
+
+    def __init__(self, answer: bytes) -> None:
+        self._answer = answer
+
+    def makefile(self, mode: str) -> io.BytesIO:
+        return io.BytesIO(self._answer)
 
 
 _PR_SET_PDEATHSIG = 1
