@@ -36,18 +36,13 @@ class AlarmSchedule:
         self._clock = clock
         self._fire_alarm = fire_alarm
         self._timers: dict[str, tuple[int, TimerHandle]] = {}
-        database.insist(self._set_up)
 
     def start(self, stored: Callable[[], Iterable[tuple[ObjectId, int]]]) -> None:
         """Plan the alarms that were noted before. Call it with the event loop running.
 
         `stored` reads the alarms that objects have, for a schedule that is new.
         """
-        if self._database.connection.execute("PRAGMA user_version").fetchone() == (0,):
-            with self._database.transaction() as connection:
-                rows = [(id.digits, id.name, time) for id, time in stored()]
-                connection.executemany("INSERT OR IGNORE INTO alarms VALUES (?, ?, ?)", rows)
-                connection.execute("PRAGMA user_version=1")
+        self._database.insist(lambda: self._set_up(stored))
         rows = self._database.connection.execute("SELECT object, name, time FROM alarms").fetchall()
         for digits, name, time in rows:
             self.plan(ObjectId(digits, name), time)
@@ -93,8 +88,12 @@ class AlarmSchedule:
         self._timers.pop(id.digits, None)
         self._fire_alarm(id)
 
-    def _set_up(self) -> None:
-        self._database.connection.execute(
-            "CREATE TABLE IF NOT EXISTS alarms (object TEXT NOT NULL PRIMARY KEY, name TEXT, time INTEGER NOT NULL)"
-            " WITHOUT ROWID"
-        )
+    def _set_up(self, stored: Callable[[], Iterable[tuple[ObjectId, int]]]) -> None:
+        with self._database.transaction() as connection:
+            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alarms'").fetchone() is None:
+                connection.execute(
+                    "CREATE TABLE alarms (object TEXT NOT NULL PRIMARY KEY, name TEXT, time INTEGER NOT NULL)"
+                    " WITHOUT ROWID"
+                )
+                rows = [(id.digits, id.name, time) for id, time in stored()]
+                connection.executemany("INSERT INTO alarms VALUES (?, ?, ?)", rows)
