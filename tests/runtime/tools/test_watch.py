@@ -79,5 +79,5 @@ async def test_the_end_of_the_process_is_noticed_while_it_is_asked() -> None:
 
 async def test_an_answer_that_is_cut_off_or_is_no_answer_is_a_problem_and_no_error() -> None:
     async with Watched([CUT_OFF, STRANGE]).node() as node:
-        assert await ask_health(node.health_port) is None
+        assert await ask_health(node.health_port) == "it closed the connection"
         assert await ask_health(node.health_port) == "null"
