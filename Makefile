@@ -37,8 +37,8 @@ $(STAMP)/dev-tools: $(STAMP)/python pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,serve,fast,jwt,forms,mypy,openapi,test]' --group dev-tools
 	@touch $@
 
-# The explorer is tested in a real Chromium: its shell without windows, which takes half of the processor, or all of it.
-# Where neither can be had its tests are skipped, and say so; CI has it.
+# The explorer is tested in a real Chromium: in its headless shell, which takes half as much of the processor as the
+# whole browser, and in the browser where there is no shell. Without either its tests are skipped, and say so.
 $(STAMP)/browser: tests/explorer/package-lock.json
 	@mkdir -p $(STAMP)
 	@if [ -z "$$CHROMIUM" ] && ! command -v chromium-headless-shell >/dev/null; then \
