@@ -98,23 +98,29 @@ async def test_an_alarm_goes_off_after_a_restart_at_its_time_or_at_once_when_it_
             await namespace.close()
 
 
-@pytest.mark.parametrize("name", ["a", None])
-async def test_an_alarm_goes_off_where_objects_came_without_the_schedule(tmp_path: Path, name: str | None) -> None:
+@pytest.mark.parametrize("kind", ["named", "unique", "of a jurisdiction"])
+async def test_an_alarm_goes_off_where_objects_came_without_the_schedule(
+    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
     clock = FakeClock()
     with Store(tmp_path / "before", clock=clock) as store:
         namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
         await namespace.get_by_name("idle").increment()
-        id = namespace.new_unique_id() if name is None else namespace.id_from_name(name)
-        await namespace.get(id).arm((clock.time() + 60) * 1000)
+        ids = namespace.jurisdiction("eu") if kind == "of a jurisdiction" else namespace
+        id = ids.new_unique_id() if kind == "unique" else ids.id_from_name("a")
+        await ids.get(id).arm((clock.time() + 60) * 1000)
         await namespace.close()
     shutil.copytree(tmp_path / "before" / "durable_objects" / "C", tmp_path / "now" / "durable_objects" / "C")
-    for rung in (1, 1):  # The schedule is made once, and then kept.
+    (tmp_path / "now" / "durable_objects" / "C" / f"{'0' * 64}.sqlite").write_bytes(b"no database")
+    for _ in range(2):  # The schedule is made once, and then kept.
         with Store(tmp_path / "now", clock=clock) as store:
             namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
             namespace.start()
             await clock.advance(61)
-            assert await namespace.get(namespace.id_from_string(str(id))).rang() == rung
+            ids = namespace.jurisdiction("eu") if kind == "of a jurisdiction" else namespace
+            assert await ids.get(ids.id_from_string(str(id))).rang() == 1
             await namespace.close()
+    assert [record.getMessage().count(f"{'0' * 64}.sqlite cannot be read") for record in caplog.records] == [1]
 
 
 async def test_an_object_lives_in_one_process(tmp_path: Path) -> None:
