@@ -33,9 +33,9 @@ _MANIFEST: Final = "backup.json"
 _FORMAT: Final = 1
 # The files that a node has for itself, and makes anew.
 _OWN: Final = frozenset({"node.lock", "workerd.capnp", ".gitignore", BUILDS, _MANIFEST})
-# What both runtimes have to do, in the order in which it is copied: a cron sends messages, and no message sets a cron.
+# The folders, of both runtimes, of what is still to be done, and the order in which they are copied before all others.
 _FIRST: Final = {"cron": 0, "queues": 1, "durable_objects": 2, "do": 2}
-# When to look for alarms: made anew of the alarms that objects have, whose copies are of another moment than its own.
+# The schedules of alarms. A node makes them of its objects: a copy would be of another moment than theirs.
 _SCHEDULES: Final = "durable_objects/*%2Ealarms.sqlite"
 
 
@@ -247,7 +247,8 @@ def _unpack(backup: Path, folder: Path) -> None:
                 with content, path.open("wb") as file:
                     shutil.copyfileobj(content, file)
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise DeveloperError(f"{backup} cannot be unpacked: {error}") from error
+        told = str(error).partition(":\n")[0]  # then tarfile says it for every compression that it tried
+        raise DeveloperError(f"{backup} cannot be unpacked: {told}. Name a file that `core backup` made") from error
 
 
 def _check(folder: Path, backup: Path) -> Copied:

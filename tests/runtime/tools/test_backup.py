@@ -26,6 +26,7 @@ from core.backends.embedded.store import Store
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
 from core.bindings.queue import MessageBatch
 from core.errors import DeveloperError
+from core.runtime import backup
 from core.runtime.backup import back_up, restore
 from core.runtime.state_folder import lock_state
 from core.testing.clock import FakeClock
@@ -159,6 +160,23 @@ async def test_a_message_that_is_handled_meanwhile_is_in_the_queue_of_the_backup
             assert [body for body in sent[:count] if body not in waiting and await kv.get(body) is None] == []
 
 
+def test_what_is_to_be_done_is_copied_before_what_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = tmp_path / "state"
+    for folder in ("d1", "do", "durable_objects", "kv", "queues", "r2", "cron"):
+        (state / folder).mkdir(parents=True)
+        sqlite3.connect(state / folder / "a.sqlite").close()
+    copied: list[str] = []
+    copy = backup._copy_database
+
+    def note(source: Path, target: Path) -> None:
+        copied.append(source.parent.name)
+        copy(source, target)
+
+    monkeypatch.setattr(backup, "_copy_database", note)
+    back_up(state, tmp_path / "copy")
+    assert copied == ["cron", "queues", "do", "durable_objects", "d1", "kv", "r2"]
+
+
 class Bell(DurableObject[Any]):
     """Counts how often it rang."""
 
@@ -221,7 +239,7 @@ def test_a_damaged_or_foreign_backup_is_refused_and_nothing_is_made(state: Path,
         archive.add(state / "a.sqlite", arcname="../../escaped")
     with pytest.raises(DeveloperError, match="which no backup has"):
         restore(evil, tmp_path / "new")
-    with pytest.raises(DeveloperError, match="cannot be unpacked"):
+    with pytest.raises(DeveloperError, match=r"cannot be unpacked: file could not be opened successfully\. Name"):
         restore(state / "a.sqlite", tmp_path / "new")
     assert not (tmp_path / "new").exists()
     assert not (tmp_path.parent / "escaped").exists()
