@@ -224,8 +224,9 @@ def fits(value: Any, type_: Any) -> bool:
         return False
     items: Any = value
     if isinstance(value, Mapping):
-        key, inner = (*arguments, int) if isinstance(value, collections.Counter) else (*arguments, Any, Any)[:2]
-        key = arguments[0] if arguments else Any
+        key, inner = (*arguments, Any, Any)[:2]
+        if isinstance(value, collections.Counter):
+            inner = int
         return all(fits(k, key) and fits(v, inner) for k, v in items.items())
     if isinstance(value, tuple) and arguments[1:] != (...,):
         return type_ is tuple or (
