@@ -32,9 +32,10 @@ $(STAMP)/dev: $(STAMP)/python pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,jwt,forms]' jinja2
 	@touch $@
 
+# Python compiles what is imported when it is: pip would compile all that there is, which takes as long as the installing.
 $(STAMP)/dev-tools: $(STAMP)/python pyproject.toml constraints.txt
 	@echo 'Installing what the project is checked with …'
-	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,serve,fast,jwt,forms,mypy,openapi,test]' --group dev-tools
+	@$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e '.[dev,serve,fast,jwt,forms,mypy,openapi,test]' --group dev-tools
 	@touch $@
 
 # The explorer is tested in a real Chromium: in its headless shell, which takes half as much of the processor as the
@@ -128,7 +129,7 @@ dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings, or another: m
 # What is installed comes over the network while the type checkers compute, two at a time. Tests start programs and wait
 # for them for about half of their time: four processes share two processors. The documentation is built by the tests,
 # which read it, with the options of `make docs`.
-test: $(STAMP)/dev-tools  ## Run everything that CI runs
+test:  ## Run everything that CI runs
 	@$(MAKE) --no-print-directory --output-sync=target --jobs=3 tools types-pyright types-mypy compiled types-public lint
 	@$(MAKE) --no-print-directory typing
 	$(SUITE) -n 4
@@ -145,9 +146,10 @@ MEMORY := $(shell df -Pm /dev/shm 2>/dev/null | awk 'NR > 1 && $$4 > 3000 && 0$(
 TESTS   = export PYTEST_DEBUG_TEMPROOT=$$(mktemp -d $(MEMORY)); \
 	trap '[ $$? != 0 ] || rm -rf "$$PYTEST_DEBUG_TEMPROOT"' EXIT; $(BIN)/pytest -q
 
-# Two processes with a half of the tests each: pytest-xdist would collect all of them three times.
-QUICK = $(TESTS) -x -m 'not slow and not runtime' --hypothesis-profile quick
-HALF := $(addprefix tests/,attacks config contracts http middleware sql)
+# Two processes with a half of the tests each: pytest-xdist would collect all of them three times. Plugins that they do
+# not use are asked about each test all the same.
+QUICK = $(TESTS) -x -m 'not slow and not runtime' --hypothesis-profile quick -p no:xdist -p no:pytest_cov -p no:anyio
+HALF := $(addprefix tests/,attacks config contracts http middleware sql validation)
 
 quick: quick-half quick-rest
 
