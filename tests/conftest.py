@@ -39,14 +39,16 @@ RUNTIME = HERE / "runtime"
 
 SLOW = (
     *("backends", "cli", "examples", "explorer", "dev", "messages", "mypy_plugin", "openapi", "program", "typing"),
-    *("mcp/test_conformance.py", "runtime/tools/test_keeper.py", "test_docstrings.py", "testing/simulation"),
+    *("attacks/test_abandoned.py", "attacks/test_linear.py", "attacks/test_surrogates.py", "hosts/test_otel.py"),
+    *("mcp/test_conformance.py", "mcp/test_imports.py", "runtime/tools/test_compiled.py"),
+    *("runtime/tools/test_keeper.py", "test_docstrings.py", "testing/simulation"),
 )
 """Folders and files whose tests start processes, servers, browsers or type checkers, import the libraries of those, try
-hundreds of schedules, or read every file.
+hundreds of schedules, send long texts, or read every file.
 """
 
-QUICK = ("", *(f"/test_{name}.py" for name in ("declared", "findings", "generate", "pages", "places", "shapes")))
-"""Files of `program`, and itself, that `make check` takes all the same: 102 tests in 4 seconds."""
+QUICK = ("", *(f"/test_{name}.py" for name in ("declared", "findings", "generate", "places")))
+"""Files of `program`, and itself, that `make check` takes all the same: 80 tests in a second."""
 
 FIRST = ("newcomer", "runtime")
 """Folders whose tests mostly wait, for a package registry or a worker: they begin first, beside what computes."""

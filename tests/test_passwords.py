@@ -27,6 +27,7 @@ async def test_a_hash_is_proven_by_its_own_password_alone() -> None:
     assert not await passwords.verify("", kept)
 
 
+@pytest.mark.slow
 async def test_a_hash_says_its_parameters_and_has_a_salt_of_its_own() -> None:
     one, other = await asyncio.gather(passwords.hash("same"), passwords.hash("same"))
 
@@ -53,6 +54,7 @@ async def test_a_password_with_nulls_at_its_end_is_another_one(password: str) ->
     assert not await passwords.verify("pleaseletmein\0", RFC_7914)
 
 
+@pytest.mark.slow
 async def test_a_user_who_does_not_exist_costs_as_much_as_a_wrong_password(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = await passwords.hash("right")
     costs: list[tuple[object, ...]] = []
@@ -68,6 +70,7 @@ async def test_a_user_who_does_not_exist_costs_as_much_as_a_wrong_password(monke
     assert costs[0] == costs[1]
 
 
+@pytest.mark.slow
 async def test_one_character_is_one_however_the_keyboard_sends_it() -> None:
     assert await passwords.verify("cafe\N{COMBINING ACUTE ACCENT}", await passwords.hash("café"))
 

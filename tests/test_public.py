@@ -69,6 +69,7 @@ def broken(tree: ast.Module) -> Iterator[str]:
         yield "a file begins by saying what it decides"
 
 
+@pytest.mark.slow
 def test_every_module_says_what_it_decides_and_what_is_public_in_order() -> None:
     assert [
         f"{path.relative_to(SOURCES)}: {rule}"

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import jwt
+import pytest
 
 import answering_errors
 import around_answers
@@ -49,6 +50,7 @@ async def test_a_valid_token_opens_and_any_other_does_not() -> None:
     assert (await client.get("/partners/report")).status == 401
 
 
+@pytest.mark.slow
 async def test_who_signs_up_is_known_and_an_editor_may_more() -> None:
     db = FakeD1Database()
     await db.exec(
@@ -75,6 +77,7 @@ async def test_who_signs_up_is_known_and_an_editor_may_more() -> None:
     assert (await client.delete("/articles/1", headers={"Authorization": f"Bearer {token}"})).status == 204
 
 
+@pytest.mark.slow
 async def test_the_right_password_opens_and_an_old_hash_is_made_anew() -> None:
     db = FakeD1Database()
     await db.exec("CREATE TABLE accounts (id INTEGER PRIMARY KEY, email TEXT, password TEXT, role TEXT)")
@@ -145,6 +148,7 @@ async def test_an_invitation_that_comes_twice_is_delivered_once() -> None:
 # --8<-- [end:queue]
 
 
+@pytest.mark.slow
 # --8<-- [start:queue-simulated]
 @simulate(runs=50, faults=["queue"])
 async def test_every_invitation_is_delivered_once() -> None:

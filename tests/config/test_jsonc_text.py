@@ -140,6 +140,7 @@ def test_any_text_is_read_or_refused_with_a_place_in_it(text: str) -> None:
         assert refused.column >= 1
 
 
+@pytest.mark.slow
 def test_reading_takes_time_in_proportion_to_the_text() -> None:
     text = "[" + ",".join(['{"key": "value", /* c */ "other": [1, 2.5e3, null]}'] * 20_000) + "]"
     start = time.process_time()

@@ -840,6 +840,7 @@ def test_any_json_is_a_configuration_or_told_in_lines_that_end_with_a_fix(
     assert len(set(told)) == len(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [".".join("a" * 5000) + " = 1", f"[{'.'.join('a' * 5000)}]", "x = " + "[" * 100_000])
 def test_a_document_that_is_too_deep_is_a_mistake_in_a_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "wrangler.toml"

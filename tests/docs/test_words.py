@@ -49,6 +49,7 @@ def test_every_table_begins_with_its_head() -> None:
     assert torn == []
 
 
+@pytest.mark.slow
 def test_words_are_spelt_right() -> None:
     files = ["docs", "README.md", "CONTRIBUTING.md", "changelog.d"]
     command = [

@@ -215,6 +215,7 @@ def test_lone_surrogates_are_escaped_so_that_the_text_can_leave() -> None:
     assert json.loads(json.dumps("\ud83d\ude00").encode()) == "\U0001f600"
 
 
+@pytest.mark.slow
 def test_classes_without_end_do_not_fill_the_memory() -> None:
     for number in range(1500):
         json.dumps(attrs.make_class(f"C{number}", ["a"])(1))
@@ -497,6 +498,7 @@ print("before" if loaded else "only then")
 PYTHONS = {sys.executable, *filter(None, (shutil.which(f"python3.{minor}") for minor in range(11, 16)))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("python", sorted(PYTHONS))
 def test_a_mistake_is_told_where_nothing_has_loaded_the_json_package(python: str) -> None:
     if subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode != 0:

@@ -326,6 +326,7 @@ def test_splitting_agrees_with_a_naive_reference(pieces: list[str]) -> None:
     assert split_path(path) == tuple(unquote(part, errors="strict") for part in parts)
 
 
+@pytest.mark.slow
 def test_long_paths_take_linear_time() -> None:
     assert len(split_path("/a" * 100_000)) == 100_000
     assert len(split_path("/" + "%41" * 200_000)[0]) == 200_000

@@ -593,6 +593,7 @@ def test_a_later_migration_changes_what_an_earlier_one_made(tmp_path: Path) -> N
     }
 
 
+@pytest.mark.slow
 def test_a_migration_that_never_ends_is_stopped(tmp_path: Path) -> None:
     (tmp_path / "1.sql").write_text(
         "CREATE TABLE n AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c) SELECT max(i) AS i FROM c;"

@@ -66,6 +66,7 @@ def test_nothing_is_found_in_the_repaired_one(planted: Planted) -> None:
     run(planted, "repaired", RUNS)
 
 
+@pytest.mark.slow
 # --8<-- [start:first]
 @simulate(runs=200)
 async def test_every_visit_is_counted() -> None:

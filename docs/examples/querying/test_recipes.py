@@ -47,6 +47,7 @@ def test_every_statement_is_proven() -> None:
     assert (proof.findings, proof.unread) == ([], [])
 
 
+@pytest.mark.slow
 def test_the_classes_of_rows_are_as_core_types_writes_them(tmp_path: Path) -> None:
     rows, _ = find_rows(load_all(HERE / "wrangler.toml"))
     assert (rows.edits, rows.problems) == ({}, [])

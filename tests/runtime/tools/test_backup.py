@@ -109,6 +109,7 @@ async def test_large_values_come_along_though_they_are_replaced_meanwhile(tmp_pa
                 assert len({*value}) == 1
 
 
+@pytest.mark.slow
 async def test_a_message_that_is_handled_meanwhile_is_in_the_queue_of_the_backup_or_what_its_handler_wrote_is(
     tmp_path: Path,
 ) -> None:

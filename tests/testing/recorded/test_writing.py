@@ -42,6 +42,7 @@ def test_a_quoted_text_is_the_text(text: str) -> None:
     assert eval(quoted(text.encode("utf-8", "replace"))) == text.encode("utf-8", "replace")
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @example(["", "", "", "", [{"0000": "", "wide ⺀" * 5: -10}]], 79)
 @given(st.lists(values, min_size=5, max_size=5), st.sampled_from([79, 88, 120]))
