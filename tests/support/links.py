@@ -9,6 +9,7 @@ import sys
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -37,8 +38,9 @@ class Page(HTMLParser):
                 self.links.append(value)
 
 
+@cache
 def pages(site: Path) -> dict[Path, Page]:
-    """Every page of a built site."""
+    """Every page of a built site, which is read once."""
     return {file: Page(file.read_text("utf-8")) for file in sorted(site.rglob("*.html"))}
 
 

@@ -29,7 +29,7 @@ class KVEngine(Hookable, KVNamespace):
 
         return structure(value, type_)
 
-    async def _put_json(self, key: str, value: Any, **options: Any) -> None:
+    async def _put_json(self, key: str, value: object, **options: object) -> None:
         from core.http.json import dumps
 
         try:
@@ -39,7 +39,7 @@ class KVEngine(Hookable, KVNamespace):
         await self._put(key, text, **options)
 
 
-def parse(text: str) -> Any:
+def parse(text: str) -> object:
     """A value as JSON. Raises KVSyntaxError."""
     try:
         return loads(text)
@@ -92,7 +92,7 @@ def check_cursor(cursor: object) -> None:
         raise KVTypeError(f"A cursor must be a str, not {type(cursor).__name__}. Pass the last page's cursor")
 
 
-def dump_metadata(metadata: Any) -> str:
+def dump_metadata(metadata: object) -> str:
     """Metadata as JSON. Raises KVTypeError for a value without a JSON form."""
     try:
         check_nesting(metadata)

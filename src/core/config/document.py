@@ -65,7 +65,7 @@ def read_document(path: Path) -> Document:
         _fail(f"{name}:{line}: this is not UTF-8 (byte 0x{content[error.start]:02x}). Save the file as UTF-8.")
     try:
         if path.suffix == ".toml":
-            data: Any = tomllib.loads(text)
+            data: object = tomllib.loads(text)
             lines = toml_lines(text)
             deepest = max(lines, key=len, default=())
             if len(deepest) > DEEPEST:

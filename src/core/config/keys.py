@@ -81,7 +81,7 @@ _MODEL_KEYS: Final = frozenset(a.name for a in attrs.fields(Worker)) - {"uncheck
 def worker_of_level(document: Document, environment: str | None, problems: Problems) -> Worker:
     """One level of the file, the top or a named environment, without the keys it inherits."""
     level, data = document.level(environment)
-    known: dict[str, Any] = {}
+    known: dict[str, object] = {}
     unchecked: dict[str, Any] = {}
     for key, value in data.items():
         if level and key in TOP_LEVEL_KEYS:
@@ -105,7 +105,7 @@ def worker_of_level(document: Document, environment: str | None, problems: Probl
     return attrs.evolve(worker, unchecked=unchecked)
 
 
-def _known(value: Any, type_: Any, path: KeyPath, problems: Problems) -> Any:
+def _known(value: object, type_: Any, path: KeyPath, problems: Problems) -> object:
     """`value` without the keys that its tables have not. One that is a key but for a letter is a mistake, and is taken
     for that key; any other is the platform's business, and unchecked."""
     given = value  # not narrowed by what follows
@@ -119,7 +119,7 @@ def _known(value: Any, type_: Any, path: KeyPath, problems: Problems) -> Any:
 
 
 def _known_keys(table: Table, class_: Any, path: KeyPath, problems: Problems) -> Table:
-    kept: dict[str, Any] = {}
+    kept: dict[str, object] = {}
     types, unchecked = types_of(class_), UNCHECKED_IN.get(class_, frozenset())
     for key, value in table.items():
         if key in types:
@@ -145,7 +145,7 @@ def _known_keys(table: Table, class_: Any, path: KeyPath, problems: Problems) ->
 _OURS: Final = frozenset({model.CoreSettings, model.AiServer})
 
 
-def _near(key: str, value: Any, names: Iterable[str], table: Table, class_: Any) -> str | None:
+def _near(key: str, value: object, names: Iterable[str], table: Table, class_: object) -> str | None:
     """The key that was meant: a letter away, not given yet, and of a type that takes the value."""
     for name in names:
         if name in table or not _one_letter(_letters(key), _letters(name)):

@@ -32,8 +32,8 @@ _MANY: Final = "Write it as an array of tables."
 _ONE: Final = "Write it as one table."
 
 
-def _scalar(kind: type, title: str) -> Callable[[Any, Any], Any]:
-    def structure(value: Any, _: Any) -> Any:
+def _scalar(kind: type, title: str) -> Callable[[object, object], object]:
+    def structure(value: object, _: object) -> object:
         if type(value) is kind:
             return value
         if kind is float and type(value) is int:
@@ -43,7 +43,7 @@ def _scalar(kind: type, title: str) -> Callable[[Any, Any], Any]:
     return structure
 
 
-def _scalar_fix(kind: type, value: Any) -> str:
+def _scalar_fix(kind: type, value: object) -> str:
     if kind is str:
         if isinstance(value, bool):
             return f'Write "{str(value).lower()}".'
@@ -57,7 +57,7 @@ def _scalar_fix(kind: type, value: Any) -> str:
     return "Write a whole number, without quotes." if kind is int else "Write a number, without quotes."
 
 
-def _literal(value: Any, type_: Any) -> Any:
+def _literal(value: object, type_: object) -> object:
     choices = get_args(type_)
     if isinstance(value, str) and value in choices:
         return value
@@ -68,11 +68,11 @@ def _literal(value: Any, type_: Any) -> Any:
     raise _Mismatch(f"must be {wanted}, not {found}.{hint}")
 
 
-def _is(origin: Any) -> Callable[[Any], bool]:
+def _is(origin: object) -> Callable[[object], bool]:
     return lambda type_: get_origin(type_) is origin
 
 
-def _is_choice(type_: Any) -> bool:
+def _is_choice(type_: object) -> bool:
     """Return True if a union has more than None in it to choose from: `str | Route`, `bool | Sequence[str]`."""
     return get_origin(type_) in UNIONS and len([arg for arg in get_args(type_) if arg is not type(None)]) > 1
 
@@ -80,7 +80,7 @@ def _is_choice(type_: Any) -> bool:
 UNIONS: Final = (Union, type(int | str))
 
 
-def _choice(value: Any, type_: Any) -> Any:
+def _choice(value: object, type_: object) -> object:
     """A union by the JSON type of the value."""
     arms = [arg for arg in get_args(type_) if arg is not type(None)]
     for arm in arms:
@@ -105,7 +105,7 @@ def _sequence_of(type_: Any, converter: BaseConverter) -> Callable[[Any, Any], A
     made: Any = tuple  # of a type that is known when the program runs
     listed = made[element, ...]
 
-    def structure(value: Any, _: Any) -> Any:
+    def structure(value: object, _: object) -> object:
         given = value  # not narrowed by what follows
         if isinstance(value, list):
             return converter.structure(value, listed)
@@ -124,11 +124,11 @@ def _list_fix(element: Any, value: Any) -> str:
     return _MANY if attrs.has(element) else 'Write ["…"].'
 
 
-def _mapping_of(type_: Any, converter: BaseConverter) -> Callable[[Any, Any], Any]:
+def _mapping_of(type_: object, converter: BaseConverter) -> Callable[[object, object], object]:
     _, element = get_args(type_)
     inner = [arm for arm in get_args(element) if get_origin(arm) is Mapping]
 
-    def structure(value: object, _: Any) -> Any:
+    def structure(value: object, _: object) -> object:
         if not isinstance(value, dict):
             raise _Mismatch(f"must be a table, not {type_name(value)}. Write its keys below its header.")
         for key, item in as_table(value).items():

@@ -25,7 +25,7 @@ class _Running:
     def __init__(self, lifespans: dict[StateKey[Any], Lifespan], env: object) -> None:
         self.env = env  # kept, since it is known by its id
         self.users = 0
-        self.values: dict[StateKey[Any], Any] = {}
+        self.values: dict[StateKey[Any], object] = {}
         self._lifespans = lifespans
         self._started = asyncio.Event()
         self._ended = asyncio.Event()
@@ -76,7 +76,7 @@ class Lifespans:
         self._lifespans[key] = lifespan
         return key
 
-    def values_of(self, env: object) -> dict[StateKey[Any], Any] | None:
+    def values_of(self, env: object) -> dict[StateKey[Any], object] | None:
         """The values for an Env, or None where nothing is running for it."""
         running = self._running.get((asyncio.get_running_loop(), id(env)))
         return None if running is None else running.values

@@ -19,7 +19,7 @@ from core.handlers import name_of
 from core.validation.structure import hook_of
 
 
-def payload_of(consumer: Callable[..., Any], /) -> Any:
+def payload_of(consumer: Callable[..., object], /) -> object:
     """The `T` of a consumer's `MessageBatch[T]`; `Any` where it says nothing.
 
     Raises RegistrationError for an annotation that cannot be resolved.
@@ -32,7 +32,7 @@ def payload_of(consumer: Callable[..., Any], /) -> Any:
     names = code.co_varnames[: code.co_argcount]
     if len(names) <= position:
         return Any
-    annotation: Any = None
+    annotation: object = None
     try:
         # Reading the annotations evaluates them from Python 3.14 on.
         annotation = function.__annotations__.get(names[position])
@@ -51,7 +51,7 @@ def payload_of(consumer: Callable[..., Any], /) -> Any:
     return arguments[0]
 
 
-def typed(batch: MessageBatch[Any], payload: Any) -> MessageBatch[Any]:
+def typed(batch: MessageBatch[Any], payload: object) -> MessageBatch[Any]:
     """`batch`, whose bodies are of the type `payload`."""
     return batch if payload is Any or payload is object else _Batch(batch, payload)
 
@@ -59,7 +59,7 @@ def typed(batch: MessageBatch[Any], payload: Any) -> MessageBatch[Any]:
 class _Batch:
     __slots__ = ("_batch", "_messages")
 
-    def __init__(self, batch: MessageBatch[Any], payload: Any) -> None:
+    def __init__(self, batch: MessageBatch[Any], payload: object) -> None:
         self._batch = batch
         self._messages = [_Message(message, payload) for message in batch.messages]
 
@@ -88,10 +88,10 @@ class _Batch:
 class _Message:
     __slots__ = ("_body", "_message", "_payload")
 
-    def __init__(self, message: Message[Any], payload: Any) -> None:
+    def __init__(self, message: Message[Any], payload: object) -> None:
         self._message = message
         self._payload = payload
-        self._body: tuple[Any] | None = None
+        self._body: tuple[object] | None = None
 
     def __repr__(self) -> str:
         return repr(self._message)
@@ -109,7 +109,7 @@ class _Message:
         return self._message.attempts
 
     @property
-    def body(self) -> Any:
+    def body(self) -> object:
         if self._body is None:
             body, payload = self._message.body, self._payload
             made = isinstance(payload, type) and not is_typeddict(payload) and isinstance(body, payload)

@@ -62,13 +62,13 @@ def is_content(type_: Any) -> bool:
     """True if values of a type are pieces for a model to read, and no data: of `str`, `Image` or a list with them."""
     if type_ is str or type_ in _KINDS:
         return True
-    members: tuple[Any, ...] = get_args(type_)
+    members: tuple[object, ...] = get_args(type_)
     if get_origin(type_) is list:
         return members[0] is not str and is_content(members[0])
     return bool(members) and all(map(is_content, members)) and get_origin(type_) not in (dict, tuple)
 
 
-def block_of(value: object) -> dict[str, Any]:
+def block_of(value: object) -> dict[str, object]:
     """One piece of content as the protocol writes it."""
     match value:
         case Image(data=data, mime_type=kind) | Audio(data=data, mime_type=kind):
@@ -83,19 +83,19 @@ def block_of(value: object) -> dict[str, Any]:
             return {"type": "text", "text": str(value)}
 
 
-def present(**members: object) -> dict[str, Any]:
+def present(**members: object) -> dict[str, object]:
     """The members of an object that are there: those that are not None."""
     return {key: each for key, each in members.items() if each is not None}
 
 
-def contents_of(value: object) -> list[dict[str, Any]]:
+def contents_of(value: object) -> list[dict[str, object]]:
     """One piece, several, or none for None."""
     if value is None:
         return []
     return [block_of(each) for each in (cast("list[object]", value) if isinstance(value, list) else [value])]
 
 
-def resource_of(uri: str, data: str | bytes, mime_type: str) -> dict[str, Any]:
+def resource_of(uri: str, data: str | bytes, mime_type: str) -> dict[str, object]:
     """The contents of a resource."""
     if isinstance(data, str):
         return {"uri": uri, "mimeType": mime_type, "text": data}

@@ -204,7 +204,7 @@ class MCP(Generic[E, U]):
         types = {"params": params, "query": query, "body": body}
         self._add(self.tools, lambda: Exposed(self.app, handler, name, description, hints, types, key, returns))
 
-    def offer(self, handler: Callable[[Any, Response], Awaitable[Any]], /) -> None:
+    def offer(self, handler: Callable[[object, Response], Awaitable[object]], /) -> None:
         """Expose the handler of a route that is registered with `tool=True`, unless it is exposed already."""
         if all(each.function is not handler for each in self.tools.values()):
             self.expose(handler)

@@ -32,7 +32,7 @@ class CompactToken:
     payload: bytes
     signature: bytes
 
-    def claims(self) -> dict[str, Any]:
+    def claims(self) -> dict[str, object]:
         """The claims. Raises Refusal for anything but a JSON object."""
         return _object_of(self.payload)
 
@@ -69,7 +69,7 @@ def _bytes_of(part: str) -> bytes:
     return data
 
 
-def _object_of(data: bytes) -> dict[str, Any]:
+def _object_of(data: bytes) -> dict[str, object]:
     """A JSON object, without NaN, infinities, duplicate names and deep nesting."""
     from json import JSONDecoder
 
@@ -85,14 +85,14 @@ def _object_of(data: bytes) -> dict[str, Any]:
     return value
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     value = dict(pairs)
     if len(value) != len(pairs):
         raise ValueError("a name comes twice")
     return value
 
 
-def _refuse_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
@@ -107,7 +107,7 @@ class Claims:
             raise options.refuse("jwt_auth", "leeway", leeway, f"must be a number from 0 to {_MOST_LEEWAY}, in seconds")
         self._leeway = leeway
 
-    def check(self, claims: Mapping[str, Any], now: float) -> None:
+    def check(self, claims: Mapping[str, object], now: float) -> None:
         """Raise Refusal where a claim is missing or wrong. `now` in seconds since 1970."""
         for name in sorted(self._required):
             if claims.get(name) is None:
@@ -128,12 +128,14 @@ class Claims:
                 raise Refusal("the issuer is another")
         self._check_audience(claims.get("aud"))
 
-    def _check_audience(self, audience: Any) -> None:
+    def _check_audience(self, audience: object) -> None:
         if self.audiences is None:
             if audience is not None:
                 raise Refusal("the token is for an audience, and none is expected here")
             return
-        listed: list[Any] = [audience] if isinstance(audience, str) else audience if options.is_list(audience) else []
+        listed: list[object] = (
+            [audience] if isinstance(audience, str) else audience if options.is_list(audience) else []
+        )
         if not all(isinstance(name, str) for name in listed) or not set(self.audiences).intersection(listed):
             raise Refusal("the token is for another audience")
 

@@ -24,7 +24,7 @@ class SubtleKey:
         self.form: str = form
         """`jwk` or `spki`."""
         self.data: Mapping[str, str] | bytes = data
-        self.imported: Any = None
+        self.imported: object = None
 
 
 class SubtleAlgorithm:
@@ -46,7 +46,7 @@ class SubtleAlgorithm:
             raise ValueError("in a worker it must be PEM that begins with -----BEGIN PUBLIC KEY-----")
         return SubtleKey("spki", b64decode("".join(lines[1:-1]), validate=True))
 
-    def from_jwk(self, jwk: Mapping[str, Any]) -> SubtleKey:
+    def from_jwk(self, jwk: Mapping[str, object]) -> SubtleKey:
         """A key of a set (RFC 7517). Raises ValueError for one of another kind. Its content is read when it is used."""
         if jwk.get("kty") != self.kty:
             raise ValueError(f"its kty is not {self.kty}")

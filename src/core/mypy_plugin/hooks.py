@@ -134,7 +134,7 @@ class CorePlugin(TypesOfQueries):
         self._report(ctx.api, ctx.api.tree)
         return own(ctx) if own is not None else getattr(ctx, result)
 
-    def _hook(self, name: str, result: str, fullname: str) -> Any:
+    def _hook(self, name: str, result: str, fullname: str) -> object:
         # Without findings mypy is left alone. With some, the first call, attribute or class of a module reports them.
         if not self.findings.by_file:
             return None

@@ -68,7 +68,7 @@ class _At:
         return Change(level, self.operation, said, "" if level == "change" else advice, self.status)
 
 
-def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
+def compare(old: Mapping[str, object], new: Mapping[str, object]) -> list[Change]:
     """Return the changes from one document to another, those that break a client first. Empty for none that count."""
     order: list[Level] = [*LEVELS.values()]
     changes = dict.fromkeys(_Comparison(old, new).changes())
@@ -78,9 +78,9 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
 class _Comparison:
     """The documents, by their age; the texts for people in them are any text."""
 
-    def __init__(self, *documents: Mapping[str, Any]) -> None:
-        self._documents: tuple[Mapping[str, Any], ...] = documents
-        self._answers: tuple[Mapping[str, Any], ...] = tuple(map(without_wording, documents))
+    def __init__(self, *documents: Mapping[str, object]) -> None:
+        self._documents: tuple[Mapping[str, object], ...] = documents
+        self._answers: tuple[Mapping[str, object], ...] = tuple(map(without_wording, documents))
         self._under_way: set[tuple[str, str, bool]] = set()
 
     def changes(self) -> Iterator[Change]:
@@ -122,7 +122,7 @@ class _Comparison:
             if key not in after:
                 yield at.change("parameter gone", f"the {parameter['in']} parameter {parameter['name']}")
 
-    def _request(self, at: _At, *bodies: Any) -> Iterator[Change]:
+    def _request(self, at: _At, *bodies: object) -> Iterator[Change]:
         old, new = (target(home, body) for home, body in zip(self._documents, bodies, strict=True))
         if not new:
             yield from [at.change("body gone")] if old else []
@@ -133,7 +133,7 @@ class _Comparison:
         if old and new:
             yield from self._contents(attrs.evolve(at, part="the body"), old, new)
 
-    def _responses(self, at: _At, *sides: Mapping[str, Any]) -> Iterator[Change]:
+    def _responses(self, at: _At, *sides: Mapping[str, object]) -> Iterator[Change]:
         before, after = (
             {status: target(home, one) for status, one in side.items()}
             for home, side in zip(self._answers, sides, strict=True)
@@ -187,7 +187,7 @@ class _Comparison:
 
     # -- schemas
 
-    def _schema(self, at: _At, old: Any, new: Any) -> Iterator[Change]:
+    def _schema(self, at: _At, old: object, new: object) -> Iterator[Change]:
         homes = self._documents if at.status is None else self._answers
         before, after = ([*alternatives(home, given)] for home, given in zip(homes, (old, new), strict=True))
         gone, added = list(before), list(after)
@@ -292,7 +292,7 @@ def _is_pair(one: Named, other: Named, before: Sequence[Named], after: Sequence[
     return alone or (one[0] == other[0] != "")
 
 
-def _operations(document: Mapping[str, Any]) -> dict[tuple[str, str], Operation]:
+def _operations(document: Mapping[str, object]) -> dict[tuple[str, str], Operation]:
     """The operations by method and path, whatever the names of its parameters."""
     found: dict[tuple[str, str], Operation] = {}
     for each in operations(document):
@@ -307,7 +307,7 @@ def _operations(document: Mapping[str, Any]) -> dict[tuple[str, str], Operation]
     return found
 
 
-def _place(parameter: Mapping[str, Any]) -> tuple[str, str]:
+def _place(parameter: Mapping[str, object]) -> tuple[str, str]:
     return str(parameter["in"]), str(parameter.get("place", parameter["name"]))
 
 

@@ -51,7 +51,7 @@ _ANNOTATIONS: Final = frozenset(
 class Classes:
     """The classes and aliases of one client. No name of them is one of `taken`."""
 
-    def __init__(self, document: Mapping[str, Any], taken: set[str]) -> None:
+    def __init__(self, document: Mapping[str, object], taken: set[str]) -> None:
         self._document = document
         self.taken = taken
         self.reserved: Final = {camel(name) for name in section(document, "schemas")}
@@ -159,7 +159,7 @@ class Classes:
         self._known[key] = annotation
         return annotation
 
-    def type_of(self, given: Any, name: str, *, files: bool = False) -> Kinds:
+    def type_of(self, given: object, name: str, *, files: bool = False) -> Kinds:
         """The annotation of a schema."""
         if not isinstance(given, dict):  # `true` is a schema too
             return (ANY,)
@@ -269,11 +269,11 @@ def _fields_of(made: ast.ClassDef) -> dict[str, ast.expr]:
     return {ast.unparse(one.target): one.annotation for one in made.body if isinstance(one, ast.AnnAssign)}
 
 
-def alternatives(schema: Schema) -> Sequence[Any]:
+def alternatives(schema: Schema) -> Sequence[object]:
     """The kinds of value that a schema allows, where they differ in more than in the required ones of the same
     fields.
     """
-    found: Sequence[Any] = schema.get("anyOf") or schema.get("oneOf") or ()
+    found: Sequence[object] = schema.get("anyOf") or schema.get("oneOf") or ()
     if schema.get("properties") and not any(
         isinstance(one, dict) and one.keys() & {"$ref", "properties", "allOf", "type"} for one in found
     ):
@@ -285,7 +285,7 @@ def _is_object(schema: Schema) -> bool:
     return bool(schema.get("properties")) and schema.get("type", "object") == "object"
 
 
-def _is_null(schema: Any) -> bool:
+def _is_null(schema: object) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "null"
 
 

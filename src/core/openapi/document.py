@@ -62,7 +62,7 @@ def describe(
     program: Followed,
     *,
     version: str = "3.2",
-    kept: Mapping[str, Any] | None = None,
+    kept: Mapping[str, object] | None = None,
 ) -> Described:
     """The document of an application, and everything in it that is not known. `version` is "3.2" or "3.1".
 
@@ -72,7 +72,9 @@ def describe(
 
 
 class _Writer:
-    def __init__(self, application: ApplicationFacts, program: Followed, version: str, kept: Mapping[str, Any]) -> None:
+    def __init__(
+        self, application: ApplicationFacts, program: Followed, version: str, kept: Mapping[str, object]
+    ) -> None:
         self.application = application
         self.version = version
         self.program = program
@@ -86,7 +88,7 @@ class _Writer:
 
     def write(self) -> Described:
         """The whole document."""
-        paths: dict[str, dict[str, Any]] = {}
+        paths: dict[str, dict[str, object]] = {}
         tags: dict[str, str | None] = {}
         for route, name in zip(self.application.routes, operation_ids(self.application.routes), strict=True):
             for path in openapi_paths(route.path):
@@ -104,10 +106,10 @@ class _Writer:
                         f"nothing that is read raises {name}, so no operation "
                         "has what is answered here. Raise it, or another error, in the program where it comes from",
                     )
-        info: dict[str, Any] = {"title": self.application.title, "version": self.application.version}
+        info: dict[str, object] = {"title": self.application.title, "version": self.application.version}
         if self.application.description:
             info["description"] = inspect.cleandoc(self.application.description)
-        document: dict[str, Any] = {
+        document: dict[str, object] = {
             "openapi": "3.1.1" if self.version == "3.1" else "3.2.0",
             "info": info,
             "paths": paths,
@@ -121,7 +123,7 @@ class _Writer:
         responses = {"NotFound": self.responses.not_found()}
         if self.application.method_not_allowed:
             responses["MethodNotAllowed"] = self.responses.not_allowed()
-        components: dict[str, Any] = {}
+        components: dict[str, object] = {}
         if schemas := self.components.written(paths, responses, kept=self.kept):
             components["schemas"] = schemas
         components["responses"] = responses
@@ -165,12 +167,12 @@ class _Writer:
 
     def _operation(
         self, route: RouteFacts, name: str, path: str, method: str, tags: dict[str, str | None]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         before = self.kept.operation(path, method)
         name = route.operation_id or before.get("operationId") or name
         function = self.program.frames.named.get(route.name, [None])[0]
         self.responses.places.setdefault((name, ""), route.handler.place)
-        operation: dict[str, Any] = {"operationId": name}
+        operation: dict[str, object] = {"operationId": name}
         named = route.tags or before.get("tags") or ([tag(route.module)] if route.module is not None else [])
         if named:
             operation["tags"] = [*named]

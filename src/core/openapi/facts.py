@@ -233,7 +233,7 @@ def is_required(facts: ClassFacts, field: Field, *, reading: bool) -> bool:
     return field.default is None if reading or not facts.total else not field.may_be_unset
 
 
-def classes_in(schema: Any) -> Iterator[str]:
+def classes_in(schema: object) -> Iterator[str]:
     """The names of the classes that a schema has in it, without those inside of them."""
     if is_object(schema):
         if "$class" in schema:

@@ -25,7 +25,7 @@ from core.validation.schema import Schema, demanded, plain
 _DEEPEST: Final = 4
 
 
-def hold(value: Any, depth: int = 0) -> Held:
+def hold(value: object, depth: int = 0) -> Held:
     """A value as plain facts; of an object its class and, a few steps deep, its attributes."""
     if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, enum.Enum)):
         return Held("constant", constant=value)
@@ -39,7 +39,7 @@ def hold(value: Any, depth: int = 0) -> Held:
         return attrs.evolve(inner, given=(hold(value.__self__, depth + 1), *inner.given))
     if inspect.isfunction(value):
         code = value.__code__
-        around: Mapping[str, Any] = inspect.getclosurevars(value).nonlocals if depth < _DEEPEST else {}
+        around: Mapping[str, object] = inspect.getclosurevars(value).nonlocals if depth < _DEEPEST else {}
         return Held(
             "function",
             f"{value.__globals__.get('__name__')}.{code.co_qualname}",
@@ -48,11 +48,11 @@ def hold(value: Any, depth: int = 0) -> Held:
         )
     if isinstance(value, type) or typing.get_origin(value) is not None or isinstance(value, typing.TypeVar):
         return _type(value)
-    attributes: Mapping[str, Any] = _attributes(value) if depth < _DEEPEST else {}
+    attributes: Mapping[str, object] = _attributes(value) if depth < _DEEPEST else {}
     return Held("object", _name(type(value)), holds={name: hold(each, depth + 1) for name, each in attributes.items()})
 
 
-def _attributes(value: object) -> Mapping[str, Any]:
+def _attributes(value: object) -> Mapping[str, object]:
     file = getattr(sys.modules.get(type(value).__module__), "__file__", None)
     if type(value).__module__.partition(".")[0] in (*sys.stdlib_module_names, "core") or "site-packages" in str(file):
         return {}  # of which nothing is followed
@@ -61,7 +61,7 @@ def _attributes(value: object) -> Mapping[str, Any]:
     return {**found, **getattr(value, "__dict__", {})}
 
 
-def _type(value: Any) -> Held:
+def _type(value: object) -> Held:
     origin, arguments = typing.get_origin(value), typing.get_args(value)
     if origin in (typing.Union, types.UnionType):
         return Held("type", "|", given=[_type(each) for each in arguments])
@@ -75,7 +75,7 @@ def _type(value: Any) -> Held:
     return Held("type", name, given=[_type(each) for each in arguments if each is not ...])
 
 
-def _name(cls: Any) -> str:
+def _name(cls: object) -> str:
     return f"{getattr(cls, '__module__', '')}.{getattr(cls, '__qualname__', '')}"
 
 
@@ -97,8 +97,8 @@ def class_details() -> dict[str, ClassDetails]:
     return found
 
 
-def _classes(above: type[Any], seen: set[type]) -> Iterator[tuple[str, type[Any]]]:
-    classes: list[type[Any]] = type.__subclasses__(above)
+def _classes(above: type[object], seen: set[type]) -> Iterator[tuple[str, type[object]]]:
+    classes: list[type[object]] = type.__subclasses__(above)
     for cls in classes:
         if cls not in seen:
             seen.add(cls)
@@ -110,22 +110,22 @@ def _classes(above: type[Any], seen: set[type]) -> Iterator[tuple[str, type[Any]
                 yield from _classes(cls, seen)
 
 
-def _of_attrs(field: attrs.Attribute[Any]) -> Schema:
+def _of_attrs(field: attrs.Attribute[object]) -> Schema:
     schema = demanded(field.validator) if field.validator is not None else {}
-    given: Any = field.default
+    given: object = field.default
     factory = getattr(given, "factory", None)
     if factory is not None:
         return {**schema, "$default": [factory()] if factory in (list, dict) else []}
     return schema if given is attrs.NOTHING else {**schema, "$default": _default(given)}
 
 
-def _of_dataclass(field: dataclasses.Field[Any]) -> Schema:
+def _of_dataclass(field: dataclasses.Field[object]) -> Schema:
     factory: Any = field.default_factory
     if factory is not dataclasses.MISSING:
         return {"$default": [factory()] if factory in (list, dict) else []}
     return {} if field.default is dataclasses.MISSING else {"$default": _default(field.default)}
 
 
-def _default(value: Any) -> list[Any]:
+def _default(value: object) -> list[object]:
     given = plain(value)
     return [given] if given is not None or value is None else []

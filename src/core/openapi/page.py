@@ -64,7 +64,7 @@ def _each(document: Mapping[str, Any]) -> Iterator[Operation]:
             yield Operation("WebSocket", path, item, item["x-websocket"])
 
 
-def _contents(document: Mapping[str, Any]) -> Iterator[str]:
+def _contents(document: Mapping[str, object]) -> Iterator[str]:
     yield "<nav><ul>"
     for each in _each(document):
         yield (
@@ -96,7 +96,7 @@ def _operation(each: Operation) -> Iterator[str]:
     yield f"<h3>{_heading(each)}</h3>"
     yield from _prose(operation.get("summary"))
     yield from _prose(operation.get("description"))
-    security: Sequence[Mapping[str, Any]] = operation.get("security", ())
+    security: Sequence[Mapping[str, object]] = operation.get("security", ())
     if security:
         ways = " or ".join(" and ".join(map(escape, way)) if way else "nothing" for way in security)
         yield f'<p class="soft">Needs {ways}.</p>'

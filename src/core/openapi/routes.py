@@ -202,7 +202,7 @@ def _authenticator(authenticator: Any) -> StepFacts:
     return facts
 
 
-def _token_scheme(source: TokenSource, **more: str) -> Mapping[str, Any]:
+def _token_scheme(source: TokenSource, **more: str) -> Mapping[str, object]:
     """The security scheme of a token: by its cookie, by its header, or by its scheme in `Authorization`."""
     if source.cookie is not None:
         return {"type": "apiKey", "in": "cookie", "name": source.cookie}
@@ -211,7 +211,7 @@ def _token_scheme(source: TokenSource, **more: str) -> Mapping[str, Any]:
     return {"type": "http", "scheme": source.scheme.lower(), **(more if source.scheme == "Bearer" else {})}
 
 
-def _authentication(name: str, scheme: Mapping[str, Any]) -> StepFacts:
+def _authentication(name: str, scheme: Mapping[str, object]) -> StepFacts:
     return StepFacts(answers=(UNAUTHORIZED,), security=Security(name, scheme), authenticates=True)
 
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from core.app import App
 
 
-def listed(app: App[Any]) -> dict[str, Any]:
+def listed(app: App[Any]) -> dict[str, object]:
     """The lists of each MCP server of an application, by its path, as a client with every right gets them.
 
     Raises RegistrationError for an application that cannot start.
     """
     app.check()
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for server in servers_in(app.entries()):
         resources = [each.listed() for each in server.resources.values()]
         found[server.path] = {
@@ -35,11 +35,11 @@ def listed(app: App[Any]) -> dict[str, Any]:
 
 def as_document(lists: Mapping[str, Any]) -> dict[str, Any]:
     """The lists as a document of OpenAPI, for `core.openapi.changes`."""
-    paths: dict[str, Any] = {}
-    schemas: dict[str, Any] = {}
+    paths: dict[str, object] = {}
+    schemas: dict[str, object] = {}
     for path, server in lists["mcp"].items():
         for name, takes, gives in _operations(server):
-            operation: dict[str, Any] = {"operationId": name.partition("/")[2]}
+            operation: dict[str, object] = {"operationId": name.partition("/")[2]}
             for part, schema in (("takes", takes), ("gives", gives)):
                 key = f"{len(schemas)}"
                 # The references in a list are within the schema that they are in.

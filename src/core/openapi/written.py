@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from core.validation.schema import is_array, is_object
 
@@ -15,7 +15,7 @@ _WORDS: Final = frozenset(["true", "false", "null", "yes", "no", "on", "off", "y
 """Words that a YAML reader, an old one at least, does not read as strings."""
 
 
-def as_json(document: Mapping[str, Any]) -> str:
+def as_json(document: Mapping[str, object]) -> str:
     """The document as JSON, one value a line, so that a change is a change of few lines."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
@@ -23,7 +23,7 @@ def as_json(document: Mapping[str, Any]) -> str:
 _UNORDERED: Final = frozenset(["anyOf", "enum", "parameters", "required", "security", "tags"])
 
 
-def meaning(value: Any, key: str = "") -> Any:
+def meaning(value: object, key: str = "") -> object:
     """A document without what says nothing: the order of fields, and of lists whose order means nothing."""
     if is_object(value):
         return {name: meaning(inner, name) for name, inner in value.items()}
@@ -33,7 +33,7 @@ def meaning(value: Any, key: str = "") -> Any:
     return value
 
 
-def as_yaml(document: Mapping[str, Any]) -> str:
+def as_yaml(document: Mapping[str, object]) -> str:
     """The document as YAML.
 
     Texts are in double quotes, as JSON has them; names of fields are plain where they can be.
@@ -41,12 +41,12 @@ def as_yaml(document: Mapping[str, Any]) -> str:
     return "\n".join(_mapping(document, "")) + "\n"
 
 
-def _mapping(value: Mapping[str, Any], indent: str) -> Iterator[str]:
+def _mapping(value: Mapping[str, object], indent: str) -> Iterator[str]:
     for name, inner in value.items():
         yield from _entry(f"{indent}{_name(name)}:", inner, indent)
 
 
-def _entry(head: str, value: Any, indent: str) -> Iterator[str]:
+def _entry(head: str, value: object, indent: str) -> Iterator[str]:
     if is_object(value) and value:
         yield head
         yield from _mapping(value, f"{indent}  ")
@@ -57,7 +57,7 @@ def _entry(head: str, value: Any, indent: str) -> Iterator[str]:
         yield f"{head} {_scalar(value)}"
 
 
-def _items(values: Sequence[Any], indent: str) -> Iterator[str]:
+def _items(values: Sequence[object], indent: str) -> Iterator[str]:
     for value in values:
         lines = list(_mapping(value, f"{indent}  ")) if is_object(value) and value else []
         if lines:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 
 class _Meta(type):
-    def __getattr__(cls, name: str) -> Any:
+    def __getattr__(cls, name: str) -> object:
         return anything(name)
 
     def __or__(cls, other: object) -> Any:
@@ -21,7 +21,7 @@ class _Meta(type):
 
     __ror__ = __or__
 
-    def __iter__(cls) -> Any:
+    def __iter__(cls) -> object:
         return iter(())
 
 
@@ -34,20 +34,20 @@ class _Anything(metaclass=_Meta):
 
     def __init__(self, *args: object, **options: object) -> None: ...
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return anything(name)
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: object) -> object:
         return type(self)(*args, **options)
 
-    def __class_getitem__(cls, key: object) -> Any:
+    def __class_getitem__(cls, key: object) -> object:
         return cls
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> object:
         return iter(())
 
 
-def anything(name: str) -> Any:
+def anything(name: str) -> object:
     """Something to stand for a name. Raises AttributeError for those that Python itself asks for."""
     if name.startswith("__"):
         raise AttributeError(name)
@@ -61,7 +61,7 @@ def is_anything(value: object) -> bool:
 
 
 class _Module(ModuleType):
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return anything(name)
 
 

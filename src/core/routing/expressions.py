@@ -103,7 +103,7 @@ def _repeated(least: int, most: int, piece: _Piece) -> _Piece:
 
 def _alternatives(alternatives: Sequence[Sequence[Any]]) -> _Piece:
     # Those that begin with the same character are one up to there: (png|pdf) is p(ng|df).
-    grouped: dict[object, list[Sequence[Any]]] = {}
+    grouped: dict[object, list[Sequence[object]]] = {}
     for number, items in enumerate(alternatives):
         same = str(items[0]) if items and str(items[0][0]) in _ONE else number
         grouped.setdefault(same, []).append(items)

@@ -49,9 +49,9 @@ def worker_config(
     sockets: Mapping[str, Socket],
     cluster: Cluster | None = None,
     buckets: Mapping[str, External] | None = None,
-    extra_bindings: Iterable[Mapping[str, Any]] = (),
+    extra_bindings: Iterable[Mapping[str, object]] = (),
     private_network: bool = False,
-    adjust: Callable[[Sequence[Mapping[str, Any]]], None] = lambda services: None,
+    adjust: Callable[[Sequence[Mapping[str, object]]], None] = lambda services: None,
 ) -> str:
     """The text of the configuration. Each service keeps its state in a folder of its own below `storage`.
 
@@ -61,7 +61,7 @@ def worker_config(
     """
     if buckets is None:
         plan = attrs.evolve(plan, r2={}, absent={**plan.absent, **dict.fromkeys(plan.r2, _NO_BUCKETS)})
-    services: list[Mapping[str, Any]] = [_application(plan, modules, storage, extra_bindings)]
+    services: list[Mapping[str, object]] = [_application(plan, modules, storage, extra_bindings)]
     if plan.classes:
         services.append(_disk(_OBJECTS, storage, "do"))
     services += _kv(plan, storage, cluster)
@@ -72,13 +72,13 @@ def worker_config(
     adjust(services[1:])
     if plan.assets is not None:
         _, folder, settings = plan.assets
-        static: dict[str, Any] = {"path": folder, "config": json.dumps(settings), "userWorker": plan.name}
+        static: dict[str, object] = {"path": folder, "config": json.dumps(settings), "userWorker": plan.name}
         services.append({"name": _ASSETS, "assets": static})
     allow = ["public", "private"] if private_network else ["public"]
     network = {"allow": allow, "tlsOptions": {"trustBrowserCas": True}}
     services.append({"name": "internet", "network": network})
     front = _ASSETS if plan.assets is not None else plan.name
-    config: dict[str, Any] = {
+    config: dict[str, object] = {
         "services": services,
         "sockets": [
             {
@@ -130,14 +130,14 @@ def cluster_config(
     With `objects`, the unique keys of namespaces of Durable Objects, each of them is a binding of that name, its class
     the script's `Objects` and a number; `disk` is their folder, and `token` is `env.TOKEN`.
     """
-    bindings: list[Mapping[str, Any]] = [{"name": "BUCKET", "service": "bucket"}]
-    worker: dict[str, Any] = {
+    bindings: list[Mapping[str, object]] = [{"name": "BUCKET", "service": "bucket"}]
+    worker: dict[str, object] = {
         "modules": [{"name": "main.mjs", "esModule": script}],
         "compatibilityDate": _SERVICE_DATE,
         "compatibilityFlags": list(_EXTRA_HANDLERS),
         "bindings": bindings,
     }
-    services: list[Mapping[str, Any]] = [
+    services: list[Mapping[str, object]] = [
         {"name": "main", "worker": worker},
         {"name": "bucket", "bucket": {"path": folder}},
     ]
@@ -164,9 +164,9 @@ _NO_BUCKETS = (
 
 
 def _application(
-    plan: Plan, modules: Sequence[Module], storage: Path | str, extra: Iterable[Mapping[str, Any]]
-) -> Mapping[str, Any]:
-    bindings: list[Mapping[str, Any]] = []
+    plan: Plan, modules: Sequence[Module], storage: Path | str, extra: Iterable[Mapping[str, object]]
+) -> Mapping[str, object]:
+    bindings: list[Mapping[str, object]] = []
     for name, value in plan.vars.items():
         bindings.append({"name": name, "text": value} if isinstance(value, str) else _json(name, value))
     bindings += [{"name": name, "fromEnvironment": name} for name in (*plan.secrets, *plan.optional_secrets)]
@@ -187,7 +187,7 @@ def _application(
     if plan.absent:
         bindings.append(_json(ABSENT_BINDING, dict(plan.absent)))
     bindings += extra
-    worker: dict[str, Any] = {
+    worker: dict[str, object] = {
         "modules": [{"name": module.name, module.kind: Raw(f"embed {quoted(module.path)}")} for module in modules],
         "compatibilityDate": plan.compatibility_date,
         "compatibilityFlags": list(plan.compatibility_flags),
@@ -199,15 +199,15 @@ def _application(
     return {"name": plan.name, "worker": worker}
 
 
-def _kv(plan: Plan, storage: Path | str, cluster: Cluster | None) -> list[Mapping[str, Any]]:
+def _kv(plan: Plan, storage: Path | str, cluster: Cluster | None) -> list[Mapping[str, object]]:
     if not plan.kv:
         return []
-    bindings: list[Mapping[str, Any]] = [
+    bindings: list[Mapping[str, object]] = [
         {"name": "SHARD", "durableObjectNamespace": "KVNamespace"},
         {"name": "BLOBS", "service": "core-kv-blobs"},
     ]
     blobs = _disk("core-kv-blobs", storage, "kv-blobs")
-    cache: list[Mapping[str, Any]] = []
+    cache: list[Mapping[str, object]] = []
     if cluster is not None:
         # Values too large for a row live in the bucket, where every node finds them, and are cached on this one.
         blobs = {"name": "core-kv-blobs", "bucket": {"path": "kv-blobs"}}
@@ -216,7 +216,7 @@ def _kv(plan: Plan, storage: Path | str, cluster: Cluster | None) -> list[Mappin
     return [*_bundled(_KV, "kv.js", "KVNamespace", bindings, storage, "kv"), blobs, *cache]
 
 
-def _d1(plan: Plan, storage: Path | str) -> list[Mapping[str, Any]]:
+def _d1(plan: Plan, storage: Path | str) -> list[Mapping[str, object]]:
     if not plan.d1:
         return []
     return _bundled(
@@ -224,7 +224,7 @@ def _d1(plan: Plan, storage: Path | str) -> list[Mapping[str, Any]]:
     )
 
 
-def _bucket(name: str, external: External) -> Mapping[str, Any]:
+def _bucket(name: str, external: External) -> Mapping[str, object]:
     token = {"name": "Authorization", "value": external.token}
     return {
         "name": f"{_R2}-{name}",
@@ -232,11 +232,11 @@ def _bucket(name: str, external: External) -> Mapping[str, Any]:
     }
 
 
-def _queues(plan: Plan, storage: Path | str, cluster: Cluster | None) -> list[Mapping[str, Any]]:
+def _queues(plan: Plan, storage: Path | str, cluster: Cluster | None) -> list[Mapping[str, object]]:
     if not plan.queues and not plan.consumers:
         return []
     consumers = {consumer.queue: {"consumer": "worker", **consumer.settings} for consumer in plan.consumers}
-    bindings: list[Mapping[str, Any]] = [
+    bindings: list[Mapping[str, object]] = [
         {"name": "SHARD", "durableObjectNamespace": "QueueShard"},
         _json("CONSUMERS", consumers),
         {"name": "worker", "service": plan.name},
@@ -246,10 +246,10 @@ def _queues(plan: Plan, storage: Path | str, cluster: Cluster | None) -> list[Ma
     return _bundled(_QUEUES, "queues.js", "QueueShard", bindings, storage, "queues", _EXTRA_HANDLERS)
 
 
-def _cron(plan: Plan, storage: Path | str) -> list[Mapping[str, Any]]:
+def _cron(plan: Plan, storage: Path | str) -> list[Mapping[str, object]]:
     if not plan.crons:
         return []
-    bindings: list[Mapping[str, Any]] = [
+    bindings: list[Mapping[str, object]] = [
         {"name": "SCHEDULE", "durableObjectNamespace": "Schedule"},
         _json("CRONS", {"worker": list(plan.crons)}),
         {"name": "worker", "service": plan.name},
@@ -264,11 +264,11 @@ def _bundled(
     name: str,
     module: str,
     cls: str,
-    bindings: Sequence[Mapping[str, Any]],
+    bindings: Sequence[Mapping[str, object]],
     storage: Path | str,
     folder: str,
     flags: Sequence[str] = (),
-) -> list[Mapping[str, Any]]:
+) -> list[Mapping[str, object]]:
     """One of the services whose code is inside workerd's binary, and the disk it keeps its objects on."""
     worker = {
         "modules": [{"name": module, "bundled": f"/workerd/{module}"}],
@@ -281,25 +281,25 @@ def _bundled(
     return [{"name": name, "worker": worker}, _disk(f"{name}-storage", storage, folder)]
 
 
-def _d1_binding(name: str, database: str) -> Mapping[str, Any]:
+def _d1_binding(name: str, database: str) -> Mapping[str, object]:
     fetcher = {"name": _D1, "props": {"json": json.dumps({"database": database})}}
     wrapped = {"moduleName": "cloudflare-internal:d1-api", "innerBindings": [{"name": "fetcher", "service": fetcher}]}
     return {"name": name, "wrapped": wrapped}
 
 
-def _namespace(cls: str, key: str) -> Mapping[str, Any]:
+def _namespace(cls: str, key: str) -> Mapping[str, object]:
     return {"className": cls, "uniqueKey": key, "enableSql": True}
 
 
-def _disk(name: str, storage: Path | str, folder: str) -> Mapping[str, Any]:
+def _disk(name: str, storage: Path | str, folder: str) -> Mapping[str, object]:
     return {"name": name, "disk": {"path": f"{storage}/{folder}", "writable": True}}
 
 
-def _json(name: str, value: object) -> Mapping[str, Any]:
+def _json(name: str, value: object) -> Mapping[str, object]:
     return {"name": name, "json": json.dumps(value, ensure_ascii=False)}
 
 
-def _cluster(cluster: Cluster) -> Mapping[str, Any]:
+def _cluster(cluster: Cluster) -> Mapping[str, object]:
     return {
         "bucket": cluster.bucket,
         "bucketOptions": list(cluster.options),

@@ -326,7 +326,7 @@ class Keeper(Generic[P, V]):
         if where := await process.where():
             self._log.warn(f"{self._kind.titles[name]} (process id {process.pid}):\n{where}")
 
-    async def _report(self) -> tuple[int, Mapping[str, Any]]:
+    async def _report(self) -> tuple[int, Mapping[str, object]]:
         """The answer to the question for health."""
         if self._stopping.is_set():
             return 503, {"status": "stopping"}
@@ -337,7 +337,7 @@ class Keeper(Generic[P, V]):
         told = dict(zip(processes, said, strict=True))
         # Requests are answered while the one behind is away for a moment: calls of it wait.
         well = outside is None and any(said == "ok" for name, said in told.items() if name != kind.behind)
-        report: dict[str, Any] = {"status": "ok" if well else "failing", "processes": told}
+        report: dict[str, object] = {"status": "ok" if well else "failing", "processes": told}
         return (200 if well else 503), report if outside is None else {**report, "address": outside}
 
     async def _numbers(self) -> str:

@@ -65,7 +65,7 @@ class R2Service:
         self._buckets = {token: buckets[name] for token, name in self._tokens.items()}
         self._closing = closing
         self._say = say
-        self.conversations: set[asyncio.Task[Any]] = set()
+        self.conversations: set[asyncio.Task[object]] = set()
 
     @classmethod
     def of_folder(cls, folder: Path, names: Iterable[str]) -> R2Service:
@@ -281,7 +281,7 @@ async def _abort(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incomi
     return _Answer({})
 
 
-_METHODS: Final[Mapping[str, Callable[[StoredR2Bucket, Mapping[str, Any], _Incoming], Awaitable[_Answer]]]] = {
+_METHODS: Final[Mapping[str, Callable[[StoredR2Bucket, Mapping[str, object], _Incoming], Awaitable[_Answer]]]] = {
     "head": _head,
     "get": _get,
     "put": _put,
@@ -334,10 +334,10 @@ def _metadata(asked: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _described(found: R2Object) -> Mapping[str, Any]:
+def _described(found: R2Object) -> Mapping[str, object]:
     """An object without its bytes. What it has not is left out, since null has the schema's type nowhere."""
     digests = {str(number): getattr(found.checksums, name) for number, name in enumerate(_DIGESTS)}
-    described: dict[str, Any] = {
+    described: dict[str, object] = {
         "name": found.key,
         "version": found.version,
         "size": found.size,

@@ -101,7 +101,7 @@ class Client(Generic[E]):
         self.contract: Contract | None = _contract(app, contract)
         self._sessions: list[tuple[ConnectedWebSocket, asyncio.Future[None]]] = []
         self._started = False
-        self._in_flight: set[asyncio.Task[Any]] = set()
+        self._in_flight: set[asyncio.Task[object]] = set()
         self.cookies: dict[str, str] = {}
         """The cookies that the application has set, by name. A test may add to it."""
         clients[self] = None
@@ -115,7 +115,7 @@ class Client(Generic[E]):
         *,
         headers: Mapping[str, str] | None = None,
         body: str | bytes | AsyncIterable[bytes] | None = None,
-        json: Any = ...,
+        json: object = ...,
         query: Mapping[str, str] | None = None,
     ) -> http.Response:
         """Send one request. `json` is sent as JSON; `query` is added to the URL's own."""
@@ -301,7 +301,7 @@ class Client(Generic[E]):
         /,
         *,
         user: object = None,
-        answer: Callable[[str, dict[str, Any]], dict[str, Any] | None] | None = None,
+        answer: Callable[[str, dict[str, object]], dict[str, object] | None] | None = None,
     ) -> MCPClient:
         """A client of the application's MCP server, which needs naming only where there are several.
 
@@ -320,7 +320,7 @@ class Client(Generic[E]):
             raise LookupError(f"the application has {len(found)} MCP servers. Name one: client.mcp(server)")
         chosen = found[0] if server is None else server
 
-        async def send(path: str, headers: Mapping[str, str], json: dict[str, Any]) -> http.Response:
+        async def send(path: str, headers: Mapping[str, str], json: dict[str, object]) -> http.Response:
             merged = self._own_headers()
             merged.update(headers)
             message = http.Request(self.base_url + path, method="POST", headers=merged, json=json)
@@ -329,7 +329,7 @@ class Client(Generic[E]):
 
         return MCPClient(send, chosen, answer)
 
-    async def _dispatched(self, message: http.Request, users: Mapping[Any, object] = {}) -> Response:
+    async def _dispatched(self, message: http.Request, users: Mapping[object, object] = {}) -> Response:
         """The response as a host sees it; `users` are those that authenticators have found already."""
         from core.request import Request
         from core.response import Response

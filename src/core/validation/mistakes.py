@@ -52,7 +52,7 @@ class Told:
 
     def __init__(self) -> None:
         self.count: int = 0
-        self.fields: dict[str, Any] = {}
+        self.fields: dict[str, object] = {}
 
     def add(self, errors: Sequence[BaseException]) -> None:
         # The members of a group were counted where the group was made.
@@ -75,8 +75,8 @@ def within(path: str, issues: Sequence[Issue]) -> list[Issue]:
     return [*found, *issues[MOST_ISSUES:]]  # the last says that there are more, of the whole
 
 
-def counting(inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def hook(value: Any, type_: Any) -> Any:
+def counting(inner: Callable[[object, object], object]) -> Callable[[object, object], object]:
+    def hook(value: object, type_: object) -> object:
         told = current.get()
         if told.count >= MOST_ISSUES:
             raise _Enough
@@ -92,12 +92,12 @@ def counting(inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return hook
 
 
-def read_list(converter: Converter, element: Any, value: list[Any], _: Any) -> list[Any]:
+def read_list(converter: Converter, element: object, value: list[object], _: object) -> list[object]:
     from cattrs.errors import IterableValidationError, IterableValidationNote
 
     told = current.get()
     read = converter.get_structure_hook(element)
-    structured: list[Any] = []
+    structured: list[object] = []
     errors: list[Exception] = []
     own = 0
     for index, item in enumerate(value):
@@ -114,7 +114,7 @@ def read_list(converter: Converter, element: Any, value: list[Any], _: Any) -> l
     return structured
 
 
-def read_mapping(inner: Callable[[Any, Any], Any], value: dict[Any, Any], type_: Any) -> Any:
+def read_mapping(inner: Callable[[object, object], object], value: dict[object, object], type_: object) -> object:
     from cattrs.errors import IterableValidationError
 
     # Some at a time, since cattrs does not stop at a mistake.
@@ -251,7 +251,7 @@ def _as_told(error: Exception) -> Exception:
     return Mismatch("is not valid") if isinstance(error, KeyError) else error
 
 
-def in_json(value: Any) -> str:
+def in_json(value: object) -> str:
     if value is None or value is True or value is False:
         return {None: "null", True: "true", False: "false"}[value]
     return f'"{value}"' if isinstance(value, str) else str(value)
@@ -324,7 +324,7 @@ _SIGNS: Final = {">=": "at least", "<=": "at most", ">": "more than", "<": "less
 def _in_our_words(error: ValueError) -> str:
     """What a validator said, without what attrs' own say of the program: a field's name in Python, the value again."""
     text: str = error.args[0]
-    given: Any = error.args[2] if len(error.args) == 4 else None
+    given: object = error.args[2] if len(error.args) == 4 else None
     if isinstance(given, re.Pattern):
         return f"must match {cast('re.Pattern[str]', given).pattern}"
     if isinstance(given, list | tuple | range | AbstractSet | dict):

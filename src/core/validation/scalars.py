@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 EXACT: Final = range(-(2**53) + 1, 2**53)
 
 
-def text(value: Any, _: Any) -> str:
+def text(value: Any, _: object) -> str:
     if value.__class__ is str:
         return value
     raise Mismatch("must be a string")
 
 
-def integer(value: Any, _: Any) -> int:
+def integer(value: Any, _: object) -> int:
     if value.__class__ is int:
         return value
     raise Mismatch("must be an integer")
 
 
-def integer_of_client(value: Any, _: Any) -> int:
+def integer_of_client(value: Any, _: object) -> int:
     if value.__class__ is int:
         if value in EXACT:
             return value
@@ -35,7 +35,7 @@ def integer_of_client(value: Any, _: Any) -> int:
     raise Mismatch("must be an integer")
 
 
-def number(value: Any, _: Any) -> float:
+def number(value: Any, _: object) -> float:
     if value.__class__ is float:
         return value
     if value.__class__ is int:
@@ -46,47 +46,47 @@ def number(value: Any, _: Any) -> float:
     raise Mismatch("must be a number")
 
 
-def boolean(value: Any, _: Any) -> bool:
+def boolean(value: object, _: object) -> bool:
     if value is True or value is False:
         return value
     raise Mismatch("must be true or false")
 
 
-def boolean_of_number(value: Any, _: Any) -> bool:
+def boolean_of_number(value: object, _: object) -> bool:
     if value.__class__ in (int, bool) and value in (0, 1):
         return bool(value)
     raise Mismatch("must be 0 or 1")
 
 
-def boolean_of_sql(value: Any, _: Any) -> bool:
+def boolean_of_sql(value: object, _: object) -> bool:
     if value.__class__ in (int, bool) and value in (0, 1):
         return bool(value)
     raise Mismatch("must be true or false")
 
 
-def null(value: Any, _: Any) -> None:
+def null(value: object, _: object) -> None:
     if value is not None:
         raise Mismatch("must be null")
 
 
-def blob(value: Any, _: Any) -> bytes:
+def blob(value: Any, _: object) -> bytes:
     if value.__class__ is bytes:
         return value
     raise Mismatch("must be a blob")
 
 
-def no_blob(_: Any, __: Any) -> bytes:
+def no_blob(_: object, __: object) -> bytes:
     raise Mismatch("must be bytes, which JSON has not: send base64 text in a str field")
 
 
-def integer_of_text(value: Any, _: Any) -> int:
+def integer_of_text(value: object, _: object) -> int:
     # int() takes blanks, underscores and other scripts' digits as well; a query string has none of them.
     if isinstance(value, str) and value.isascii() and value[value[:1] in "+-" :].isdigit() and len(value) <= 400:
         return integer_of_client(int(value), _)
     raise Mismatch("must be an integer")
 
 
-def number_of_text(value: Any, _: Any) -> float:
+def number_of_text(value: object, _: object) -> float:
     if isinstance(value, str) and value.isascii() and value.strip() == value and "_" not in value:
         try:
             number = float(value)
@@ -98,7 +98,7 @@ def number_of_text(value: Any, _: Any) -> float:
     raise Mismatch("must be a number")
 
 
-def boolean_of_text(value: Any, _: Any) -> bool:
+def boolean_of_text(value: object, _: object) -> bool:
     if value in ("true", "1"):
         return True
     if value in ("false", "0"):
@@ -106,7 +106,7 @@ def boolean_of_text(value: Any, _: Any) -> bool:
     raise Mismatch("must be true or false")
 
 
-def from_text(read: Callable[[str], Any], wording: str, value: Any, _: Any) -> Any:
+def from_text(read: Callable[[str], object], wording: str, value: object, _: object) -> object:
     if isinstance(value, str):
         try:
             return read(value)
@@ -127,7 +127,7 @@ def decimal_number(decimal: Callable[[str], Any], value: Any, _: Any) -> Any:
     raise Mismatch("must be a decimal number")
 
 
-def is_subclass_of_scalar(type_: Any) -> bool:
+def is_subclass_of_scalar(type_: object) -> bool:
     return isinstance(type_, type) and issubclass(type_, (str, int, float))
 
 
@@ -144,14 +144,14 @@ def enum_member(strings: bool, value: Any, type_: Any) -> Any:
     raise Mismatch("must be one of " + ", ".join(in_json(member.value) for member in type_))
 
 
-def literal(strings: bool, value: Any, type_: Any) -> Any:
+def literal(strings: bool, value: object, type_: object) -> object:
     for member in get_args(type_):
         if _same(getattr(member, "value", member), value, strings):
             return member
     raise Mismatch("must be one of " + ", ".join(in_json(getattr(m, "value", m)) for m in get_args(type_)))
 
 
-def _same(wanted: Any, value: Any, strings: bool) -> bool:
+def _same(wanted: object, value: object, strings: bool) -> bool:
     if strings and not isinstance(wanted, str):
         return isinstance(value, str) and in_json(wanted) == value
     return wanted.__class__ is value.__class__ and bool(wanted == value)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cattrs import Converter
 
 
-def optional(converter: Converter, type_: Any) -> Callable[[Any, Any], Any]:
+def optional(converter: Converter, type_: object) -> Callable[[object, object], object]:
     """The hook of `T | None`, with that of `T`: cattrs asks for it with the first value, too late to refuse a type."""
     member = next(member for member in get_args(type_) if member is not type(None))
     read = converter.get_structure_hook(member)
@@ -23,14 +23,14 @@ def optional(converter: Converter, type_: Any) -> Callable[[Any, Any], Any]:
 def union(converter: Converter, guarded: Callable[..., Any], type_: Any) -> Callable[[Any, Any], Any]:
     members = get_args(type_)
     classes = [member for member in members if is_class(member)]
-    rest: list[Any] = [member for member in members if member not in classes]
+    rest: list[object] = [member for member in members if member not in classes]
     if len(classes) <= 1:
         rest += classes
     # Structured are exact kinds only, so at most the order of texts and numbers matters: narrow ones come first.
     rest.sort(key=_width)
     hooks = [(member, converter.get_structure_hook(member)) for member in rest]
     if len(classes) > 1:
-        together: Any = cast("Any", Union)[tuple(classes)]
+        together: object = cast("Any", Union)[tuple(classes)]
         by_fields = guarded(_classes(converter, classes), dict, "must be an object")
         if not rest:
             return cast("Callable[[Any, Any], Any]", by_fields)
@@ -38,7 +38,7 @@ def union(converter: Converter, guarded: Callable[..., Any], type_: Any) -> Call
         hooks.sort(key=lambda one: _width(one[0]))
     wording = "must be " + " or ".join(dict.fromkeys(name_of(member) for member in members))
 
-    def hook(value: Any, _: Any) -> Any:
+    def hook(value: object, _: object) -> object:
         failures: list[Exception] = []
         told = current.get(None)
         before = 0 if told is None else told.count
@@ -86,7 +86,7 @@ def _classes(converter: Converter, classes: Sequence[Any]) -> Callable[[Any, Any
     return hook
 
 
-def _told_by(classes: Sequence[Any]) -> str:
+def _told_by(classes: Sequence[object]) -> str:
     """The fields by which a client's object is one of several classes."""
     fields = [{field.alias: field.type for field in attrs_fields(cls)} for cls in classes]
     common = [name for name in fields[0] if all(is_literal(each.get(name)) for each in fields)]
@@ -100,7 +100,7 @@ def _told_by(classes: Sequence[Any]) -> str:
     return " or ".join(f'with "{name}" it is {name_of(cls)}' for cls, name in own if name)
 
 
-def _width(type_: Any) -> int:
+def _width(type_: object) -> int:
     if type_ is str:
         return 3  # a date is a string too, so text comes last
     if type_ is float:

@@ -6,7 +6,7 @@ Without a server every run raises one error, which says how to name one. The ser
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from core.backends.embedded.openai import AiServer, Task, events, refuse
 from core.bindings.ai import (
@@ -47,8 +47,8 @@ class EmbeddedAi(Hookable, Ai):
     async def _run(
         self,
         model: str,
-        inputs: Mapping[str, Any],
-        type_: Any = None,
+        inputs: Mapping[str, object],
+        type_: object = None,
         /,
         *,
         stream: bool = False,
@@ -57,7 +57,7 @@ class EmbeddedAi(Hookable, Ai):
         gateway: GatewayOptions | None = None,
         tags: Sequence[str] | None = None,
         extra_headers: Mapping[str, str] | None = None,
-    ) -> Any:
+    ) -> object:
         stream = stream or bool(inputs.get("stream"))
         if queue_request:
             _not_embedded("queued batches (queue_request=True)")
@@ -89,13 +89,13 @@ class EmbeddedAi(Hookable, Ai):
 
     # ------------------------------------------------------------------ methods that a fake answers instead
 
-    async def answer(self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
+    async def answer(self, model: str, inputs: Mapping[str, object], headers: Mapping[str, str]) -> object:
         """The answer of a model, in the platform's shape."""
         server = self._known_server()
         task = Task.of(server, model, inputs)
         return task.answer(await server.json("POST", task.path, task.body, headers))
 
-    async def answer_raw(self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
+    async def answer_raw(self, model: str, inputs: Mapping[str, object], headers: Mapping[str, str]) -> Response:
         """The server's answer as it came."""
         from core.http import Response
 
@@ -106,7 +106,7 @@ class EmbeddedAi(Hookable, Ai):
         return Response(body, status=exchange.response.status_code, headers=dict(exchange.response.headers))
 
     async def open_stream(
-        self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]
+        self, model: str, inputs: Mapping[str, object], headers: Mapping[str, str]
     ) -> AsyncIterator[bytes]:
         """The answer of a model as server-sent events of the platform's shape. Refusals come before the first one."""
         server = self._known_server()

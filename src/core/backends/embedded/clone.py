@@ -25,7 +25,7 @@ class CloneError(ValueError):
     """A value that cannot be copied, with the way to it and how to fix it."""
 
 
-def dump(value: Any) -> bytes:
+def dump(value: object) -> bytes:
     """`value` as bytes. Raises CloneError for values that cannot be copied: functions, open files, classes, cycles, and
     what is nested deeper than `core.http.json.MAX_DEPTH`, as JSON may be.
     """
@@ -38,7 +38,7 @@ def dump(value: Any) -> bytes:
     return b"J" + text.encode("utf-8", "surrogatepass")
 
 
-def load(data: bytes) -> Any:
+def load(data: bytes) -> object:
     """The value that `dump` made bytes of."""
     match data[:1]:
         case b"B":
@@ -51,7 +51,7 @@ def load(data: bytes) -> Any:
             raise CloneError(f"a stored value begins with {kind!r}: a newer version of this package wrote it")
 
 
-def clone(value: Any) -> Any:
+def clone(value: object) -> object:
     """A copy of `value` that shares nothing with it, as if it had been stored and read."""
     return load(dump(value))
 
@@ -115,7 +115,7 @@ def _tag_container(value: Any, path: str, above: list[int]) -> Any:
     _refuse(path, f"is of type {type(value).__name__}, which cannot be stored")
 
 
-def _plain(value: Any, part: str, path: str) -> Any:
+def _plain(value: object, part: str, path: str) -> object:
     """A key of a dict or an item of a set: a value that JavaScript's Map and Set find again."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -186,7 +186,7 @@ def copy_value(value: Any, path: str = "the value", depth: int = 0) -> Any:
     return _copy_object(value, path, depth)
 
 
-def _copy_object(value: Any, path: str, depth: int) -> Any:
+def _copy_object(value: object, path: str, depth: int) -> object:
     import copy
     from decimal import Decimal
     from uuid import UUID

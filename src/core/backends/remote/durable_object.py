@@ -183,7 +183,7 @@ def _away(message: str) -> DurableObjectError:
     return error
 
 
-async def _dumped(request: http.Request) -> tuple[Any, ...]:
+async def _dumped(request: http.Request) -> tuple[object, ...]:
     body = None if request.body is None else await request.bytes()
     return request.url, request.method, [*request.headers.items()], body
 
@@ -205,7 +205,7 @@ def _dump_error(error: BaseException) -> bytes:
         return pickle.dumps((DurableObjectError, (text,), {}))
 
 
-def _exception(cls: type[BaseException], args: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:
+def _exception(cls: type[BaseException], args: tuple[object, ...], attributes: dict[str, object]) -> BaseException:
     error = cls.__new__(cls, *args)
     error.args = args
     error.__dict__.update(attributes)

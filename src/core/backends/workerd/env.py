@@ -25,7 +25,7 @@ _BY_CONSTRUCTOR: Final = {constructor: kind for kind in KINDS.values() for const
 """The kinds that their JavaScript classes tell. A `Fetcher` is many things: its annotation counts first."""
 
 
-def build_env(env_class: type[E] | None, env: Any, secrets: Mapping[str, str] | None = None) -> E:
+def build_env(env_class: type[E] | None, env: object, secrets: Mapping[str, str] | None = None) -> E:
     """The Env, `secrets` before what the runtime has. Raises EnvError for everything that is missing or of the wrong
     kind.
     """
@@ -53,7 +53,7 @@ def preload(env_class: type) -> None:
             import_module(_module(kind))
 
 
-def _absent(env_class: type | None, source: Any) -> Mapping[str, object]:
+def _absent(env_class: type | None, source: object) -> Mapping[str, object]:
     """The bindings that the runtime has no service for. Those that the Env can do without are left to be None."""
     reasons = getattr(source, ABSENT_BINDING, None)
     if is_null(reasons):
@@ -66,7 +66,7 @@ def _absent(env_class: type | None, source: Any) -> Mapping[str, object]:
     }
 
 
-def wrap(value: Any) -> Any:
+def wrap(value: object) -> object:
     """A value of the runtime's `env` as Python's, as far as its JavaScript class tells its kind."""
     value = unwrap(value)
     if not isinstance(value, bridge().JsProxy):
@@ -103,7 +103,7 @@ def _adapt(value: Any, field: EnvField) -> object:
     return _made(kind, value)
 
 
-def _loose(value: Any) -> Any:
+def _loose(value: object) -> object:
     """Return the bindings of an Env without annotations, for classes that need none."""
     match constructor_name(value):
         case "DurableObjectNamespace":
@@ -114,8 +114,8 @@ def _loose(value: Any) -> Any:
             return value
 
 
-def _made(kind: Kind, *arguments: Any) -> Any:
-    make: Callable[..., Any] = getattr(import_module(_module(kind)), kind.engine("Workerd"))
+def _made(kind: Kind, *arguments: object) -> object:
+    make: Callable[..., object] = getattr(import_module(_module(kind)), kind.engine("Workerd"))
     return make(*arguments)
 
 

@@ -55,11 +55,11 @@ _error = translator(QueueError, TypeError=QueueTypeError)
 class WorkerdQueue(Hookable, Queue[Any]):
     """`Queue` over the object that the runtime has under the binding's name."""
 
-    def __init__(self, queue: Any) -> None:
+    def __init__(self, queue: object) -> None:
         self._queue = unwrap(queue)
 
     async def _send(
-        self, body: Any, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
+        self, body: object, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
         given = options(contentType=content_type, delaySeconds=_delay("send", delay_seconds))
         parent = parent_to_send()
@@ -70,7 +70,7 @@ class WorkerdQueue(Hookable, Queue[Any]):
         return _response(await call_js(_error, self._queue.send, value, **given))
 
     async def _send_batch(
-        self, messages: Iterable[MessageSendRequest[Any] | Mapping[str, Any]], *, delay_seconds: int | None = None
+        self, messages: Iterable[MessageSendRequest[Any] | Mapping[str, object]], *, delay_seconds: int | None = None
     ) -> QueueSendResponse:
         requests = [request_of(message) for message in messages]
         if not requests:
@@ -92,9 +92,9 @@ class WorkerdMessage(Message[Any]):
 
     __slots__ = ("_message", "_sent")
 
-    def __init__(self, message: Any) -> None:
+    def __init__(self, message: object) -> None:
         self._message = unwrap(message)
-        self._sent: tuple[Any, str] | None = None
+        self._sent: tuple[object, str] | None = None
 
     @property
     def id(self) -> str:
@@ -105,7 +105,7 @@ class WorkerdMessage(Message[Any]):
         return date_of(self._message.timestamp)
 
     @property
-    def body(self) -> Any:
+    def body(self) -> object:
         return self._read()[0]
 
     @property
@@ -113,7 +113,7 @@ class WorkerdMessage(Message[Any]):
         """The span that sent it, where spans are collected."""
         return self._read()[1]
 
-    def _read(self) -> tuple[Any, str]:
+    def _read(self) -> tuple[object, str]:
         if self._sent is None:
             self._sent = _taken_apart(from_js(self._message.body))
         return self._sent
@@ -134,7 +134,7 @@ class WorkerdMessageBatch(MessageBatch[Any]):
 
     __slots__ = ("_batch", "_messages")
 
-    def __init__(self, batch: Any) -> None:
+    def __init__(self, batch: object) -> None:
         self._batch = unwrap(batch)
         self._messages: list[WorkerdMessage] | None = None
 
@@ -155,7 +155,7 @@ class WorkerdMessageBatch(MessageBatch[Any]):
 
     @property
     def metadata(self) -> MessageBatchMetadata:
-        found: dict[str, Any] = from_js(getattr(self._batch, "metadata", None)) or {}
+        found: dict[str, object] = from_js(getattr(self._batch, "metadata", None)) or {}
         return MessageBatchMetadata(_metrics(found.get("metrics")))
 
     def ack_all(self) -> None:
@@ -165,7 +165,7 @@ class WorkerdMessageBatch(MessageBatch[Any]):
         self._batch.retryAll(**options(delaySeconds=delay_seconds))
 
 
-def _with_parent(body: Any, parent: str) -> Any:
+def _with_parent(body: object, parent: str) -> object:
     """The value to send for a body: itself, or in an object with the span that sends it.
 
     A body that looks like such an object is put into one, so that it arrives as it was sent.
@@ -182,10 +182,10 @@ def _taken_apart(sent: Any) -> tuple[Any, str]:
     return (whole["body"], whole[PARENT]) if wrapped else (whole, "")
 
 
-def _entries(requests: Iterable[MessageSendRequest[Any]], parent: str) -> tuple[list[Any], list[int]]:
+def _entries(requests: Iterable[MessageSendRequest[Any]], parent: str) -> tuple[list[object], list[int]]:
     """The messages of a batch as the runtime takes them, and the bytes of each."""
     across = bridge()
-    entries: list[Any] = []
+    entries: list[object] = []
     sizes: list[int] = []
     for request in requests:
         content_type = "json" if request.content_type is None else request.content_type

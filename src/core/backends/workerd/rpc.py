@@ -20,12 +20,12 @@ KEYWORDS: Final = "__core_keywords__"
 
 
 def rpc_method(
-    stub: Any, name: str, cls: Any, translate: Callable[[str, str], BindingError]
-) -> Callable[..., Awaitable[Any]]:
+    stub: object, name: str, cls: object, translate: Callable[[str, str], BindingError]
+) -> Callable[..., Awaitable[object]]:
     """The method `name` of the other side of `stub`, whose class is `cls` where that is known."""
     method = getattr(stub, name)
 
-    async def call(*args: Any, **keywords: Any) -> Any:
+    async def call(*args: object, **keywords: object) -> object:
         try:
             outgoing = [js_value(value) for value in _placed(cls, name, args, keywords)]
         except (BindingTypeError, bridge().ConversionError) as error:
@@ -68,7 +68,7 @@ def _raised(error: Exception, translate: Callable[[str, str], BindingError]) -> 
     module, _, cls_name = name.rpartition(".")
     if not module and cls_name not in _JS_ERRORS:
         module = "builtins"
-    cls: Any = getattr(sys.modules.get(module), cls_name, None) if module else None
+    cls: object = getattr(sys.modules.get(module), cls_name, None) if module else None
     if isinstance(cls, type) and issubclass(cls, Exception):
         try:
             made: Exception = cls(message)

@@ -25,7 +25,7 @@ _error = translator(BindingError, TypeError=BindingTypeError)
 class WorkerdVectorize(Hookable, Vectorize):
     """`Vectorize` over the runtime's."""
 
-    def __init__(self, index: Any) -> None:
+    def __init__(self, index: object) -> None:
         self._index = unwrap(index)
 
     async def _describe(self) -> VectorizeIndexInfo:
@@ -37,12 +37,12 @@ class WorkerdVectorize(Hookable, Vectorize):
             processed_up_to_mutation=_text(found.get("processedUpToMutation")),
         )
 
-    async def _query(self, vector: Sequence[float], **given: Any) -> VectorizeMatches:
+    async def _query(self, vector: Sequence[float], **given: object) -> VectorizeMatches:
         return _matches(
             from_js(await call_js(_error, self._index.query, js_value(list(vector)), **js_options(**given)))
         )
 
-    async def _query_by_id(self, vector_id: str, **given: Any) -> VectorizeMatches:
+    async def _query_by_id(self, vector_id: str, **given: object) -> VectorizeMatches:
         return _matches(from_js(await call_js(_error, self._index.queryById, vector_id, **js_options(**given))))
 
     async def _insert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
@@ -64,7 +64,7 @@ class WorkerdVectorize(Hookable, Vectorize):
         ]
 
 
-def _outgoing(vector: VectorizeVector) -> dict[str, Any]:
+def _outgoing(vector: VectorizeVector) -> dict[str, object]:
     return js_fields(attrs.evolve(vector, values=list(vector.values)))
 
 
@@ -82,7 +82,7 @@ def _matches(found: Mapping[str, Any]) -> VectorizeMatches:
     return VectorizeMatches(matches, int(found.get("count", len(matches))))
 
 
-def _mutation(found: Any) -> VectorizeAsyncMutation:
+def _mutation(found: object) -> VectorizeAsyncMutation:
     return VectorizeAsyncMutation(str(from_js(found).get("mutationId", "")))
 
 

@@ -25,11 +25,11 @@ _error = translator(BindingError, TypeError=BindingTypeError)
 class WorkerdWorkflow(Hookable, Workflow[Any]):
     """`Workflow` over the runtime's."""
 
-    def __init__(self, workflow: Any) -> None:
+    def __init__(self, workflow: object) -> None:
         self._workflow = unwrap(workflow)
 
     async def _create(
-        self, *, id: str | None = None, params: Any = None, retention: WorkflowRetention | None = None
+        self, *, id: str | None = None, params: object = None, retention: WorkflowRetention | None = None
     ) -> WorkerdWorkflowInstance:
         given = _options(WorkflowInstanceCreateOptions(id, params, retention))
         return WorkerdWorkflowInstance(await call_js(_error, self._workflow.create, js_value(given)), self._hook)
@@ -48,11 +48,11 @@ class WorkerdWorkflowInstance(Hookable, WorkflowInstance):
 
     __slots__ = ("_hook", "_run")
 
-    def __init__(self, run: Any, hook: BoundHook | None) -> None:
+    def __init__(self, run: object, hook: BoundHook | None) -> None:
         self._run = unwrap(run)
         self._hook = hook
 
-    def _call_target(self) -> tuple[Any, ...]:
+    def _call_target(self) -> tuple[object, ...]:
         return (self.id,)
 
     @property
@@ -82,11 +82,11 @@ class WorkerdWorkflowInstance(Hookable, WorkflowInstance):
             found.get("output"),
         )
 
-    async def _send_event(self, *, type: str, payload: Any) -> None:
+    async def _send_event(self, *, type: str, payload: object) -> None:
         await call_js(_error, self._run.sendEvent, type=type, payload=js_value(payload))
 
 
-def _options(options: WorkflowInstanceCreateOptions[Any]) -> dict[str, Any]:
+def _options(options: WorkflowInstanceCreateOptions[Any]) -> dict[str, object]:
     # The parameters are the application's own: their fields keep their names.
     given = js_fields(attrs.evolve(options, params=None))
     return given if options.params is None else {**given, "params": options.params}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from importlib import resources
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -69,20 +69,20 @@ class Explorer:
         self._background = background
         self._places = Places(loaded, options, recorder)
         self.requests: RequestPages = RequestPages(self._places)
-        app: App[Any] = App()
+        app: App[object] = App()
         app.use(self._only_from_here)
         app.get("/_core", self._page)
         for file in _PAGE.iterdir():
             if file.name.endswith(tuple(_TYPES)):
                 app.get(f"/_core/{file.name}", self._file)
-        api: Router[Any, Any] = Router()
+        api: Router[object, object] = Router()
         app.use("/_core/api", api)
         self._routes(api)
         app.on_error(self._failed_call)
         self.asgi: AsgiApplication = asgi(app)
         """The ASGI application."""
 
-    def _routes(self, api: Router[Any, Any]) -> None:
+    def _routes(self, api: Router[object, object]) -> None:
         api.use(self._only_with_token)
         api.get("/overview", self._overview)
         self.requests.add_to(api)
@@ -94,7 +94,7 @@ class Explorer:
 
     # -- who may
 
-    async def _only_from_here(self, req: Request[Any], res: Response, next: Next) -> None:
+    async def _only_from_here(self, req: Request[object], res: Response, next: Next) -> None:
         host = req.header("host") or ""
         if not self._guard.allows_host(host):
             raise CoreError(403, "The explorer answers to this server's own address only")
@@ -110,14 +110,14 @@ class Explorer:
         res.header("cross-origin-opener-policy", "same-origin")
         await next()
 
-    async def _only_with_token(self, req: Request[Any], res: Response, next: Next) -> None:
+    async def _only_with_token(self, req: Request[object], res: Response, next: Next) -> None:
         if not self._guard.allows_token(req.header("x-core-token")):
             raise CoreError(
                 403, "The token is missing or wrong. Open the explorer from the address that `core dev` shows"
             )
         await next()
 
-    async def _failed_call(self, err: Exception, req: Request[Any], res: Response, next: Next) -> Response | None:
+    async def _failed_call(self, err: Exception, req: Request[object], res: Response, next: Next) -> Response | None:
         if isinstance(err, BindingError):
             return res.status(400).json({"error": str(err)})
         if isinstance(err, (UnicodeEncodeError, OverflowError)):
@@ -128,7 +128,7 @@ class Explorer:
 
     # -- the page
 
-    async def _page(self, req: Request[Any], res: Response) -> None:
+    async def _page(self, req: Request[object], res: Response) -> None:
         token = req.query.get("token")
         if self._guard.public and not self._guard.allows_token(token):
             raise CoreError(403, "Open the explorer from the address that `core dev` shows: it has a token")
@@ -141,14 +141,14 @@ class Explorer:
         # Only a page of this origin can read it.
         res.html(html.replace("{{token}}", self._options.token))
 
-    async def _file(self, req: Request[Any], res: Response) -> None:
+    async def _file(self, req: Request[object], res: Response) -> None:
         name = req.path.rpartition("/")[2]
         res.header("content-type", _TYPES[f".{name.rpartition('.')[2]}"])
         res.send((_PAGE / name).read_bytes())
 
     # -- the bindings
 
-    async def _overview(self, req: Request[Any], res: Response) -> None:
+    async def _overview(self, req: Request[object], res: Response) -> None:
         loaded = self._loaded
         if loaded is None:
             failed = None if self._failed is None else for_explorer(failure_of(self._failed, self._options.root))
@@ -177,7 +177,7 @@ class Explorer:
             }
         )
 
-    async def _configuration(self, req: Request[Any], res: Response) -> None:
+    async def _configuration(self, req: Request[object], res: Response) -> None:
         loaded = self._loaded
         text = await asyncio.to_thread(self._options.config.read_text, "utf-8", "replace")
         findings = await asyncio.to_thread(findings_of, self._options.config)
@@ -197,7 +197,7 @@ class Explorer:
 
     # -- times
 
-    async def _cron(self, req: Request[Any], res: Response) -> None:
+    async def _cron(self, req: Request[object], res: Response) -> None:
         loaded = self._loaded
         times = self._background.next_times() if self._background is not None else {}
         res.json(
@@ -209,7 +209,7 @@ class Explorer:
             ]
         )
 
-    async def _cron_run(self, req: Request[Any], res: Response) -> None:
+    async def _cron_run(self, req: Request[object], res: Response) -> None:
         cron = (await req.json(Trigger)).cron
         if self._background is None or self._loaded is None or cron not in self._loaded.crons:
             raise CoreError(404, "There is no such trigger")

@@ -42,7 +42,7 @@ class Metadata:
 class R2Pages(Panel):
     """The handlers."""
 
-    def add_to(self, api: Router[Any, Any]) -> None:
+    def add_to(self, api: Router[object, object]) -> None:
         """Add the routes."""
         api.get("/r2/:binding", self._list)
         api.get("/r2/:binding/object", self._get)
@@ -50,7 +50,7 @@ class R2Pages(Panel):
         api.put("/r2/:binding/metadata", self._metadata)
         api.post("/r2/:binding/delete", self._delete)
 
-    async def _list(self, req: Request[Any], res: Response) -> None:
+    async def _list(self, req: Request[object], res: Response) -> None:
         found = await _LISTING.read(self._caller(req), self._places.file(req, "r2"))
         names = list(_LISTING.columns)
         res.json({"rows": [dict(zip(names, row, strict=True)) for row in found.rows], "total": found.total})
@@ -77,7 +77,7 @@ class R2Pages(Panel):
             }
         )
 
-    async def _put(self, req: Request[Any], res: Response) -> None:
+    async def _put(self, req: Request[object], res: Response) -> None:
         content_type = req.query.get("contentType")
         custom = req.query.get("custom")
         stored = await self._places.binding(req, "r2").put(
@@ -88,7 +88,7 @@ class R2Pages(Panel):
         )
         res.json({"etag": None if stored is None else stored.etag})
 
-    async def _metadata(self, req: Request[Any], res: Response) -> None:
+    async def _metadata(self, req: Request[object], res: Response) -> None:
         """Put an object again, as it is, with other metadata: there is no other way to change it."""
         given = await req.json(Metadata)
         bucket = self._places.binding(req, "r2")
@@ -106,7 +106,7 @@ class R2Pages(Panel):
         )
         res.json({"ok": True})
 
-    async def _delete(self, req: Request[Any], res: Response) -> None:
+    async def _delete(self, req: Request[object], res: Response) -> None:
         keys = (await req.json(Keys)).keys
         for begin in range(0, len(keys), 1000):
             await self._places.binding(req, "r2").delete(keys[begin : begin + 1000])

@@ -45,7 +45,7 @@ class Asked:
     search: str = ""
 
     @classmethod
-    def of(cls, req: Request[Any]) -> Asked:
+    def of(cls, req: Request[object]) -> Asked:
         """The query of a request. A value that is not a number is refused."""
         return cls(
             number_of(req, "offset") or 0,
@@ -56,7 +56,7 @@ class Asked:
         )
 
 
-def number_of(req: Request[Any], name: str) -> int | None:
+def number_of(req: Request[object], name: str) -> int | None:
     """A whole number in the query of a request, from 0 on; None where there is none. Any other text is refused."""
     text = req.query.get(name)
     if not text:
@@ -88,7 +88,7 @@ class Listing:
     where: str = "1"
     values: tuple[Any, ...] = ()
 
-    def condition(self, search: str) -> tuple[str, list[Any]]:
+    def condition(self, search: str) -> tuple[str, list[object]]:
         """The WHERE of a search, and its values."""
         if not search or not self.search:
             return self.where, [*self.values]
@@ -127,7 +127,7 @@ async def read(caller: Caller, file: Path | None, action: Callable[[sqlite3.Conn
     return await _in_thread(caller, file, "ro", reading)
 
 
-async def change(caller: Caller, file: Path | None, sql: str, values: list[Any]) -> int:
+async def change(caller: Caller, file: Path | None, sql: str, values: list[object]) -> int:
     """Run one statement that writes, in a thread. Returns how many rows it changed."""
     return await _in_thread(caller, file, "rw", lambda connection: connection.execute(sql, values).rowcount) or 0
 
@@ -169,7 +169,7 @@ class Caller:
         done: asyncio.Future[T] = loop.create_future()
         stop = stop or threading.Event()
 
-        def tell(settle: Callable[[Any], None], outcome: object) -> None:
+        def tell(settle: Callable[[object], None], outcome: object) -> None:
             if not done.done():
                 settle(outcome)
 

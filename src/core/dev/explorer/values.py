@@ -14,7 +14,7 @@ _LONGEST: Final = 20_000
 _LARGEST_EXACT: Final = 2**53 - 1
 
 
-def shown(value: bytes) -> dict[str, Any]:
+def shown(value: bytes) -> dict[str, object]:
     """A value as text where it is text, else as base64; cut where it is long."""
     part = value[:_SHOWN_VALUE]
     cut = len(part) < len(value)
@@ -43,7 +43,7 @@ def cell(value: Any) -> Any:
     return value
 
 
-def from_cell(value: Any) -> Any:
+def from_cell(value: object) -> object:
     """A value for SQL as the page sends it: base64 in a dict is bytes."""
     match value:
         case {"base64": str(text)}:

@@ -28,7 +28,7 @@ WEB_SOCKET_EVENTS: Final = {
 """The methods that the runtime calls for an accepted WebSocket, and their names on a `DurableObject`."""
 
 
-def method_names(cls: type[Any]) -> list[str]:
+def method_names(cls: type[object]) -> list[str]:
     """The methods of a class that a stub or the runtime may call: its public `async` ones."""
     import inspect
 
@@ -110,8 +110,8 @@ async def _web_socket_event(instance: Any, method: str, args: Sequence[Any]) -> 
 
 
 async def call_method_or_tell(
-    instance: Any, method: str, args: Sequence[Any], instrument: EventInstrument | None = None
-) -> Any:
+    instance: object, method: str, args: Sequence[object], instrument: EventInstrument | None = None
+) -> object:
     """As `call_method`; its error is given back as an Error for JavaScript to throw.
 
     A Python exception that crosses by itself arrives as a whole traceback in one message. This way the caller gets the
@@ -128,7 +128,7 @@ async def call_method_or_tell(
         return _js_error(error, name)
 
 
-def _js_error(error: Exception, name: str | None = None) -> Any:
+def _js_error(error: Exception, name: str | None = None) -> object:
     from core.explain.diagnosis import words_of
 
     made = bridge().js.Error.new(words_of(error))
@@ -138,7 +138,7 @@ def _js_error(error: Exception, name: str | None = None) -> Any:
     return made
 
 
-def not_made(name: str, error: Exception) -> Any:
+def not_made(name: str, error: Exception) -> object:
     """The Error to throw where an object of the class `name` could not be made; the traceback stays in the log here.
 
     It has no name: the runtime would write that into the words that the caller gets for a reset.

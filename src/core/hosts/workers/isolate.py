@@ -88,7 +88,7 @@ def preload() -> None:
             preload_bindings(env_class)
 
 
-def problems(env: Any) -> str | None:
+def problems(env: object) -> str | None:
     """The error that keeps this isolate from answering, or None."""
     secrets: dict[str, str] = {}
     try:
@@ -112,12 +112,12 @@ def _secrets_asked() -> dict[str, bool] | None:
     return None if env_class is None or env_class is Any else secrets_asked(env_class)
 
 
-def migrate(env: Any, text: str) -> Any:
+def migrate(env: object, text: str) -> object:
     """Apply a database's pending migrations, for the supervisor; a JSON text of those applied."""
     return _run(_migrate(env, text))
 
 
-async def _migrate(env: Any, text: str) -> str:
+async def _migrate(env: object, text: str) -> str:
     import json
 
     from core.backends.workerd.migrations import apply
@@ -132,7 +132,7 @@ async def _migrate(env: Any, text: str) -> str:
         return json.dumps({"error": str(error)})
 
 
-def go_away() -> Any:
+def go_away() -> object:
     """End all endless connections: the process is about to stop. Returns the ids of objects that have WebSockets."""
     from core.backends.workerd.conversion import bridge
     from core.backends.workerd.leaving import leave
@@ -140,12 +140,12 @@ def go_away() -> Any:
     return bridge().to_js(leave())
 
 
-def numbers(env: Any) -> Any:
+def numbers(env: object) -> object:
     """Return the numbers of this isolate, for the supervisor: a JSON text."""
     return _run(_numbers(env))
 
 
-async def _numbers(env: Any) -> str:
+async def _numbers(env: object) -> str:
     import json
 
     own, meter = _env(env), _isolate.meter
@@ -176,7 +176,7 @@ def spans() -> str:
     return json.dumps({"spans": [] if tracer is None else tracer.taken()})
 
 
-def _env(env: Any, secrets: Mapping[str, str] | None = None) -> Any:
+def _env(env: object, secrets: Mapping[str, str] | None = None) -> object:
     if not _isolate.has_env:
         from core.backends.workerd.env import build_env
 
@@ -214,9 +214,9 @@ def _app() -> App[Any]:
     return _isolate.app
 
 
-def _run(work: Coroutine[Any, Any, Any]) -> Any:
+def _run(work: Coroutine[Any, Any, Any]) -> object:
     """Run a coroutine up to its first pause: its result when there was none, else the task that goes on."""
-    task: asyncio.Task[Any] = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)  # type: ignore[call-arg,unused-ignore]  # 3.12
+    task: asyncio.Task[object] = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)  # type: ignore[call-arg,unused-ignore]  # 3.12
     return task.result() if task.done() else task
 
 
@@ -228,7 +228,7 @@ def fetch(given: Any, method: str, url: str) -> Any:
     return _run(answer(app, req))
 
 
-def queue(batch: Any, env: Any, ctx: Any) -> Any:
+def queue(batch: object, env: object, ctx: object) -> object:
     """Consume a batch. An error of the consumer has the runtime retry it."""
     from core.backends.workerd.queue import WorkerdMessageBatch
 
@@ -238,7 +238,7 @@ def queue(batch: Any, env: Any, ctx: Any) -> Any:
     return _run(entered(_app(), work, own, context))
 
 
-async def _consume(batch: WorkerdMessageBatch, env: Any, ctx: WorkersContext, delays: str) -> None:
+async def _consume(batch: WorkerdMessageBatch, env: object, ctx: WorkersContext, delays: str) -> None:
     """Consume a batch, and put it off where a binding was away: attempts at once would be used up before it is back."""
     try:
         await _app().consume(batch, env, ctx)
@@ -259,7 +259,7 @@ def scheduled(event: Any, env: Any, ctx: Any) -> Any:
     return _run(entered(_app(), _app().trigger(came, own, context), own, context))
 
 
-def durable_object(name: str, ctx: Any, env: Any) -> Any:
+def durable_object(name: str, ctx: object, env: object) -> object:
     """A new instance of a Durable Object class of the main module; or the Error that JavaScript throws instead."""
     try:
         return _durable_object(name, ctx, env)
@@ -269,7 +269,7 @@ def durable_object(name: str, ctx: Any, env: Any) -> Any:
         return not_made(name, error)
 
 
-def _durable_object(name: str, ctx: Any, env: Any) -> Any:
+def _durable_object(name: str, ctx: object, env: object) -> object:
     from core.backends.workerd.durable_object import WorkerdDurableObjectState
     from core.bindings.durable_object import object_class
 
@@ -282,14 +282,14 @@ def _durable_object(name: str, ctx: Any, env: Any) -> Any:
     return cls(WorkerdDurableObjectState(ctx), _env(env))
 
 
-def durable_object_call(instance: Any, method: str, *args: Any) -> Any:
+def durable_object_call(instance: object, method: str, *args: object) -> object:
     """Call a method of a Durable Object for its stub, or one of its events."""
     from core.hosts.workers.durable import call_method_or_tell
 
     return _run(call_method_or_tell(instance, method, args, _app().instrument))
 
 
-def report(env: Any) -> dict[str, Any]:
+def report(env: object) -> dict[str, object]:
     """Return what a build wants to know: the Durable Object classes of the application, its secrets, missing parts."""
     from core.bindings.durable_object import object_class
     from core.hosts.workers.durable import method_names

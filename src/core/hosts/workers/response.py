@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from core.request import AnyRequest
 
 # JavaScript's form of header lists that come again and again, most of all those with one content type.
-_KEPT: dict[tuple[tuple[str, str], ...], Any] = {}
+_KEPT: dict[tuple[tuple[str, str], ...], object] = {}
 _KEPT_MOST: Final = 256
 
 
-async def answer(app: App[Any], req: AnyRequest) -> Any:
+async def answer(app: App[Any], req: AnyRequest) -> object:
     """Answer a request of the runtime, once the lifespans of the application are entered."""
     if app.lifespans is not None:
         await app.lifespans.ensure_in_worker(req.env, req.ctx)
@@ -31,7 +31,7 @@ async def answer(app: App[Any], req: AnyRequest) -> Any:
     return js_response(res, req)
 
 
-def js_response(res: Response, req: AnyRequest) -> Any:
+def js_response(res: Response, req: AnyRequest) -> object:
     """The runtime's `Response` for one that is finalized. The request is kept alive until a streamed body has ended."""
     across = bridge()
     if res.upgrade is not None and res.status_code == 101:
@@ -43,7 +43,7 @@ def js_response(res: Response, req: AnyRequest) -> Any:
         given = {"status": 101, "headers": _js_headers(headers), "webSocket": open_socket(res.upgrade, req.ctx)}
         return across.new_response(None, **given)
     body = res.body
-    options: dict[str, Any] = {"headers": _js_headers(tuple(res.header_fields()))}
+    options: dict[str, object] = {"headers": _js_headers(tuple(res.header_fields()))}
     if res.status_code != 200:
         options["status"] = res.status_code
     if body is None:
@@ -76,10 +76,10 @@ def _end(ended: asyncio.Future[None]) -> None:
         ended.set_result(None)
 
 
-def js_response_of(response: http.Response) -> Any:
+def js_response_of(response: http.Response) -> object:
     """The runtime's `Response` for a standard value."""
     across = bridge()
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "status": response.status,
         "headers": _js_headers(tuple(response.headers.raw())),
     }
@@ -101,7 +101,7 @@ def js_response_of(response: http.Response) -> Any:
     return across.new_response(js_bytes(whole) if whole else None, **given)
 
 
-def _js_headers(headers: tuple[tuple[str, str], ...]) -> Any:
+def _js_headers(headers: tuple[tuple[str, str], ...]) -> object:
     kept = _KEPT.get(headers)
     if kept is None:
         across = bridge()

@@ -18,7 +18,7 @@ _HEAD: Final = b"\xff\x0f"
 _SMALL: Final = 2**30
 
 
-def dump(value: Any) -> bytes:
+def dump(value: object) -> bytes:
     """The bytes of a value that `core.backends.embedded.clone` can hold."""
     out = bytearray(_HEAD)
     _write(value, out)
@@ -66,7 +66,7 @@ def _write(value: Any, out: bytearray) -> None:
             out += b"$" + _varint(0) + _varint(len(items))
 
 
-def _write_mapping(mapping: Mapping[Any, Any], out: bytearray) -> None:
+def _write_mapping(mapping: Mapping[object, object], out: bytearray) -> None:
     """An object, or a Map where a key is not a text."""
     plain = all(isinstance(key, str) for key in mapping)
     out += b"o" if plain else b";"

@@ -26,9 +26,9 @@ watching: bool = False
 findings: list[dict[str, Any]] = []
 
 
-def chain() -> list[list[Any]]:
+def chain() -> list[list[object]]:
     """The imports that led here, outermost first, and the line that did it."""
-    steps: list[list[Any]] = []
+    steps: list[list[object]] = []
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
@@ -48,14 +48,14 @@ def importing() -> bool:
     return False
 
 
-importers: dict[str, list[list[Any]]] = {}
+importers: dict[str, list[list[object]]] = {}
 
 
 class Recorder:
     """Asked first for every module: keeps which imports led to it, and finds none itself."""
 
     @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
         """Keep the chain."""
         if watching:
             importers.setdefault(name, chain())
@@ -73,11 +73,11 @@ def found(kind: str, thing: str) -> None:
         watching = True
 
 
-def guard(owner: Any, name: str, thing: str, when: Callable[..., bool] = lambda *args, **kwargs: True) -> None:
+def guard(owner: object, name: str, thing: str, when: Callable[..., bool] = lambda *args, **kwargs: True) -> None:
     """Have a function tell when it is called while the application is imported."""
     original = getattr(owner, name)
 
-    def guarded(*args: Any, **kwargs: Any) -> Any:
+    def guarded(*args: object, **kwargs: object) -> object:
         if watching and when(*args, **kwargs) and importing():
             found("entropy", thing)
         return original(*args, **kwargs)
@@ -105,12 +105,12 @@ def audit(event: str, args: tuple[Any, ...]) -> None:
         found("threads", "a thread was started")
 
 
-def js_objects() -> list[dict[str, Any]]:
+def js_objects() -> list[dict[str, object]]:
     """JavaScript objects that modules of the bundle hold, other than those that `import js` gives by name."""
     import js
     from pyodide.ffi import JsProxy
 
-    held: list[dict[str, Any]] = []
+    held: list[dict[str, object]] = []
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if not file or not file.startswith(SITE):
@@ -130,7 +130,7 @@ def js_objects() -> list[dict[str, Any]]:
     return held
 
 
-def _is_global(js: Any, attribute: str, value: Any) -> bool:
+def _is_global(js: object, attribute: str, value: object) -> bool:
     """Return True if an object is the global scope, or has a name there:
     a snapshot finds those again by their names.
     """
@@ -140,7 +140,7 @@ def _is_global(js: Any, attribute: str, value: Any) -> bool:
     )
 
 
-def described(error: BaseException) -> dict[str, Any]:
+def described(error: BaseException) -> dict[str, object]:
     """A traceback of the frames that belong to the bundle, and the error's own words."""
     frames = [
         [frame.filename[len(SITE) :], frame.lineno, frame.name, frame.line or ""]
@@ -192,7 +192,7 @@ def _compiled(module: Any) -> str:
     return base64.b64encode(MAGIC_NUMBER + unchecked + marshal.dumps(spec.loader.get_code(spec.name))).decode()
 
 
-def inspect(host: str, main: str, env: Any) -> str:
+def inspect(host: str, main: str, env: object) -> str:
     """Everything a build wants to know, as JSON."""
     global watching
     for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
@@ -203,7 +203,7 @@ def inspect(host: str, main: str, env: Any) -> str:
         guard(random, name, f"random.{name}")
     sys.addaudithook(audit)
     sys.meta_path.insert(0, Recorder)
-    report: dict[str, Any] = {"error": None, "problems": None, "classes": {}, "secrets": None, "bytecode": {}}
+    report: dict[str, object] = {"error": None, "problems": None, "classes": {}, "secrets": None, "bytecode": {}}
     watching = True
     try:
         loaded = import_module(host)

@@ -85,14 +85,14 @@ async def play(
                 if isinstance(fake, FakeDurableObjectNamespace):
                     await fake.objects.rest()
     after = held(bindings)
-    body: Any = text_of(data) or None
+    body: object = text_of(data) or None
     if data and "json" in (response.headers.get("Content-Type") or ""):
         body = parsed(body)
     return Answer(response.status, body, response.headers.get("Location"), alone(after, before), alone(before, after))
 
 
 def _watch(bindings: object, seen: set[object]) -> None:
-    async def hook(call: BindingCall, proceed: Proceed, /) -> Any:
+    async def hook(call: BindingCall, proceed: Proceed, /) -> object:
         _note((call.target, call.args, *call.options.values()), seen)
         result = await proceed()
         _note(result, seen)
@@ -102,7 +102,7 @@ def _watch(bindings: object, seen: set[object]) -> None:
         add_hook(fake, hook, name=name, kind="")
 
 
-def _note(value: Any, seen: set[object], depth: int = 0) -> None:
+def _note(value: object, seen: set[object], depth: int = 0) -> None:
     parts: Collection[object] = ()
     match value:
         case str() | int() | float() | bytes():

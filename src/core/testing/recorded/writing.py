@@ -82,7 +82,7 @@ def _replaced(text: str, node: ast.stmt | ast.expr, new: str) -> str:
     return (before + new.encode() + after).decode()
 
 
-def literal(value: Any, indent: int, used: int) -> str:
+def literal(value: object, indent: int, used: int) -> str:
     """A value as Python text, in a statement that is `indent` deep and has `used` bytes before it in its line."""
     short = _short(value)
     opened, items, closed = _parts(value)
@@ -94,12 +94,12 @@ def literal(value: Any, indent: int, used: int) -> str:
     return f"{opened}\n{lines}{' ' * indent}{closed}"
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     opened, items, closed = _parts(value)
     return f"{opened}{', '.join(key + _short(item) for key, item in items)}{closed}"
 
 
-def _parts(value: Any) -> tuple[str, list[tuple[str, Any]], str]:
+def _parts(value: object) -> tuple[str, list[tuple[str, object]], str]:
     """What a value begins with, its items with the text before each, and what it ends with."""
     match value:
         case dict():
@@ -122,9 +122,9 @@ def _parts(value: Any) -> tuple[str, list[tuple[str, Any]], str]:
             return repr(value), [], ""
 
 
-def _fields(value: Any) -> list[tuple[str, Any]]:
+def _fields(value: object) -> list[tuple[str, object]]:
     """The fields of an attrs object that are not their defaults."""
-    found: list[tuple[str, Any]] = []
+    found: list[tuple[str, object]] = []
     for field in attrs.fields(cast("Any", type(value))):
         default: Any = field.default
         item = getattr(value, field.name)

@@ -121,7 +121,7 @@ class Simulation:
         self._moments = count(1)
         self._parked: list[Point] = []
         self._last = -1
-        self._tasks: dict[asyncio.Task[Any] | None, int] = {}
+        self._tasks: dict[asyncio.Task[object] | None, int] = {}
         self._fakes: dict[object, str] = {}
         self._clocks: dict[Timers, None] = {self.clock: None}
         self._walkers: list[asyncio.Future[None]] = []
@@ -131,7 +131,7 @@ class Simulation:
 
     # ------------------------------------------------------------------ what the fakes see
 
-    async def passing(self, fake: object, call: BindingCall, answer: Callable[[], Awaitable[Any]], /) -> Any:
+    async def passing(self, fake: object, call: BindingCall, answer: Callable[[], Awaitable[object]], /) -> object:
         """See `Seam.passing`."""
         if not self._driving:  # a fixture, before the test
             return await answer()
@@ -168,7 +168,7 @@ class Simulation:
         entry.ended = next(self._moments)
         return entry.result
 
-    async def _answered(self, call: BindingCall, answer: Callable[[], Awaitable[Any]], event: Event) -> Any:
+    async def _answered(self, call: BindingCall, answer: Callable[[], Awaitable[object]], event: Event) -> object:
         if call.kind != "durable_object":
             return await answer()
         # The object is elsewhere: it does not die with the event that calls it.

@@ -53,9 +53,9 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         self,
         database: EmbeddedD1Database,
         sql: str,
-        values: tuple[Any, ...] = (),
+        values: tuple[object, ...] = (),
         session: EmbeddedD1Session | None = None,
-        type_: Any = None,
+        type_: object = None,
         written: str | None = None,
     ) -> None:
         self._database = database
@@ -63,13 +63,13 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         self._session = session
         self.sql: str = sql
         self._written = sql if written is None else written
-        self.values: tuple[Any, ...] = values
-        self.type: Any = type_
+        self.values: tuple[object, ...] = values
+        self.type: object = type_
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.sql!r} {self.values!r}>"
 
-    def _call_target(self) -> tuple[Any, ...]:
+    def _call_target(self) -> tuple[object, ...]:
         return self.sql, *self.values
 
     def bind(self, *values: D1Value | Unset) -> EmbeddedD1PreparedStatement[R]:
@@ -157,7 +157,7 @@ class EmbeddedD1Session(Hookable, D1DatabaseSession):
     def prepare(self, sql: str, /) -> D1PreparedStatement:
         return EmbeddedD1PreparedStatement(self._database, check_sql(sql), session=self)
 
-    async def _batch(self, statements: list[D1PreparedStatement[Any]], /) -> Any:
+    async def _batch(self, statements: list[D1PreparedStatement[Any]], /) -> object:
         results = await self._database.batch(statements)
         self._moved()
         return results
@@ -183,7 +183,7 @@ class EmbeddedD1Database(Hookable, D1Database):
     def prepare(self, sql: str, /) -> D1PreparedStatement:
         return EmbeddedD1PreparedStatement(self, sql if sql.__class__ is str else check_sql(sql))
 
-    async def _batch(self, statements: Sequence[Any], /) -> Any:
+    async def _batch(self, statements: Sequence[object], /) -> object:
         given = [statement for statement in _check_statements(statements) if not self.engine.is_blank(statement.sql)]
         queries = [(statement.sql, statement.values) for statement in given]
         answers = await self._perform(lambda: self.engine.transaction(queries))

@@ -103,7 +103,7 @@ class Engine:
         self._bookmark += 1
         return f"{int(self._clock.time()):08x}-{self._bookmark:08x}-{self._size:08x}-{self._last_row_id:032x}"
 
-    def single(self, sql: str, values: tuple[Any, ...]) -> Answer:
+    def single(self, sql: str, values: tuple[object, ...]) -> Answer:
         """Run one text, in a transaction of its own."""
         plan = self._plans.get(sql)
         if plan is None:
@@ -162,7 +162,7 @@ class Engine:
         """Return whether a text only reads."""
         return self._plan(sql).reading
 
-    def inside(self, sql: str, values: tuple[Any, ...]) -> Answer:
+    def inside(self, sql: str, values: tuple[object, ...]) -> Answer:
         """Run one text inside a transaction of the caller's. The work before a statement that fails stays done."""
         plan = self._plan(sql)
         try:
@@ -245,7 +245,7 @@ class Engine:
             plan = self._plans[sql] = Plan(sql)
         return plan
 
-    def _query(self, plan: Plan, values: tuple[Any, ...]) -> Answer:
+    def _query(self, plan: Plan, values: tuple[object, ...]) -> Answer:
         """Run one text inside the transaction there is."""
         if plan.too_long:
             self._step = None
@@ -279,7 +279,7 @@ class Engine:
             numbers = (numbers[0], changes, numbers[2], changed, self._size, numbers[5], changes)
         return columns, rows, numbers
 
-    def _run(self, step: Step, values: tuple[Any, ...], reading: bool) -> Answer:
+    def _run(self, step: Step, values: tuple[object, ...], reading: bool) -> Answer:
         """Run one statement. Every query waits for it, so it calls little and looks up nothing twice."""
         connection = self._connection
         now = self._now
@@ -329,7 +329,7 @@ class Engine:
         read = len(rows) if self.reads is None else self.reads.note(step, read, len(rows))
         return columns, rows, ((now() - started) * 1000, changes, last_row_id, changed, self._size, read, changes)
 
-    def _execute(self, step: Step, values: tuple[Any, ...]) -> sqlite3.Cursor:
+    def _execute(self, step: Step, values: tuple[object, ...]) -> sqlite3.Cursor:
         self._step = step
         if not step.unchecked:
             if step.empty:

@@ -67,7 +67,7 @@ def from_sqlite(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return row
 
 
-def from_sqlite_with_infinity(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def from_sqlite_with_infinity(row: tuple[object, ...]) -> tuple[object, ...]:
     """A row as `from_sqlite` gives it, but with infinities: those of a Durable Object are not JSON."""
     plain = from_sqlite(row)
     if plain is row:

@@ -43,7 +43,7 @@ class EmbeddedDurableObjectNamespace(Hookable, DurableObjectNamespace[D]):
         store: Store,
         name: str,
         cls: type[D],
-        env: Any = None,
+        env: object = None,
         *,
         jurisdiction: DurableObjectJurisdiction | None = None,
     ) -> None:
@@ -118,7 +118,7 @@ class Stub:
         response: Response = await self._call("fetch", (request,), {})
         return response
 
-    def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
+    def __getattr__(self, method: str) -> Callable[..., Awaitable[object]]:
         cls = self._objects.cls
         found = None if method.startswith("_") or method in _NOT_REMOTE else getattr(cls, method, None)
         if not inspect.iscoroutinefunction(found):
@@ -131,7 +131,7 @@ class Stub:
             )
         return partial(self._remote, method)
 
-    async def _remote(self, method: str, /, *args: Any, **options: Any) -> Any:
+    async def _remote(self, method: str, /, *args: object, **options: object) -> object:
         try:
             args, options = copy_value(args, "the arguments"), copy_value(options, "the arguments")
         except CloneError as error:

@@ -61,7 +61,7 @@ CREATE TABLE IF NOT EXISTS _cf_NAME (name BLOB NOT NULL PRIMARY KEY) WITHOUT ROW
 _known: WeakKeyDictionary[Store, dict[str, Objects]] = WeakKeyDictionary()
 
 
-def objects_of(store: Store, name: str, cls: type[DurableObject[Any]], env: Any) -> Objects:
+def objects_of(store: Store, name: str, cls: type[DurableObject[Any]], env: object) -> Objects:
     """The objects of a name in a store: every namespace of that name shares them."""
     here = _known.setdefault(store, {})
     objects = here.get(name)
@@ -79,7 +79,7 @@ def objects_of(store: Store, name: str, cls: type[DurableObject[Any]], env: Any)
 class Objects:
     """All objects of a namespace: those that live, where the others are stored, and whose alarm goes off when."""
 
-    def __init__(self, store: Store, name: str, cls: type[DurableObject[Any]], env: Any) -> None:
+    def __init__(self, store: Store, name: str, cls: type[DurableObject[Any]], env: object) -> None:
         self.name = name
         self.cls = cls
         self.env = env
@@ -172,7 +172,7 @@ class Objects:
         sockets = self._sockets.get(id.digits)
         if sockets is None:
 
-            async def deliver(method: str, args: tuple[Any, ...]) -> None:
+            async def deliver(method: str, args: tuple[object, ...]) -> None:
                 await self.object(id).call(method, args, {})
 
             sockets = self._sockets[id.digits] = ObjectSockets(deliver, self.clock)
@@ -309,13 +309,13 @@ class ObjectState(DurableObjectState):
     def id(self) -> ObjectId:
         return self._object.id
 
-    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
+    def wait_until(self, awaitable: Awaitable[object], /) -> None:
         require_awaitable(awaitable)
         task = asyncio.ensure_future(awaitable)
         self._object.background.add(task)
         task.add_done_callback(self._done)
 
-    def _done(self, task: asyncio.Future[Any]) -> None:
+    def _done(self, task: asyncio.Future[object]) -> None:
         self._object.background.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("a task of the object %s failed", self.id.name or self.id, exc_info=error)

@@ -59,7 +59,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
 
     # ------------------------------------------------------------------ reading
 
-    async def _get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
+    async def _get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> object:
         if not isinstance(key, str):
             found = await self._get_bulk(key, type, cache_ttl)
             return {name: None if entry is None else entry[0] for name, entry in found.items()}
@@ -85,7 +85,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
 
     async def _get_with_metadata(
         self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None
-    ) -> Any:
+    ) -> object:
         if not isinstance(key, str):
             found = await self._get_bulk(key, type, cache_ttl)
             return {name: None if entry is None else KVValue(*entry) for name, entry in found.items()}
@@ -179,7 +179,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
             refuse("GET_BULK", 400, f"You can request a maximum of {MAX_BULK_KEYS} keys")
         if not keys:
             refuse("GET_BULK", 400, "You must request a minimum of 1 key")
-        found: dict[str, tuple[Any, Any] | None] = {}
+        found: dict[str, tuple[object, object] | None] = {}
         size = 0
         for key in keys:
             if not isinstance(key, str):
@@ -217,7 +217,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
         *,
         expiration: float | None = None,
         expiration_ttl: float | None = None,
-        metadata: Any = None,
+        metadata: object = None,
     ) -> None:
         raw = key_of(key, "PUT")
         stream = None
