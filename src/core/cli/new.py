@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from core.errors import DeveloperError, UsageError
+from core.http.json import JsonObject
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -139,7 +140,7 @@ def _sources() -> str:
         text = distribution("core-edge").read_text("direct_url.json")
     except PackageNotFoundError:
         return ""
-    origin: dict[str, Any] = json.loads(text) if text else {}
+    origin: JsonObject = json.loads(text) if text else {}
     if "dir_info" not in origin:
         return ""
     # A string of JSON is one of TOML.

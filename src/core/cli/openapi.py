@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from core.cli.project import add_project_options, find_configuration
 from core.cli.style import say_refused, shown_path
 from core.errors import DeveloperError, MissingExtraError, UsageError
+from core.http.json import JsonObject
 
 if TYPE_CHECKING:
     from core.config.model import Configuration
@@ -88,8 +89,8 @@ class _Outcome(NamedTuple):
     """The number of errors that mypy found."""
 
     @property
-    def document(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self.text)
+    def document(self) -> JsonObject:
+        document: JsonObject = json.loads(self.text)
         return document
 
 

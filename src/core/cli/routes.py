@@ -12,6 +12,7 @@ from core.cli.project import add_project_options, find_configuration
 from core.cli.style import say_refused
 from core.dev.terminal import Style
 from core.dev.terminal import table as columns
+from core.http.json import JsonObject
 
 if TYPE_CHECKING:
     from core.program.table import Table
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     return say_refused(table)
 
 
-def _rows(table: Table) -> Iterator[dict[str, Any]]:
+def _rows(table: Table) -> Iterator[JsonObject]:
     for route in table.app.routes if table.app is not None else ():
         names = [table.steps[step].name for step in route.steps]
         yield {

@@ -27,6 +27,7 @@ from core.dev.unawaited import Unawaited
 from core.explain.failure import Failure, failure_of, is_failure
 from core.handlers import name_of
 from core.hosts.asgi import AsgiApplication, BackgroundContext, Receive, Scope, Send, asgi
+from core.http.json import JsonObject
 from core.middleware.logger import is_plain
 from core.request import AnyRequest
 from core.response import Response
@@ -326,7 +327,7 @@ class ExchangeLogs(logging.Handler):
 # -- words
 
 
-def _in_json(failure: Failure) -> dict[str, Any]:
+def _in_json(failure: Failure) -> JsonObject:
     """The answer of the application, and beside it the details that it never sends in production."""
     return {"error": "Internal Server Error", "development": failure.as_json()}
 

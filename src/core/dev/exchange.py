@@ -13,6 +13,7 @@ import attrs
 
 from core.backends.embedded.d1.reads import Counted
 from core.explain.failure import Failure, failure_of
+from core.http.json import JsonObject
 
 MOST_BYTES: Final = 64 * 1024
 REPEATED: Final = 5
@@ -75,9 +76,9 @@ class Message:
         """Return True if all of the body was kept."""
         return self.size == len(self.body)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """For the explorer."""
-        found: dict[str, Any] = {"headers": self.headers, "size": self.size, "cut": not self.is_whole, "text": None}
+        found: JsonObject = {"headers": self.headers, "size": self.size, "cut": not self.is_whole, "text": None}
         try:
             found["text"] = bytes(self.body).decode("utf-8", "strict" if self.is_whole else "ignore")
         except UnicodeDecodeError:
@@ -109,7 +110,7 @@ class Exchange:
     request: Message = attrs.field(factory=Message)
     response: Message = attrs.field(factory=Message)
     steps: list[RecordedStep] = attrs.field(factory=list[RecordedStep])
-    logs: list[dict[str, Any]] = attrs.field(factory=list[dict[str, Any]])
+    logs: list[JsonObject] = attrs.field(factory=list[JsonObject])
     calls: list[RecordedCall] = attrs.field(factory=list[RecordedCall])
     left_out: int = 0
     error: Exception | None = None
@@ -132,7 +133,7 @@ class Exchange:
         return {what: times for what, times in self.repeats.items() if times >= REPEATED}
 
     @property
-    def repeated(self) -> dict[str, Any] | None:
+    def repeated(self) -> JsonObject | None:
         """The call that was made most often with other values, if that is suspicious."""
         what = max(self.equal, key=self.repeats.__getitem__, default=None)
         return None if what is None else {"what": what, "times": self.repeats[what]}
@@ -149,7 +150,7 @@ class Exchange:
         except (ValueError, AttributeError, KeyError):  # no message, or its beginning alone
             return ""
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> JsonObject:
         """One line of the explorer's list."""
         return {
             "key": self.key,
@@ -167,7 +168,7 @@ class Exchange:
             "repeated": self.repeated is not None,
         }
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """All of it, for the explorer."""
         return {
             **self.summary(),
@@ -187,6 +188,6 @@ class Exchange:
         }
 
 
-def for_explorer(failure: Failure) -> dict[str, Any]:
+def for_explorer(failure: Failure) -> JsonObject:
     """A failure with the lines around the one to blame."""
     return {**failure.as_json(), "around": () if failure.line is None else failure.line.source}

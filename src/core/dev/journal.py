@@ -14,9 +14,10 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from core.dev.states import States
+from core.http.json import JsonObject
 
 KEPT: Final = 5000
 MOST_BYTES: Final = 256 * 1024 * 1024
@@ -51,7 +52,7 @@ class Journal:
         if fresh:
             self.clear()
 
-    def write(self, key: str, summary: dict[str, Any], detail: dict[str, Any]) -> None:
+    def write(self, key: str, summary: JsonObject, detail: JsonObject) -> None:
         """Store an exchange, or replace it. A disk that is full costs the record, never the request."""
         packed = zlib.compress(json.dumps(detail).encode(), 1)
         with contextlib.suppress(sqlite3.Error):
@@ -64,14 +65,14 @@ class Journal:
             if self._writes % _PRUNE_EVERY == 0:
                 self._prune()
 
-    def page(self, before: int | None, limit: int) -> tuple[list[dict[str, Any]], int | None]:
+    def page(self, before: int | None, limit: int) -> tuple[list[JsonObject], int | None]:
         """Summaries, the latest first, and where the next page begins."""
         rows = self._connection.execute(
             "SELECT seq, summary FROM exchanges WHERE seq < ? ORDER BY seq DESC LIMIT ?", (before or 1 << 62, limit)
         ).fetchall()
         return [json.loads(summary) for _, summary in rows], rows[-1][0] if len(rows) == limit else None
 
-    def detail(self, key: str) -> dict[str, Any] | None:
+    def detail(self, key: str) -> JsonObject | None:
         """Everything that is known of an exchange."""
         row = self._connection.execute("SELECT detail FROM exchanges WHERE key = ?", (key,)).fetchone()
         return None if row is None else json.loads(zlib.decompress(row[0]))

@@ -19,6 +19,7 @@ from core.bindings.calls import BindingCall, Hookable, Proceed
 from core.context import Clock, system_clock
 from core.dev.exchange import Exchange, RecordedCall, current
 from core.dev.journal import Journal
+from core.http.json import JsonObject
 
 LONGEST_DETAIL: Final = 400
 LONGEST_STATEMENT: Final = 20_000
@@ -68,14 +69,14 @@ class Recorder:
         self._keep(exchange)
         self.changed(exchange)
 
-    def find(self, key: str) -> dict[str, Any] | None:
+    def find(self, key: str) -> JsonObject | None:
         """Everything that is known of an exchange."""
         running = self._running.get(key)
         if running is not None:
             return running.as_json()
         return None if self.journal is None else self.journal.detail(key)
 
-    def page(self, before: int | None, limit: int) -> tuple[list[dict[str, Any]], int | None]:
+    def page(self, before: int | None, limit: int) -> tuple[list[JsonObject], int | None]:
         """Summaries, the latest first, and where the next page begins. The first page has the running ones as well."""
         running = [exchange.summary() for exchange in reversed(self._running.values())] if before is None else []
         past, after = ([], None) if self.journal is None else self.journal.page(before, limit)

@@ -31,6 +31,7 @@ from core.env import fields_of
 from core.errors import DeveloperError, UsageError
 from core.hosts.application import find_app
 from core.http.headers import is_secret
+from core.http.json import JsonObject
 from core.program.entry import entry_of, import_main
 from core.testing.recorded.replay import Sent, play
 from core.testing.recorded.shrink import fewest, lasting, likely
@@ -85,7 +86,7 @@ def record(options: Options, keys: list[str], last: int, folder: Path) -> int:
     return code
 
 
-def _path(folder: Path, found: dict[str, Any]) -> Path:
+def _path(folder: Path, found: JsonObject) -> Path:
     """The file of a test: one that is not there yet."""
     words = re.sub(r"[^a-z0-9]+", "_", f"{found['method']}_{found['path'].partition('?')[0]}".lower()).strip("_")
     name = f"test_{words[:60]}_{found['status']}"
@@ -107,7 +108,7 @@ class _Recording:
     _options: Options
     _configuration: Configuration
     _app: App[Any]
-    _found: dict[str, Any]
+    _found: JsonObject
     _replays: int = 0
     _seen: set[object] = attrs.field(init=False, factory=set[object])
 

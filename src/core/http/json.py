@@ -19,7 +19,7 @@ from contextlib import suppress
 from enum import Enum
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from core.values import lazily
 
@@ -28,7 +28,19 @@ if TYPE_CHECKING:
 
     from core.http.json_faults import Faults
 
-__all__ = ["JSONDecodeError", "MAX_DEPTH", "check_depth", "check_nesting", "dumps", "loads", "parse_float"]
+__all__ = [
+    "JSONDecodeError",
+    "JsonObject",
+    "MAX_DEPTH",
+    "check_depth",
+    "check_nesting",
+    "dumps",
+    "loads",
+    "parse_float",
+]
+
+JsonObject: TypeAlias = dict[str, Any]
+"""An object of a JSON document: what `loads` gives for one, and what `dumps` writes as one."""
 
 MAX_DEPTH: Final = 200
 """The number of arrays and objects that may be inside each other in a document that is read or written."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from core.errors import CoreError, DeveloperError
 from core.http import json
+from core.http.json import JsonObject
 from core.mcp import messages
 from core.mcp.content import Content, Message, block_of, contents_of, resource_of
 from core.mcp.messages import Call, InputRequired, ProtocolError
@@ -51,7 +52,7 @@ class Answers:
         *,
         private: bool,
         info: dict[str, str],
-        instructions: dict[str, Any],
+        instructions: JsonObject,
         secret: SecretGiver[Any] | None,
         hosts: tuple[str, ...],
         origins: tuple[str, ...],
@@ -121,7 +122,7 @@ class Answers:
             return
         self._send(req, res, call, *await self._answer(req, call))
 
-    def _send(self, req: AnyRequest, res: Response, call: Call, status: int, answer: dict[str, Any]) -> None:
+    def _send(self, req: AnyRequest, res: Response, call: Call, status: int, answer: JsonObject) -> None:
         if call.honored is None:
             res.status(status).json(answer)
             return
@@ -133,7 +134,7 @@ class Answers:
         """Answer with JSON where nothing comes before the answer, with a stream of events otherwise."""
         import asyncio
 
-        waiting: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        waiting: asyncio.Queue[JsonObject | None] = asyncio.Queue()
         call.notify = waiting.put_nowait
         task = asyncio.ensure_future(self._answer(req, call))
         task.add_done_callback(lambda _: waiting.put_nowait(None))
@@ -146,8 +147,8 @@ class Answers:
             self._send(req, res, call, *await task)
             return
 
-        async def events() -> AsyncIterator[dict[str, Any]]:
-            event: dict[str, Any] | None = first
+        async def events() -> AsyncIterator[JsonObject]:
+            event: JsonObject | None = first
             try:
                 while event is not None:
                     yield event
@@ -158,7 +159,7 @@ class Answers:
 
         res.sse(events())
 
-    async def _answer(self, req: AnyRequest, call: Call) -> tuple[int, dict[str, Any]]:
+    async def _answer(self, req: AnyRequest, call: Call) -> tuple[int, JsonObject]:
         try:
             try:
                 result = await self._result(req, call)
@@ -185,7 +186,7 @@ class Answers:
             result = {"resultType": "complete", **result, "_meta": meta}
         return 200, {"jsonrpc": "2.0", "id": call.id, "result": result}
 
-    async def _result(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+    async def _result(self, req: AnyRequest, call: Call) -> JsonObject:
         match call.method:
             case "server/discover" if call.stateless:
                 found = {"supportedVersions": list(messages.VERSIONS), "capabilities": self._capabilities(call)}
@@ -193,7 +194,7 @@ class Answers:
             case "initialize" if not call.stateless:
                 wanted = call.param("protocolVersion", str)
                 version = wanted if wanted in messages.EARLIER else messages.EARLIER[0]
-                can: dict[str, Any] = {**self._capabilities(call), "logging": {}}
+                can: JsonObject = {**self._capabilities(call), "logging": {}}
                 found = {"protocolVersion": version, "capabilities": can, "serverInfo": self._info}
                 return found | self._instructions
             case "ping" if not call.stateless:
@@ -229,7 +230,7 @@ class Answers:
             case _:
                 raise ProtocolError(messages.METHOD_NOT_FOUND, "Method not found")
 
-    def _capabilities(self, call: Call) -> dict[str, Any]:
+    def _capabilities(self, call: Call) -> JsonObject:
         completed = bool(self.prompts or self.resources)
         found = {
             "tools": self.tools,
@@ -240,21 +241,21 @@ class Answers:
         told = {} if self._subscriptions is None or not call.stateless else _TOLD
         return {name: told.get(name, {}) for name, registered in found.items() if registered}
 
-    def _kept(self, call: Call, result: dict[str, Any], *, private: bool, ttl: float | None = None) -> dict[str, Any]:
+    def _kept(self, call: Call, result: JsonObject, *, private: bool, ttl: float | None = None) -> JsonObject:
         """A result, with how long clients may keep it; earlier revisions do not say that."""
         if not call.stateless:
             return result
         seconds = self._ttl if ttl is None else ttl
         return {**result, "ttlMs": round(seconds * 1000), "cacheScope": "private" if private else "public"}
 
-    def _list(self, call: Call, name: str, items: list[dict[str, Any]]) -> dict[str, Any]:
+    def _list(self, call: Call, name: str, items: list[JsonObject]) -> JsonObject:
         if call.params.get("cursor") is not None:
             raise ProtocolError(messages.INVALID_PARAMS, "There is one page, and no cursor")
         # Two callers may see different lists.
         is_private = self._private or any(tool.is_guarded for tool in self.tools.values())
         return self._kept(call, {name: items}, private=is_private)
 
-    async def _call_tool(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+    async def _call_tool(self, req: AnyRequest, call: Call) -> JsonObject:
         name, given = call.param("name", str), call.param("arguments", dict, {})
         tool = self.tools.get(name)
         if tool is None or not await self._may(req, tool, called=True):
@@ -279,7 +280,7 @@ class Answers:
             if text != (None if value is None else value if isinstance(value, str) else json.dumps(value)):
                 raise messages.mismatch(shown)
 
-    async def _get_prompt(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+    async def _get_prompt(self, req: AnyRequest, call: Call) -> JsonObject:
         name = call.param("name", str)
         prompt = self.prompts.get(name)
         if prompt is None:
@@ -290,7 +291,7 @@ class Answers:
         found = [{"role": each.role, "content": block_of(each.content)} for each in shown]
         return {"description": prompt.description, "messages": found}
 
-    async def _read_resource(self, req: AnyRequest, uri: str) -> tuple[dict[str, Any], Resource]:
+    async def _read_resource(self, req: AnyRequest, uri: str) -> tuple[JsonObject, Resource]:
         for resource in self.resources.values():
             found = resource.match(uri)
             if found is None:
@@ -308,7 +309,7 @@ class Answers:
             return {"contents": [resource_of(uri, value, kind)]}, resource
         raise ProtocolError(messages.INVALID_PARAMS, "Resource not found", {"uri": uri})
 
-    async def _listen(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+    async def _listen(self, req: AnyRequest, call: Call) -> JsonObject:
         wanted = call.param("notifications", dict)
         uris: Any = wanted.get("resourceSubscriptions", [])
         if not is_array(uris) or not all(isinstance(uri, str) for uri in uris) or len(uris) > _MOST_URIS:
@@ -328,7 +329,7 @@ class Answers:
             return False
         return True
 
-    async def _complete(self, req: AnyRequest, call: Call) -> dict[str, Any]:
+    async def _complete(self, req: AnyRequest, call: Call) -> JsonObject:
         ref, argument = call.param("ref", dict), call.param("argument", dict)
         name, text = argument.get("name"), argument.get("value")
         owner: Prompt | Resource | None = None

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from core.errors import DeveloperError
 from core.http import json
+from core.http.json import JsonObject
 from core.mcp.messages import INVALID_PARAMS, MISSING_CAPABILITY, Call, Input, InputRequired, ProtocolError
 from core.request import AnyRequest
 from core.signing import sign, unsign
@@ -49,12 +50,12 @@ def _form_field(type_: Any, name: str, schema: Schema) -> Schema:
     return schema
 
 
-def read_answers(call: Call, keys: Sequence[bytes], now: float, binding: str) -> dict[str, Any]:
+def read_answers(call: Call, keys: Sequence[bytes], now: float, binding: str) -> JsonObject:
     """The answers in a call and in the state that came with it. Raises ProtocolError for a state of another call."""
     responses = call.params.get("inputResponses", {})
     if not is_object(responses) or not all(map(is_object, responses.values())):
         raise ProtocolError(INVALID_PARAMS, "inputResponses must be an object of objects")
-    earlier: dict[str, Any] = {}
+    earlier: JsonObject = {}
     if "requestState" in call.params:
         text = unsign(_PURPOSE, call.param("requestState", str), keys)
         state: Any = json.loads(text) if text is not None else None
@@ -64,9 +65,9 @@ def read_answers(call: Call, keys: Sequence[bytes], now: float, binding: str) ->
     return {**earlier, **responses}
 
 
-def questions_of(call: Call, error: InputRequired, keys: Sequence[bytes], now: float, binding: str) -> dict[str, Any]:
+def questions_of(call: Call, error: InputRequired, keys: Sequence[bytes], now: float, binding: str) -> JsonObject:
     """The result that asks the client. Raises ProtocolError where the client cannot answer."""
-    missing: dict[str, dict[str, Any]] = {
+    missing: dict[str, JsonObject] = {
         q.method.partition("/")[0]: {} for q in error.questions.values() if not call.can_ask(q.method)
     }
     if missing:

@@ -14,6 +14,7 @@ from core.errors import RegistrationError
 from core.handlers import info_of, name_of
 from core.http import json
 from core.http.escapes import encode_query
+from core.http.json import JsonObject
 from core.mcp.messages import INTERNAL_ERROR, ProtocolError
 from core.mcp.registered import Hints, Parameter, Tool, ToolError, words_of
 from core.request import AnyRequest, Request
@@ -126,7 +127,7 @@ class Exposed(Tool):
             await guard(inner, Response(), end)
 
     def _request(self, req: AnyRequest, arguments: Mapping[str, Any]) -> Request[Any, Any, Any]:
-        placed: dict[str, dict[str, Any]] = {"params": {}, "query": {}, "body": {}}
+        placed: dict[str, JsonObject] = {"params": {}, "query": {}, "body": {}}
         for key, value in arguments.items():
             placed[self._places[key]][key] = value
         path = self._route.pattern.text

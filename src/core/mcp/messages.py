@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from core.errors import CoreError
 from core.http import json
+from core.http.json import JsonObject
 from core.request import AnyRequest
 from core.validation.schema import is_object
 from core.values import frozen
@@ -52,7 +53,7 @@ class ProtocolError(Exception):
         """The id of the message, where it could be read."""
         self.status: int = _STATUS.get(code, 400) if status is None else status
 
-    def body(self, id: object = None) -> dict[str, Any]:
+    def body(self, id: object = None) -> JsonObject:
         """The JSON-RPC answer to the request of that id, or to the one that the error knows."""
         data = {} if self.data is None else {"data": self.data}
         return {
@@ -81,7 +82,7 @@ class InputRequired(BaseException):
 class Call:
     """One request of a client, once its form has been checked."""
 
-    def __init__(self, method: str, id: object, params: dict[str, Any], meta: dict[str, Any], version: str) -> None:
+    def __init__(self, method: str, id: object, params: JsonObject, meta: JsonObject, version: str) -> None:
         self.method = method
         self.id = id
         """None for a notification, which is not answered."""
@@ -90,11 +91,11 @@ class Call:
         self.version = version
         self.stateless: bool = version == LATEST
         """True if the message says everything itself; False for the revisions that begin with `initialize`."""
-        self.notify: Callable[[dict[str, Any]], None] | None = None
+        self.notify: Callable[[JsonObject], None] | None = None
         """Sends a notification ahead of the answer, where the client listens for one."""
-        self.asked: dict[str, Any] | None = None
+        self.asked: JsonObject | None = None
         """The answers that the client has given to questions of the server so far."""
-        self.honored: dict[str, Any] | None = None
+        self.honored: JsonObject | None = None
         """What a client that listens is told of; None for every other call."""
 
     def can_ask(self, method: str) -> bool:
@@ -112,7 +113,7 @@ class Call:
         level = self.meta.get(LEVEL_KEY) if self.stateless else LEVELS[0]
         return LEVELS.index(level) if level in LEVELS else len(LEVELS)
 
-    def tell(self, method: str, params: dict[str, Any]) -> None:
+    def tell(self, method: str, params: JsonObject) -> None:
         """Send a notification ahead of the answer, where the client listens."""
         if self.notify is not None:
             self.notify(notification(method, params))
@@ -126,7 +127,7 @@ class Call:
         return value
 
 
-def notification(method: str, params: dict[str, Any]) -> dict[str, Any]:
+def notification(method: str, params: JsonObject) -> JsonObject:
     """A message that nobody answers."""
     return {"jsonrpc": "2.0", "method": f"notifications/{method}", "params": params}
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict, cast
 
 from core.errors import RegistrationError
 from core.handlers import name_of, require_async
+from core.http.json import JsonObject
 from core.mcp.content import is_content, present
 from core.validation.schema import Schema, SchemaError, schema_of
 
@@ -161,7 +162,7 @@ class Registered:
                 "an attrs class"
             ) from None
 
-    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def read(self, given: Mapping[str, Any]) -> JsonObject:
         """The arguments of a call, each as its parameter's type. Raises ToolError with every mistake."""
         from core.validation.mistakes import StructureError
         from core.validation.structure import hook_of
@@ -169,7 +170,7 @@ class Registered:
         issues: list[Issue] = [
             {"path": name, "message": "is not a parameter"} for name in given if name not in self.parameters
         ]
-        found: dict[str, Any] = {}
+        found: JsonObject = {}
         for name, parameter in self.parameters.items():
             if name not in given:
                 if parameter.default is ...:
@@ -227,12 +228,12 @@ class Tool(Registered):
         if self.guard is not None:
             await self.guard(req)
 
-    def listed(self) -> dict[str, Any]:
+    def listed(self) -> JsonObject:
         """The tool in the list of tools."""
         required = [each.name for each in self.parameters.values() if each.default is ...]
         schema = _object({each.name: each.schema for each in self.parameters.values()}, required)
-        shown: dict[str, Any] = {"name": self.name, "description": self.description}
-        hints: dict[str, Any] = {_HINTS.get(key, key): value for key, value in self.hints.items()}
+        shown: JsonObject = {"name": self.name, "description": self.description}
+        hints: JsonObject = {_HINTS.get(key, key): value for key, value in self.hints.items()}
         if "title" in hints:
             shown["title"] = hints.pop("title")
         shown["inputSchema"] = {**schema, "additionalProperties": False}
@@ -247,7 +248,7 @@ class Prompt(Registered):
     kind: ClassVar[str] = "prompt"
     texts: ClassVar[bool] = True
 
-    def listed(self) -> dict[str, Any]:
+    def listed(self) -> JsonObject:
         """The prompt in the list of prompts."""
         arguments = [
             {"name": name, "required": each.default is ..., **present(description=each.schema.get("description"))}
@@ -301,7 +302,7 @@ class Resource(Registered):
 
         return {name: unquote(text) for name, text in found.groupdict().items()}
 
-    def listed(self) -> dict[str, Any]:
+    def listed(self) -> JsonObject:
         """The resource in the list of resources, or of templates."""
         address = {"uriTemplate" if self.parameters else "uri": self.key}
         return {**address, "name": self.name, "description": self.description, **present(mimeType=self.mime_type)}
@@ -326,6 +327,6 @@ def _object(properties: dict[str, Schema], required: list[str]) -> Schema:
 
 def words_of(message: object, issues: object = None) -> str:
     """What a refusal says: its issues where it has any, one a line."""
-    found = cast("list[dict[str, Any]]", issues) if isinstance(issues, list) else []
+    found = cast("list[JsonObject]", issues) if isinstance(issues, list) else []
     lines = [f"{each.get('path') or 'the arguments'} {each.get('message')}" for each in found]
     return "\n".join(lines or [str(message or "The request was refused")])

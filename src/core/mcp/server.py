@@ -14,6 +14,7 @@ from typing_extensions import TypeForm, TypeVar, Unpack
 from core.description import describe
 from core.errors import DeveloperError, RegistrationError
 from core.handlers import name_of, public, require_async
+from core.http.json import JsonObject
 from core.mcp import messages
 from core.mcp.answers import STATE, Answers
 from core.mcp.content import present
@@ -262,9 +263,7 @@ class MCP(Generic[E, U]):
 
         return register
 
-    def _registering(
-        self, table: dict[str, Any], make: Callable[[Function], Registered], function: Function | None
-    ) -> Any:
+    def _registering(self, table: JsonObject, make: Callable[[Function], Registered], function: Function | None) -> Any:
         """The decorator that registers what `make` makes of a function, or `function` once it has done so."""
 
         def register(function: Function) -> Function:
@@ -273,7 +272,7 @@ class MCP(Generic[E, U]):
 
         return register if function is None else register(function)
 
-    def _add(self, table: dict[str, Any], make: Callable[[], Registered]) -> None:
+    def _add(self, table: JsonObject, make: Callable[[], Registered]) -> None:
         registered = make()
         if registered.key in table:
             raise RegistrationError(f"{registered.where} is registered already. Give it another name")
@@ -306,7 +305,7 @@ class MCP(Generic[E, U]):
         except StructureError as error:
             raise InputRequired({key: elicit(form, f"{message}\n{error}")}) from None
 
-    async def inputs(self, req: Request[E, Any, Any], questions: Mapping[str, Input], /) -> dict[str, dict[str, Any]]:
+    async def inputs(self, req: Request[E, Any, Any], questions: Mapping[str, Input], /) -> dict[str, JsonObject]:
         """Ask several questions at once, of any kind; the answers are the results of the protocol, as they came.
 
         Raises as `ask` does.

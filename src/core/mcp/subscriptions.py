@@ -16,6 +16,7 @@ from core.bindings.durable_object import DurableObject
 from core.bindings.object_socket import web_socket_pair
 from core.context import Clock
 from core.http import Request, Response, json
+from core.http.json import JsonObject
 from core.http.websocket import WebSocketClosed
 from core.mcp.messages import LISTEN_KEY, Call, notification
 
@@ -47,9 +48,7 @@ class Subscriptions(DurableObject[Any]):
             socket.send(json.dumps({"uris": uris, "tools": tools}))
 
 
-async def events(
-    call: Call, listeners: Subscriptions, answer: dict[str, Any], clock: Clock
-) -> AsyncIterator[dict[str, Any]]:
+async def events(call: Call, listeners: Subscriptions, answer: JsonObject, clock: Clock) -> AsyncIterator[JsonObject]:
     """What a stream says: the part of the client's wishes that it fulfils, each change, and `answer` at its end.
 
     A stream that breaks ends without `answer`, from which the client knows that it may have missed something.

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from core.http.json import JsonObject
 from core.openapi.facts import ClassFacts, Effect, classes_in, is_required, object_of
 from core.validation.schema import Schema, is_array, is_object, json_type
 
@@ -99,7 +100,7 @@ class Components:
         inner = {found for field in facts.fields for found in classes_in(field.schema)}
         return any(self._differs(other, (*seen, name)) for other in inner)
 
-    def written(self, *places: dict[str, Any], kept: Kept) -> dict[str, Schema]:
+    def written(self, *places: JsonObject, kept: Kept) -> dict[str, Schema]:
         """All of them by their names; the references in `places`, and in the schemas themselves, become links."""
         names = self._names(kept.names(places[0], self._used))
         result = {names[key]: schema for key, schema in self._used.items()}

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
+from core.http.json import JsonObject
 from core.openapi.components import Components, Kept
 from core.openapi.facts import ApplicationFacts, Effect, RouteFacts
 from core.openapi.failures import UNEXPECTED
@@ -52,7 +53,7 @@ class Described:
     `places` has the file and line of each operation under its id and "", and of each of its answers under the status.
     """
 
-    document: dict[str, Any]
+    document: JsonObject
     problems: Sequence[Problem]
     places: Mapping[tuple[str, str], tuple[str, int]] = attrs.Factory(dict[tuple[str, str], tuple[str, int]])
 
@@ -144,7 +145,7 @@ class _Writer:
         route: RouteFacts,
         name: str,
         path: str,
-        paths: dict[str, dict[str, Any]],
+        paths: dict[str, JsonObject],
         tags: dict[str, str | None],
     ) -> None:
         item = paths.setdefault(path, {})

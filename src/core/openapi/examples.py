@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from core.errors import DeveloperError
+from core.http.json import JsonObject
 from core.openapi.reading import operations
 from core.validation.schema import is_array, is_object
 
@@ -24,7 +25,7 @@ _LONGEST: Final = 4000
 _SECRET: Final = re.compile(r"pass(word|phrase)|secret|token|api.?key|authorization|cookie", re.IGNORECASE).search
 _HIDDEN: Final = "…"
 
-Found: TypeAlias = dict[str, dict[str, dict[str, dict[str, Any]]]]
+Found: TypeAlias = dict[str, dict[str, dict[str, JsonObject]]]
 """By operation, then by status or "request", then by media type: `{"test": …, "value": …}`."""
 
 
@@ -32,7 +33,7 @@ Found: TypeAlias = dict[str, dict[str, dict[str, dict[str, Any]]]]
 class Examples:
     """A request of a test and its answer. `test` is the id of the one that runs."""
 
-    found: Found = attrs.Factory(dict[str, dict[str, dict[str, dict[str, Any]]]])
+    found: Found = attrs.Factory(dict[str, dict[str, dict[str, JsonObject]]])
     test: str = ""
 
     @classmethod
@@ -75,7 +76,7 @@ class Examples:
                 for media, example in medias.items():
                     self._add(operation, place, media, {"test": str(example["test"]), "value": example["value"]})
 
-    def _add(self, operation: str, place: str, media: str, example: dict[str, Any]) -> None:
+    def _add(self, operation: str, place: str, media: str, example: JsonObject) -> None:
         medias = self.found.setdefault(operation, {}).setdefault(place, {})
         if media not in medias or example["test"] < medias[media]["test"]:
             medias[media] = example
@@ -90,7 +91,7 @@ def add_examples(document: Mapping[str, Any], examples: Examples) -> None:
         bodies = {REQUEST: each.operation.get("requestBody"), **each.operation.get("responses", {})}
         for place, medias in examples.found.get(each.name, {}).items():
             body: Any = bodies.get(place)
-            content: dict[str, Any] = body.get("content", {}) if is_object(body) else {}
+            content: JsonObject = body.get("content", {}) if is_object(body) else {}
             for media, example in medias.items():
                 described = content.get(media)
                 if described is not None:

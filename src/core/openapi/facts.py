@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from core.http.json import JsonObject
 from core.validation.schema import Schema, is_array, is_object
 
 MAY_BE_EMPTY: Final = "x-may-be-empty"
@@ -139,7 +140,7 @@ class ClassDetails:
     """
 
     fields: Mapping[str, Schema] = attrs.Factory(dict[str, Schema])
-    members: Mapping[str, Any] = attrs.Factory(dict[str, Any])
+    members: Mapping[str, Any] = attrs.Factory(JsonObject)
 
 
 @attrs.frozen

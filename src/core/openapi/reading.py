@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from core.errors import DeveloperError, MissingExtraError
+from core.http.json import JsonObject
 from core.validation.schema import is_array, is_object
 
 METHODS: Final = ("get", "put", "post", "delete", "patch", "head", "options", "trace", "query")
@@ -127,7 +128,7 @@ def merged(document: Mapping[str, Any], schema: Any, depth: int = 0) -> Mapping[
     found = target(document, schema)
     if not is_array(found.get("allOf")) or depth > 20:
         return found
-    result: dict[str, Any] = {}
+    result: JsonObject = {}
     for part in [*found["allOf"], {key: value for key, value in found.items() if key != "allOf"}]:
         for key, value in merged(document, part, depth + 1).items():
             if key == "properties" and is_object(value):

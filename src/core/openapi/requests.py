@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from core.http.json import JsonObject
 from core.openapi.components import Components
 from core.openapi.facts import ClassFacts, Effect, Read
 from core.validation.schema import Schema, any_of
@@ -28,11 +29,11 @@ class Requests:
         self._components = components
         self._problem = problem
 
-    def parameters(self, path: str, found: Sequence[Effect], patterns: Mapping[str, str]) -> list[dict[str, Any]]:
+    def parameters(self, path: str, found: Sequence[Effect], patterns: Mapping[str, str]) -> list[JsonObject]:
         """Everything that is read of the path, the query, the headers and the cookies. `patterns` are those that the
         route demands of parameters of the path.
         """
-        result: dict[tuple[str, str], dict[str, Any]] = {}
+        result: dict[tuple[str, str], JsonObject] = {}
         asked = set[tuple[str, str]]()
         """What the program asks for before it reads it."""
         for name in re.findall(r"\{([^}]+)\}", path):
@@ -50,7 +51,7 @@ class Requests:
                 if where == "header" and read.name.lower() in _SILENT_HEADERS:
                     continue
                 key = (where, read.name.lower() if where == "header" else read.name)
-                parameter: dict[str, Any] = {
+                parameter: JsonObject = {
                     "name": read.name,
                     "in": where,
                     "schema": read.schema or {"type": "string"},
@@ -74,7 +75,7 @@ class Requests:
                         result[key] = {**result.get(key, {}), **field}
         return list(result.values())
 
-    def _fields(self, schema: Schema, place: str, each: Read) -> Iterator[dict[str, Any]]:
+    def _fields(self, schema: Schema, place: str, each: Read) -> Iterator[JsonObject]:
         """Each field of a class that a query string is read into."""
         facts = self._classes.get(schema.get("$class", ""))
         if facts is None:
@@ -84,7 +85,7 @@ class Requests:
             if not field.is_read:
                 continue
             name = field.name.replace("_", "-") if place == "header" else field.name
-            parameter: dict[str, Any] = {"name": name, "in": place}
+            parameter: JsonObject = {"name": name, "in": place}
             whole = {**field.schema, **({"default": field.default[0]} if field.default else {})}
             if "description" in whole:
                 parameter["description"] = whole.pop("description")
@@ -93,9 +94,9 @@ class Requests:
             parameter["schema"] = self._components.final(whole, each, reading=True)
             yield parameter
 
-    def body(self, found: Sequence[Effect]) -> dict[str, Any] | None:
+    def body(self, found: Sequence[Effect]) -> JsonObject | None:
         """Everything that is read of the body, by media type; None where nothing is."""
-        content: dict[str, Any] = {}
+        content: JsonObject = {}
         fields: dict[str, Schema] = {}
         for read in found:
             if not isinstance(read, Read) or read.part not in _BODIES:
@@ -131,7 +132,7 @@ class Requests:
         return {"required": True, "content": content} if content else None
 
 
-def add_body(content: dict[str, Any], media_type: str, schema: Schema) -> None:
+def add_body(content: JsonObject, media_type: str, schema: Schema) -> None:
     """Another body of a media type: the alternatives stand side by side."""
     before = content.get(media_type, {}).get("schema")
     content[media_type] = {"schema": schema if before is None else any_of([before, schema])}

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import attrs
 
+from core.http.json import JsonObject
 from core.openapi.components import Components
 from core.openapi.facts import MAY_BE_EMPTY, Answer, Effect, Open, Raise, RouteFacts
 from core.openapi.failures import CORE_ERROR, NOT_ALLOWED, NOT_FOUND, UNEXPECTED, default_body, error
@@ -32,10 +33,10 @@ class Responses:
         self._here = ""
         """The operation that is being written."""
 
-    def of(self, route: RouteFacts, found: Sequence[Effect], name: str, function: object) -> dict[str, dict[str, Any]]:
+    def of(self, route: RouteFacts, found: Sequence[Effect], name: str, function: object) -> dict[str, JsonObject]:
         """The responses of a route, by status, of everything that happens on its way."""
         self._here = name
-        responses: dict[str, dict[str, Any]] = {}
+        responses: dict[str, JsonObject] = {}
         for each in found:
             if isinstance(each, Answer):
                 self._answer(responses, each)
@@ -65,7 +66,7 @@ class Responses:
                 response.pop(MAY_BE_EMPTY, None)
         return dict(sorted(responses.items()))
 
-    def _declare(self, responses: dict[str, dict[str, Any]], route: RouteFacts) -> None:
+    def _declare(self, responses: dict[str, JsonObject], route: RouteFacts) -> None:
         """The answers that `describe` says, in the place of those that were found."""
         path, line = route.handler.place
         for status, held in (route.answers or {}).items():
@@ -74,13 +75,13 @@ class Responses:
             media = None if schema is None else "application/json"
             self._answer(responses, Answer(path=path, line=line, status=(status,), media_type=media, body=schema))
 
-    def _open(self, responses: dict[str, dict[str, Any]], each: Open) -> None:
+    def _open(self, responses: dict[str, JsonObject], each: Open) -> None:
         """Anything may be answered here, or any error."""
         self._problem(each, each.reason)
         for key in _ANYTHING if each.sends else _ANYTHING[2:]:
             responses.setdefault(key, {"description": "Not known", "content": {"*/*": {"schema": {}}}})
 
-    def _answer(self, responses: dict[str, dict[str, Any]], answer: Answer, raised: Raise | None = None) -> None:
+    def _answer(self, responses: dict[str, JsonObject], answer: Answer, raised: Raise | None = None) -> None:
         at = raised if raised is not None and raised.path else answer
         headers = {**answer.headers, **(raised.headers if raised is not None else {})}
         for status in answer.status:
@@ -109,7 +110,7 @@ class Responses:
         return {"itemSchema": event}
 
     def _error(
-        self, responses: dict[str, dict[str, Any]], raised: Raise, unexpected: Sequence[tuple[str, int]] = ()
+        self, responses: dict[str, JsonObject], raised: Raise, unexpected: Sequence[tuple[str, int]] = ()
     ) -> None:
         for answered, answer in self.reader.answers(raised):
             if answer is None:
@@ -138,9 +139,9 @@ class Responses:
         whole = bodies[0] if all(body == bodies[0] for body in bodies) else {"anyOf": bodies}
         return Answer(status=raised.status, media_type=media, body=whole)
 
-    def _unexpected(self, responses: dict[str, dict[str, Any]], route: RouteFacts) -> Sequence[tuple[str, int]]:
+    def _unexpected(self, responses: dict[str, JsonObject], route: RouteFacts) -> Sequence[tuple[str, int]]:
         """What `default` says: any route may fail in a way that nobody foresaw. Returns where that is answered."""
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, JsonObject] = {}
         places: list[tuple[str, int]] = []
         for answered, answer in self.reader.answers(attrs.evolve(UNEXPECTED, levels=route.errors)):
             if isinstance(answer, Open):
@@ -164,10 +165,10 @@ class Responses:
         assert default is not None
         return self.reader.not_found() or [default]
 
-    def not_found(self) -> dict[str, Any]:
+    def not_found(self) -> JsonObject:
         """The answer to a path that no route has."""
         self._here = ""
-        responses: dict[str, dict[str, Any]] = {}
+        responses: dict[str, JsonObject] = {}
         for each in self.missing():
             if isinstance(each, Answer):
                 self._answer(responses, each)
@@ -177,10 +178,10 @@ class Responses:
                 self._open(responses, each)
         return _whatever("No route has this path and method", responses)
 
-    def not_allowed(self) -> dict[str, Any]:
+    def not_allowed(self) -> JsonObject:
         """The answer to a path that has routes for other methods."""
         self._here = ""
-        responses: dict[str, dict[str, Any]] = {}
+        responses: dict[str, JsonObject] = {}
         self._error(responses, attrs.evolve(NOT_ALLOWED, levels=()))
         response = _whatever("The path has routes for other methods, which `Allow` names", responses)
         return {**response, "headers": {"Allow": {"schema": {"type": "string"}}}}
@@ -200,9 +201,9 @@ def _said(body: Schema, field: str) -> Iterator[str]:
         yield from _said(schema, field)
 
 
-def _whatever(description: str, responses: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _whatever(description: str, responses: Mapping[str, Mapping[str, Any]]) -> JsonObject:
     """Several responses as one, whatever their status."""
-    result: dict[str, Any] = {"description": description}
+    result: JsonObject = {"description": description}
     for response in responses.values():
         for media, content in response.get("content", {}).items():
             add_body(result.setdefault("content", {}), media, content.get("schema", {}))

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from core.http.json import JsonObject
 from core.routing.offered import servers_in
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def listed(app: App[Any]) -> dict[str, object]:
     return {"mcp": found}
 
 
-def as_document(lists: Mapping[str, Any]) -> dict[str, Any]:
+def as_document(lists: Mapping[str, Any]) -> JsonObject:
     """The lists as a document of OpenAPI, for `core.openapi.changes`."""
     paths: dict[str, object] = {}
     schemas: dict[str, object] = {}

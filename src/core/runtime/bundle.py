@@ -23,6 +23,7 @@ from typing import Any
 import attrs
 
 from core.errors import DeveloperError
+from core.http.json import JsonObject
 from core.runtime.plan import Consumer, Module, Plan
 from core.runtime.toolchain import PINNED, Toolchain
 
@@ -112,7 +113,7 @@ class Bundle:
         if data is None:
             raise BundleError(f"{self.folder} says nothing of the bindings it needs. Run `core build` again.")
         assets = data["assets"]
-        settings: dict[str, Any] = {
+        settings: JsonObject = {
             **data,
             "consumers": [Consumer(**consumer) for consumer in data["consumers"]],
             "assets": None if assets is None else (assets[0], str(self.folder.resolve() / assets[1]), assets[2]),
@@ -203,7 +204,7 @@ def write_bundle(
     if snapshot is not None:
         add("snapshot.bin", "data", image)
     lock = json.loads((toolchain.pyodide / "pyodide-lock.json").read_bytes())["info"]
-    described: dict[str, Any] = {
+    described: JsonObject = {
         "host": host,
         "main": main,
         "folders": folders,

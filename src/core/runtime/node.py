@@ -30,6 +30,7 @@ from core.hosts.workers.isolate import (
     RETRY_DELAYS_BINDING,
     SPANS_BINDING,
 )
+from core.http.json import JsonObject
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import make_folders, worker_config
 from core.runtime.keeper import SILENT
@@ -60,7 +61,7 @@ class Node:
     state: Path
     port: int
     health_port: int
-    numbers: Snapshot = attrs.field(factory=dict[str, Any])
+    numbers: Snapshot = attrs.field(factory=JsonObject)
     ready: asyncio.Future[None] = attrs.field(init=False)
 
     @property
@@ -329,11 +330,11 @@ async def ask_to_leave(node: Node, *, hold: bool = False, seconds: float = 2.0) 
     await post_json(node.health_port, "/leave", {"hold": seconds * 750 if hold else 0}, seconds=seconds)
 
 
-async def post_json(port: int, path: str, value: object, *, seconds: float = 300.0) -> dict[str, Any]:
+async def post_json(port: int, path: str, value: object, *, seconds: float = 300.0) -> JsonObject:
     """Have a node do something that its health endpoint can, such as migrate a database."""
     try:
         _, body = await exchange(port, "POST", path, json.dumps(value).encode(), seconds)
-        answer: dict[str, Any] = json.loads(body)
+        answer: JsonObject = json.loads(body)
         return answer
     except (OSError, ValueError, TimeoutError) as error:
         return {"error": f"the node did not answer: {type(error).__name__} {error}"}

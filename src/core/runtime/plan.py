@@ -7,6 +7,8 @@ from typing import Any
 
 import attrs
 
+from core.http.json import JsonObject
+
 
 @attrs.frozen
 class Module:
@@ -37,7 +39,7 @@ class Plan:
     name: str = "app"
     compatibility_date: str = "2026-04-01"
     compatibility_flags: Sequence[str] = ()
-    vars: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    vars: Mapping[str, Any] = attrs.field(factory=JsonObject)
     secrets: Sequence[str] = ()
     optional_secrets: Sequence[str] = ()
     kv: Mapping[str, str] = attrs.field(factory=dict[str, str])

@@ -14,6 +14,7 @@ from core.config.load import load
 from core.config.model import Configuration, Worker
 from core.config.nearest import discover
 from core.config.secrets import read_local_secrets
+from core.http.json import JsonObject
 from core.program.entry import Entry, entry_of
 from core.runtime.bundle import Migrations
 from core.runtime.plan import Consumer, Plan
@@ -96,7 +97,7 @@ def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Pla
     `secrets` are the names of secrets that are there; the required ones are added.
     """
     required = () if worker.secrets is None else worker.secrets.required
-    variables: dict[str, Any] = dict(worker.vars)
+    variables: JsonObject = dict(worker.vars)
     if worker.version_metadata is not None:
         variables[worker.version_metadata.binding] = {"id": "local", "tag": "", "timestamp": ""}
     assets = worker.assets

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from core.errors import AiError, MissingExtraError, OptionError
-from core.http.json import dumps, loads
+from core.http.json import JsonObject, dumps, loads
 
 if TYPE_CHECKING:
     import httpx
@@ -120,7 +120,7 @@ class Task:
     @classmethod
     def of(cls, server: AiServer, model: str, inputs: Mapping[str, Any]) -> Task:
         """The task that inputs ask for. Raises AiError for one that is not embedded."""
-        body: dict[str, Any] = {"model": server.name_of(model)}
+        body: JsonObject = {"model": server.name_of(model)}
         if "messages" in inputs or "prompt" in inputs:
             body |= {name: inputs[name] for name in _GENERATION if inputs.get(name) is not None}
             if "messages" in inputs:
@@ -154,7 +154,7 @@ class Task:
                 return {"shape": [len(vectors), len(vectors[0]) if vectors else 0], "data": vectors}
             choice = given["choices"][0]
             message = choice.get("message", {})
-            answer: dict[str, Any] = {"response": message.get("content") if self.kind == "chat" else choice["text"]}
+            answer: JsonObject = {"response": message.get("content") if self.kind == "chat" else choice["text"]}
             asked: list[Any] = message.get("tool_calls") or []
             calls: list[Any] = [call["function"] for call in asked]
         except (KeyError, IndexError, TypeError, AttributeError) as error:
@@ -195,7 +195,7 @@ async def events(exchange: Exchange) -> AsyncIterator[bytes]:
                     raise AiError(f"{exchange.location}: {event['error'].get('message')}")
                 usage = event.get("usage") or usage
                 for choice in event.get("choices", []):
-                    delta: dict[str, Any] = choice.get("delta") or {}
+                    delta: JsonObject = choice.get("delta") or {}
                     piece: Any = choice.get("text") or delta.get("content")
                     if piece:
                         yield f"data: {dumps({'response': piece})}\n\n".encode()

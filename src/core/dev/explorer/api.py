@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from core.dev.explorer.places import Panel
-from core.request import Request
+from core.request import AnyRequest
 from core.response import Response
 from core.router import Router
 
@@ -37,7 +37,7 @@ class ApiPages(Panel):
         api.get("/openapi", self._committed)
         api.get("/openapi/fresh", self._fresh)
 
-    async def _committed(self, req: Request[Any], res: Response) -> None:
+    async def _committed(self, req: AnyRequest, res: Response) -> None:
         """Answer at once with the committed document, or null; the fresh one is under way from here on."""
         self._started()
         file = self._options.root / "openapi.json"
@@ -47,7 +47,7 @@ class ApiPages(Panel):
             document = None
         res.json({"document": document})
 
-    async def _fresh(self, req: Request[Any], res: Response) -> None:
+    async def _fresh(self, req: AnyRequest, res: Response) -> None:
         """Answer with the document of the code, when that is known."""
         # Shielded: a page that goes away does not stop the work that the next one waits for.
         gathered = await asyncio.shield(self._started())

@@ -34,7 +34,7 @@ from core.errors import BindingError, CoreError
 from core.explain.failure import failure_of
 from core.hosts.asgi import AsgiApplication, asgi
 from core.program.extensions import unchecked_in
-from core.request import Request
+from core.request import AnyRequest
 from core.response import Response
 from core.router import Router
 from core.types import Next
@@ -94,7 +94,7 @@ class Explorer:
 
     # -- who may
 
-    async def _only_from_here(self, req: Request[object], res: Response, next: Next) -> None:
+    async def _only_from_here(self, req: AnyRequest, res: Response, next: Next) -> None:
         host = req.header("host") or ""
         if not self._guard.allows_host(host):
             raise CoreError(403, "The explorer answers to this server's own address only")
@@ -110,14 +110,14 @@ class Explorer:
         res.header("cross-origin-opener-policy", "same-origin")
         await next()
 
-    async def _only_with_token(self, req: Request[object], res: Response, next: Next) -> None:
+    async def _only_with_token(self, req: AnyRequest, res: Response, next: Next) -> None:
         if not self._guard.allows_token(req.header("x-core-token")):
             raise CoreError(
                 403, "The token is missing or wrong. Open the explorer from the address that `core dev` shows"
             )
         await next()
 
-    async def _failed_call(self, err: Exception, req: Request[object], res: Response, next: Next) -> Response | None:
+    async def _failed_call(self, err: Exception, req: AnyRequest, res: Response, next: Next) -> Response | None:
         if isinstance(err, BindingError):
             return res.status(400).json({"error": str(err)})
         if isinstance(err, (UnicodeEncodeError, OverflowError)):
@@ -128,7 +128,7 @@ class Explorer:
 
     # -- the page
 
-    async def _page(self, req: Request[object], res: Response) -> None:
+    async def _page(self, req: AnyRequest, res: Response) -> None:
         token = req.query.get("token")
         if self._guard.public and not self._guard.allows_token(token):
             raise CoreError(403, "Open the explorer from the address that `core dev` shows: it has a token")
@@ -141,14 +141,14 @@ class Explorer:
         # Only a page of this origin can read it.
         res.html(html.replace("{{token}}", self._options.token))
 
-    async def _file(self, req: Request[object], res: Response) -> None:
+    async def _file(self, req: AnyRequest, res: Response) -> None:
         name = req.path.rpartition("/")[2]
         res.header("content-type", _TYPES[f".{name.rpartition('.')[2]}"])
         res.send((_PAGE / name).read_bytes())
 
     # -- the bindings
 
-    async def _overview(self, req: Request[object], res: Response) -> None:
+    async def _overview(self, req: AnyRequest, res: Response) -> None:
         loaded = self._loaded
         if loaded is None:
             failed = None if self._failed is None else for_explorer(failure_of(self._failed, self._options.root))
@@ -177,7 +177,7 @@ class Explorer:
             }
         )
 
-    async def _configuration(self, req: Request[object], res: Response) -> None:
+    async def _configuration(self, req: AnyRequest, res: Response) -> None:
         loaded = self._loaded
         text = await asyncio.to_thread(self._options.config.read_text, "utf-8", "replace")
         findings = await asyncio.to_thread(findings_of, self._options.config)
@@ -197,7 +197,7 @@ class Explorer:
 
     # -- times
 
-    async def _cron(self, req: Request[object], res: Response) -> None:
+    async def _cron(self, req: AnyRequest, res: Response) -> None:
         loaded = self._loaded
         times = self._background.next_times() if self._background is not None else {}
         res.json(
@@ -209,7 +209,7 @@ class Explorer:
             ]
         )
 
-    async def _cron_run(self, req: Request[object], res: Response) -> None:
+    async def _cron_run(self, req: AnyRequest, res: Response) -> None:
         cron = (await req.json(Trigger)).cron
         if self._background is None or self._loaded is None or cron not in self._loaded.crons:
             raise CoreError(404, "There is no such trigger")

@@ -18,7 +18,7 @@ from core.dev.explorer.rows import Asked, Listing, read
 from core.dev.explorer.schema import tables_of
 from core.dev.explorer.values import cell, cloned
 from core.errors import BindingError, CoreError
-from core.request import Request
+from core.request import AnyRequest
 from core.response import Response
 from core.router import Router
 
@@ -69,7 +69,7 @@ class ObjectPages(Panel):
 
     # -- which there are
 
-    async def _namespaces(self, req: Request[Any], res: Response) -> None:
+    async def _namespaces(self, req: AnyRequest, res: Response) -> None:
         namespaces = self._places.loaded.bindings.namespaces.items()
         res.json(
             [
@@ -78,19 +78,19 @@ class ObjectPages(Panel):
             ]
         )
 
-    def _namespace(self, req: Request[Any]) -> Any:
+    def _namespace(self, req: AnyRequest) -> Any:
         namespace = self._places.loaded.bindings.namespaces.get(req.params["binding"])
         if namespace is None:
             raise CoreError(404, "There is no such namespace")
         return namespace
 
-    def _names(self, req: Request[Any]) -> dict[str, str]:
+    def _names(self, req: AnyRequest) -> dict[str, str]:
         """The names that objects were called by, by id."""
         journal, namespace = self._recorder.journal, self._namespace(req)
         known = [] if journal is None else journal.names(req.params["binding"])
         return {str(namespace.id_from_name(name)): name for name in known}
 
-    async def _list(self, req: Request[Any], res: Response) -> None:
+    async def _list(self, req: AnyRequest, res: Response) -> None:
         asked, names = Asked.of(req), self._names(req)
         wanted = asked.search.lower()
         found = [(names.get(id, ""), id) for id in _ids(self._namespace(req))]
@@ -99,7 +99,7 @@ class ObjectPages(Panel):
         part = found[asked.offset : asked.offset + asked.limit]
         res.json({"rows": [{"id": id, "name": name or None} for name, id in part], "total": len(found)})
 
-    async def _named(self, req: Request[Any], res: Response) -> None:
+    async def _named(self, req: AnyRequest, res: Response) -> None:
         name = req.query.get("name") or ""
         id = str(self._namespace(req).id_from_name(name))
         if id not in _ids(self._namespace(req)):
@@ -110,18 +110,18 @@ class ObjectPages(Panel):
 
     # -- one of them
 
-    def _file(self, req: Request[Any]) -> Path:
+    def _file(self, req: AnyRequest) -> Path:
         namespace, id = self._namespace(req), req.params["id"]
         if id not in _ids(namespace):
             raise CoreError(404, "There is no such object, or it has stored nothing")
         return Path(namespace.objects.location) / f"{id}.sqlite"
 
-    def _living(self, req: Request[Any]) -> Any:
+    def _living(self, req: AnyRequest) -> Any:
         self._file(req)
         namespace = self._namespace(req)
         return namespace.objects.object(namespace.id_from_string(req.params["id"]))
 
-    async def _object(self, req: Request[Any], res: Response) -> None:
+    async def _object(self, req: AnyRequest, res: Response) -> None:
         file, namespace, id = self._file(req), self._namespace(req), req.params["id"]
         living = self._living(req)
         sockets = living.sockets
@@ -139,12 +139,12 @@ class ObjectPages(Panel):
             }
         )
 
-    async def _entries(self, req: Request[Any], res: Response) -> None:
+    async def _entries(self, req: AnyRequest, res: Response) -> None:
         found = await _ENTRIES.read(self._caller(req), self._file(req))
         rows = [{"key": key, "size": size, **cloned(value)} for key, size, value in found.rows]
         res.json({"rows": rows, "total": found.total})
 
-    async def _put(self, req: Request[Any], res: Response) -> None:
+    async def _put(self, req: AnyRequest, res: Response) -> None:
         stored = await req.json(Stored)
         try:
             value = json.loads(stored.json)
@@ -155,7 +155,7 @@ class ObjectPages(Panel):
         await storage.sync()
         res.json({"ok": True})
 
-    async def _delete(self, req: Request[Any], res: Response) -> None:
+    async def _delete(self, req: AnyRequest, res: Response) -> None:
         keys = (await req.json(Keys)).keys
         storage = self._living(req).storage
         for key in keys:
@@ -163,7 +163,7 @@ class ObjectPages(Panel):
         await storage.sync()
         res.json({"deleted": len(keys)})
 
-    async def _query(self, req: Request[Any], res: Response) -> None:
+    async def _query(self, req: AnyRequest, res: Response) -> None:
         query, living, clock = await req.json(Query), self._living(req), self._recorder.clock
         storage, started = living.storage, clock.monotonic()
         connection: sqlite3.Connection = living.objects.database(living.id).connection
@@ -191,14 +191,14 @@ class ObjectPages(Panel):
             }
         )
 
-    async def _set_alarm(self, req: Request[Any], res: Response) -> None:
+    async def _set_alarm(self, req: AnyRequest, res: Response) -> None:
         time = (await req.json(Alarm)).time
         storage = self._living(req).storage
         await (storage.delete_alarm() if time is None else storage.set_alarm(time))
         await storage.sync()
         res.json({"ok": True})
 
-    async def _fire(self, req: Request[Any], res: Response) -> None:
+    async def _fire(self, req: AnyRequest, res: Response) -> None:
         res.json({"fired": await self._living(req).alarm.fire_now()})
 
 

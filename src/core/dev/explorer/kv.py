@@ -12,7 +12,7 @@ from core.dev.explorer.places import Panel, key_of
 from core.dev.explorer.rows import Listing, change
 from core.dev.explorer.values import decoded, shown
 from core.errors import CoreError
-from core.request import Request
+from core.request import AnyRequest
 from core.response import Response
 from core.router import Router
 
@@ -63,7 +63,7 @@ class KVPages(Panel):
             (int(time.time()),),
         )
 
-    async def _list(self, req: Request[object], res: Response) -> None:
+    async def _list(self, req: AnyRequest, res: Response) -> None:
         found = await self._listing().read(self._caller(req), self._places.file(req, "kv"))
         rows = [
             {"key": key, "size": size, "expiration": expiration, "metadata": _json(metadata)}
@@ -71,7 +71,7 @@ class KVPages(Panel):
         ]
         res.json({"rows": rows, "total": found.total})
 
-    async def _get(self, req: Request[object], res: Response) -> None:
+    async def _get(self, req: AnyRequest, res: Response) -> None:
         namespace, key = self._places.binding(req, "kv"), key_of(req)
         found = await namespace.get_with_metadata(key, "bytes")
         if found.value is None:
@@ -81,7 +81,7 @@ class KVPages(Panel):
         expiration = listed[0].expiration if listed and listed[0].name == key else None
         res.json({**shown(found.value), "key": key, "metadata": found.metadata, "expiration": expiration})
 
-    async def _put(self, req: Request[object], res: Response) -> None:
+    async def _put(self, req: AnyRequest, res: Response) -> None:
         entry = await req.json(Entry)
         await self._places.binding(req, "kv").put(
             entry.key,
@@ -92,7 +92,7 @@ class KVPages(Panel):
         )
         res.json({"ok": True})
 
-    async def _delete(self, req: Request[object], res: Response) -> None:
+    async def _delete(self, req: AnyRequest, res: Response) -> None:
         doomed = await req.json(Doomed)
         namespace = self._places.binding(req, "kv")
         for key in doomed.keys or ():

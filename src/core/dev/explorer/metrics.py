@@ -8,7 +8,7 @@ from typing import Any
 
 from core.assembly.background import measure_state
 from core.dev.explorer.places import Panel, Places
-from core.request import Request
+from core.request import AnyRequest
 from core.response import Response
 from core.router import Router
 from core.telemetry.metrics import BUCKETS, CONTENT_TYPE, FAMILIES, Meter, exposition
@@ -29,7 +29,7 @@ class MetricsPages(Panel):
         api.get("/metrics", self._metrics)
         api.get("/metrics/text", self._text)
 
-    async def _metrics(self, req: Request[Any], res: Response) -> None:
+    async def _metrics(self, req: AnyRequest, res: Response) -> None:
         self._set_gauges(self._meter)
         numbers = self._meter.snapshot()
         res.json(
@@ -39,7 +39,7 @@ class MetricsPages(Panel):
             }
         )
 
-    async def _text(self, req: Request[Any], res: Response) -> None:
+    async def _text(self, req: AnyRequest, res: Response) -> None:
         self._set_gauges(self._meter)
         res.header("content-type", CONTENT_TYPE)
         res.send(exposition([self._meter.snapshot()]).encode())

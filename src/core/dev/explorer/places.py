@@ -19,7 +19,7 @@ from core.dev.explorer.rows import Caller
 from core.dev.options import Options
 from core.dev.record import Recorder
 from core.errors import CoreError
-from core.request import Request
+from core.request import AnyRequest
 from core.router import Router
 
 
@@ -38,7 +38,7 @@ class Places:
             raise CoreError(409, "The application is not loaded")
         return self.found
 
-    def binding(self, req: Request[Any], kind: str) -> Any:
+    def binding(self, req: AnyRequest, kind: str) -> Any:
         """The binding that a request names, which has to be of a kind. Its calls here pass no hook: what the explorer
         asks is neither counted nor recorded as the application's.
         """
@@ -49,7 +49,7 @@ class Places:
         binding._hook = None
         return binding
 
-    def file(self, req: Request[Any], kind: str) -> Path | None:
+    def file(self, req: AnyRequest, kind: str) -> Path | None:
         """The database behind the binding that a request names."""
         self.binding(req, kind)
         name = name_in_store(self.loaded.configuration.bindings[req.params["binding"]])
@@ -96,7 +96,7 @@ class Panel:
                 process.kill()
         return Ended(process.returncode, out.decode("utf-8", "replace"), errors.decode("utf-8", "replace"))
 
-    def _caller(self, req: Request[Any]) -> Caller:
+    def _caller(self, req: AnyRequest) -> Caller:
         return Caller(req, self._recorder)
 
 
@@ -107,7 +107,7 @@ class Keys:
     keys: list[str]
 
 
-def key_of(req: Request[Any]) -> str:
+def key_of(req: AnyRequest) -> str:
     """The key in the query of a request."""
     key = req.query.get("key")
     if key is None:

@@ -15,7 +15,8 @@ from core.dev.explorer.places import Panel
 from core.dev.explorer.rows import Listing, read
 from core.dev.explorer.values import cloned, shown
 from core.errors import CoreError
-from core.request import Request
+from core.http.json import JsonObject
+from core.request import AnyRequest
 from core.response import Response
 from core.router import Router
 
@@ -58,7 +59,7 @@ class QueuePages(Panel):
 
         return broker_of(self._places.loaded.store)
 
-    async def _queues(self, req: Request[Any], res: Response) -> None:
+    async def _queues(self, req: AnyRequest, res: Response) -> None:
         broker, loaded = self._broker(), self._places.loaded
         consumers = consumers_of(loaded)
         producers = {entry.queue for entry in loaded.configuration.worker.queues.producers}
@@ -77,13 +78,13 @@ class QueuePages(Panel):
             ]
         )
 
-    async def _messages(self, req: Request[Any], res: Response) -> None:
+    async def _messages(self, req: AnyRequest, res: Response) -> None:
         found = await _listing(req).read(self._caller(req), self._file)
         journal = self._recorder.journal
         failures = {} if journal is None else journal.failures([row[1] for row in found.rows])
         res.json({"rows": [_message(row, failures.get(row[1])) for row in found.rows], "total": found.total})
 
-    async def _send(self, req: Request[Any], res: Response) -> None:
+    async def _send(self, req: AnyRequest, res: Response) -> None:
         from core.backends.embedded.queue import EmbeddedQueue
 
         message = await req.json(NewMessage)
@@ -91,7 +92,7 @@ class QueuePages(Panel):
         await queue.send(message.body, content_type=message.content_type, delay_seconds=message.delay_seconds)
         res.json({"ok": True})
 
-    async def _redeliver(self, req: Request[Any], res: Response) -> None:
+    async def _redeliver(self, req: AnyRequest, res: Response) -> None:
         chosen = await req.json(Chosen)
         target = chosen.to
         if target is None:
@@ -104,12 +105,12 @@ class QueuePages(Panel):
 
         res.json({"redelivered": await self._settle(req, chosen, move)})
 
-    async def _delete(self, req: Request[Any], res: Response) -> None:
+    async def _delete(self, req: AnyRequest, res: Response) -> None:
         broker, name = self._broker(), req.params["queue"]
         deleted = await self._settle(req, await req.json(Chosen), lambda rows: broker.settle(name, rows, [], [], None))
         res.json({"deleted": deleted})
 
-    async def _settle(self, req: Request[Any], chosen: Chosen, settle: Callable[[list[Any]], object]) -> int:
+    async def _settle(self, req: AnyRequest, chosen: Chosen, settle: Callable[[list[Any]], object]) -> int:
         """Settle the chosen messages that still wait, some at a time."""
         broker = self._broker()
         wanted = None if chosen.seqs is None else {*chosen.seqs}
@@ -126,7 +127,7 @@ class QueuePages(Panel):
         return len(seqs)
 
 
-def _listing(req: Request[Any]) -> Listing:
+def _listing(req: AnyRequest) -> Listing:
     """The messages of the queue that a request names."""
     return Listing(
         {
@@ -146,9 +147,9 @@ def _listing(req: Request[Any]) -> Listing:
     )
 
 
-def _message(row: tuple[Any, ...], failure: tuple[str, str] | None) -> dict[str, Any]:
+def _message(row: tuple[Any, ...], failure: tuple[str, str] | None) -> JsonObject:
     seq, id, body, kind, attempts, sent, due = row
-    content: dict[str, Any]
+    content: JsonObject
     match kind:
         case "json":
             content = {"text": json.dumps(json.loads(body), ensure_ascii=False)}

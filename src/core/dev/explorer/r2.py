@@ -11,7 +11,8 @@ from core.dev.explorer.rows import Listing
 from core.dev.explorer.values import shown
 from core.errors import CoreError
 from core.http import json as strict_json
-from core.request import Request
+from core.http.json import JsonObject
+from core.request import AnyRequest
 from core.response import Response
 from core.router import Router
 from core.validation.structure import structure
@@ -50,12 +51,12 @@ class R2Pages(Panel):
         api.put("/r2/:binding/metadata", self._metadata)
         api.post("/r2/:binding/delete", self._delete)
 
-    async def _list(self, req: Request[object], res: Response) -> None:
+    async def _list(self, req: AnyRequest, res: Response) -> None:
         found = await _LISTING.read(self._caller(req), self._places.file(req, "r2"))
         names = list(_LISTING.columns)
         res.json({"rows": [dict(zip(names, row, strict=True)) for row in found.rows], "total": found.total})
 
-    async def _get(self, req: Request[Any], res: Response) -> None:
+    async def _get(self, req: AnyRequest, res: Response) -> None:
         found = await self._places.binding(req, "r2").get(key_of(req))
         if found is None:
             raise CoreError(404, f"There is no object {key_of(req)}, or no longer")
@@ -77,7 +78,7 @@ class R2Pages(Panel):
             }
         )
 
-    async def _put(self, req: Request[object], res: Response) -> None:
+    async def _put(self, req: AnyRequest, res: Response) -> None:
         content_type = req.query.get("contentType")
         custom = req.query.get("custom")
         stored = await self._places.binding(req, "r2").put(
@@ -88,7 +89,7 @@ class R2Pages(Panel):
         )
         res.json({"etag": None if stored is None else stored.etag})
 
-    async def _metadata(self, req: Request[object], res: Response) -> None:
+    async def _metadata(self, req: AnyRequest, res: Response) -> None:
         """Put an object again, as it is, with other metadata: there is no other way to change it."""
         given = await req.json(Metadata)
         bucket = self._places.binding(req, "r2")
@@ -106,7 +107,7 @@ class R2Pages(Panel):
         )
         res.json({"ok": True})
 
-    async def _delete(self, req: Request[object], res: Response) -> None:
+    async def _delete(self, req: AnyRequest, res: Response) -> None:
         keys = (await req.json(Keys)).keys
         for begin in range(0, len(keys), 1000):
             await self._places.binding(req, "r2").delete(keys[begin : begin + 1000])
@@ -120,5 +121,5 @@ def _custom(text: str) -> dict[str, str]:
         raise CoreError(400, f"`custom` is not an object of strings in JSON: {error}") from None
 
 
-def _plain(given: dict[str, Any]) -> dict[str, str]:
+def _plain(given: JsonObject) -> dict[str, str]:
     return {name: str(value) for name, value in given.items() if value is not None}

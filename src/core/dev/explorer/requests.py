@@ -12,7 +12,8 @@ from core.dev.explorer.places import Panel
 from core.dev.explorer.rows import number_of
 from core.errors import CoreError
 from core.http import json as strict_json
-from core.request import Request
+from core.http.json import JsonObject
+from core.request import AnyRequest
 from core.response import Response
 from core.router import Router
 
@@ -35,25 +36,25 @@ class RequestPages(Panel):
         api.post("/exchanges/:key/record", self._record)
         api.get("/live", self._live)
 
-    async def _list(self, req: Request[Any], res: Response) -> None:
+    async def _list(self, req: AnyRequest, res: Response) -> None:
         found, after = self._recorder.page(number_of(req, "before"), _PAGE)
         res.json({"exchanges": found, "before": after})
 
-    async def _clear(self, req: Request[Any], res: Response) -> None:
+    async def _clear(self, req: AnyRequest, res: Response) -> None:
         if self._recorder.journal is not None:
             self._recorder.journal.clear()
         res.json({"ok": True})
 
-    def _find(self, req: Request[Any]) -> dict[str, Any]:
+    def _find(self, req: AnyRequest) -> JsonObject:
         found = self._recorder.find(req.params["key"])
         if found is None:
             raise CoreError(404, "This request is kept no longer: the latest 5,000 are")
         return found
 
-    async def _one(self, req: Request[Any], res: Response) -> None:
+    async def _one(self, req: AnyRequest, res: Response) -> None:
         res.json(self._find(req))
 
-    async def _live(self, req: Request[Any], res: Response) -> None:
+    async def _live(self, req: AnyRequest, res: Response) -> None:
         async def lines() -> AsyncIterator[bytes]:
             yield b"\n"
             async for exchanges in self._recorder.follow(_TOGETHER):
@@ -61,7 +62,7 @@ class RequestPages(Panel):
 
         res.stream(lines(), content_type="application/x-ndjson")
 
-    async def _record(self, req: Request[Any], res: Response) -> None:
+    async def _record(self, req: AnyRequest, res: Response) -> None:
         """Write a test of a request, by `core record`."""
         found = self._find(req)
         state = str(self._options.state_folder.resolve())
@@ -70,7 +71,7 @@ class RequestPages(Panel):
             raise CoreError(409, ended.errors.strip() or f"core record ended with {ended.code}")
         res.json({"told": ended.out.strip()})
 
-    async def _replay(self, req: Request[Any], res: Response) -> None:
+    async def _replay(self, req: AnyRequest, res: Response) -> None:
         """Send a request again, inside this process, with the headers and the body it had."""
         found = self._find(req)
         message = found["request"]
@@ -82,7 +83,7 @@ class RequestPages(Panel):
         body = base64.b64decode(message["base64"]) if text is None else text.encode()
         path, _, query = found["path"].partition("?")
         host = req.header("host") or "localhost"
-        scope: dict[str, Any] = {
+        scope: JsonObject = {
             "type": "http",
             "asgi": {"version": "3.0"},
             "http_version": "1.1",

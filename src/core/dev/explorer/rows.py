@@ -20,7 +20,7 @@ import attrs
 from core.backends.embedded.disk import StoreError
 from core.dev.record import Recorder
 from core.errors import CoreError
-from core.request import Request
+from core.request import AnyRequest
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Asked:
     search: str = ""
 
     @classmethod
-    def of(cls, req: Request[object]) -> Asked:
+    def of(cls, req: AnyRequest) -> Asked:
         """The query of a request. A value that is not a number is refused."""
         return cls(
             number_of(req, "offset") or 0,
@@ -56,7 +56,7 @@ class Asked:
         )
 
 
-def number_of(req: Request[object], name: str) -> int | None:
+def number_of(req: AnyRequest, name: str) -> int | None:
     """A whole number in the query of a request, from 0 on; None where there is none. Any other text is refused."""
     text = req.query.get(name)
     if not text:
@@ -160,7 +160,7 @@ def _text(raw: bytes) -> str:
 class Caller:
     """Whoever waits for an answer of the explorer."""
 
-    req: Request[Any]
+    req: AnyRequest
     recorder: Recorder
 
     async def wait_for(self, work: Callable[[threading.Event], T], stop: threading.Event | None = None) -> T:

@@ -6,6 +6,7 @@ import sqlite3
 from typing import Any, Final
 
 from core.dev.explorer.values import cell
+from core.http.json import JsonObject
 from core.statements.tokens import quoted
 
 _TABLES: Final = (
@@ -14,11 +15,11 @@ _TABLES: Final = (
 )
 
 
-def tables_of(connection: sqlite3.Connection, *, counted: bool = True) -> list[dict[str, Any]]:
+def tables_of(connection: sqlite3.Connection, *, counted: bool = True) -> list[JsonObject]:
     """The tables and views of a database with their columns, the key that finds a row again, their indexes and foreign
     keys, and the number of rows of each table if `counted`.
     """
-    tables: list[dict[str, Any]] = []
+    tables: list[JsonObject] = []
     for name, kind, sql in connection.execute(_TABLES).fetchall():
         described = connection.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
         columns = [
@@ -55,7 +56,7 @@ def tables_of(connection: sqlite3.Connection, *, counted: bool = True) -> list[d
     return tables
 
 
-def key_of_row(table: dict[str, Any], row: tuple[Any, ...]) -> dict[str, Any] | None:
+def key_of_row(table: JsonObject, row: tuple[Any, ...]) -> JsonObject | None:
     """The values that find a row again; None for a view, whose rows cannot be changed."""
     if table["type"] != "table" or not table["key"]:
         return None
@@ -65,7 +66,7 @@ def key_of_row(table: dict[str, Any], row: tuple[Any, ...]) -> dict[str, Any] | 
     return {name: cell(row[places[name]]) for name in table["key"]}
 
 
-def _indexes(connection: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
+def _indexes(connection: sqlite3.Connection, table: str) -> list[JsonObject]:
     """The indexes beside the key, with their columns in order."""
     return [
         {
@@ -83,9 +84,9 @@ def _indexes(connection: sqlite3.Connection, table: str) -> list[dict[str, Any]]
     ]
 
 
-def _references(connection: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
+def _references(connection: sqlite3.Connection, table: str) -> list[JsonObject]:
     """The foreign keys: their `columns` name the columns `to` of a `table`."""
-    found: dict[int, dict[str, Any]] = {}
+    found: dict[int, JsonObject] = {}
     for number, _, other, column, to, _, deleted, _ in connection.execute(
         f"PRAGMA foreign_key_list({quoted(table)})"
     ).fetchall():
@@ -95,7 +96,7 @@ def _references(connection: sqlite3.Connection, table: str) -> list[dict[str, An
     return [found[number] for number in sorted(found, reverse=True)]
 
 
-def _name_keys(tables: list[dict[str, Any]]) -> None:
+def _name_keys(tables: list[JsonObject]) -> None:
     """Write out what a foreign key leaves to SQLite: the other table's name as it is spelt there, and its key."""
     known = {one["name"].lower(): one for one in tables}
     for table in tables:

@@ -26,7 +26,8 @@ from core.dev.explorer.schema import key_of_row, tables_of
 from core.dev.explorer.values import cell, from_cell
 from core.errors import CoreError
 from core.http import json as strict_json
-from core.request import Request
+from core.http.json import JsonObject
+from core.request import AnyRequest
 from core.response import Response
 from core.router import Router
 from core.statements.tokens import StatementText, quoted, statements_of
@@ -61,8 +62,8 @@ class RowChange:
     """
 
     table: str
-    key: dict[str, Any] | None = None
-    values: dict[str, Any] | None = None
+    key: JsonObject | None = None
+    values: JsonObject | None = None
 
 
 class SQLPages(Panel):
@@ -84,11 +85,11 @@ class SQLPages(Panel):
 
     # -- tables and migrations
 
-    async def _schema(self, req: Request[Any], res: Response) -> None:
+    async def _schema(self, req: AnyRequest, res: Response) -> None:
         tables = await read(self._caller(req), self._places.file(req, "d1"), tables_of) or []
         res.json({"tables": tables, "migrations": await self._migrations(req)})
 
-    async def _migrations(self, req: Request[Any]) -> dict[str, Any]:
+    async def _migrations(self, req: AnyRequest) -> JsonObject:
         name, configuration = req.params["binding"], self._places.loaded.configuration
         database, table = self._places.binding(req, "d1"), configuration.bindings[name].entry.migrations_table
         files = migrations_of(configuration, name)
@@ -97,16 +98,16 @@ class SQLPages(Panel):
             "pending": [file.name for file in await migrations.pending(database, files, table=table)],
         }
 
-    async def _migrate(self, req: Request[Any], res: Response) -> None:
+    async def _migrate(self, req: AnyRequest, res: Response) -> None:
         name, configuration = req.params["binding"], self._places.loaded.configuration
         table = configuration.bindings[name].entry.migrations_table
         done = await migrations.apply(self._places.binding(req, "d1"), migrations_of(configuration, name), table=table)
         res.json({"applied": [file.name for file in done]})
 
-    async def _rows(self, req: Request[Any], res: Response) -> None:
+    async def _rows(self, req: AnyRequest, res: Response) -> None:
         asked, table, wanted = Asked.of(req), req.params["table"], _wanted(req)
 
-        def page(connection: sqlite3.Connection) -> tuple[dict[str, Any], Page] | None:
+        def page(connection: sqlite3.Connection) -> tuple[JsonObject, Page] | None:
             described = next((one for one in tables_of(connection, counted=False) if one["name"] == table), None)
             if described is None:
                 return None
@@ -135,7 +136,7 @@ class SQLPages(Panel):
             }
         )
 
-    async def _change(self, req: Request[Any], res: Response) -> None:
+    async def _change(self, req: AnyRequest, res: Response) -> None:
         change = await req.json(RowChange)
         table, key, values = quoted(change.table), change.key or {}, change.values or {}
         given = [from_cell(value) for value in values.values()]
@@ -160,7 +161,7 @@ class SQLPages(Panel):
 
     # -- statements
 
-    async def _query(self, req: Request[Any], res: Response) -> None:
+    async def _query(self, req: AnyRequest, res: Response) -> None:
         script = await req.json(Script)
         pieces = [piece for piece in statements_of(script.sql) if piece.tokens]
         if not pieces:
@@ -182,9 +183,9 @@ class SQLPages(Panel):
 
     def _run(
         self, path: Path | None, name: str, pieces: list[StatementText], script: Script, stop: threading.Event
-    ) -> list[dict[str, Any]]:
+    ) -> list[JsonObject]:
         """Run the statements one after the other, until one fails. In a thread, on a connection of its own."""
-        results: list[dict[str, Any]] = []
+        results: list[JsonObject] = []
         with Store(path) as store:
             database = store.database("d1", name)
             engine = engine_of(database, store.clock)
@@ -220,30 +221,30 @@ class SQLPages(Panel):
                 )
         return results
 
-    async def _cancel(self, req: Request[Any], res: Response) -> None:
+    async def _cancel(self, req: AnyRequest, res: Response) -> None:
         stop = self._running.get((await req.json(Running)).id)
         if stop is not None:
             stop.set()
         res.json({"stopped": stop is not None})
 
-    async def _explain(self, req: Request[Any], res: Response) -> None:
+    async def _explain(self, req: AnyRequest, res: Response) -> None:
         pieces = [piece for piece in statements_of((await req.json(Script)).sql) if piece.tokens]
 
-        def plans(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+        def plans(connection: sqlite3.Connection) -> list[JsonObject]:
             return [_plan(connection, piece) for piece in pieces]
 
         res.json({"plans": await read(self._caller(req), self._places.file(req, "d1"), plans) or []})
 
 
-def _wanted(req: Request[Any]) -> dict[str, Any]:
+def _wanted(req: AnyRequest) -> JsonObject:
     """The values that some columns of the rows have to have: `where` in the query of a request, an object in JSON."""
     try:
-        return structure(strict_json.loads(req.query.get("where") or "{}"), dict[str, Any], client=True)
+        return structure(strict_json.loads(req.query.get("where") or "{}"), JsonObject, client=True)
     except ValueError as error:
         raise CoreError(400, f"`where` is not an object in JSON: {error}") from None
 
 
-def _condition(wanted: dict[str, Any], names: set[str]) -> tuple[str, list[Any]]:
+def _condition(wanted: JsonObject, names: set[str]) -> tuple[str, list[Any]]:
     """The WHERE of wanted values, and the values."""
     unknown = wanted.keys() - names
     if unknown:
@@ -251,7 +252,7 @@ def _condition(wanted: dict[str, Any], names: set[str]) -> tuple[str, list[Any]]
     return " AND ".join(f"{quoted(name)} IS ?" for name in wanted) or "1", [*map(from_cell, wanted.values())]
 
 
-def _plan(connection: sqlite3.Connection, piece: StatementText) -> dict[str, Any]:
+def _plan(connection: sqlite3.Connection, piece: StatementText) -> JsonObject:
     """The plan of a statement, and how many rows are in each table that it reads from end to end."""
     try:
         values = [None] * piece.parameter_count
@@ -259,7 +260,7 @@ def _plan(connection: sqlite3.Connection, piece: StatementText) -> dict[str, Any
     except sqlite3.Error as error:
         return {"sql": piece.text.strip(), "error": str(error), "steps": []}
     parents = {row[0]: row[1] for row in rows}
-    steps: list[dict[str, Any]] = []
+    steps: list[JsonObject] = []
     for number, _, _, text in rows:
         depth, above = 0, parents[number]
         while above in parents:

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from core.backends.embedded.clone import load
 from core.errors import CoreError
+from core.http.json import JsonObject
 
 _SHOWN_VALUE: Final = 256 * 1024
 _LONGEST: Final = 20_000
@@ -64,7 +65,7 @@ def decoded(text: str) -> bytes:
         raise CoreError(400, f"The value is not base64: {error}") from None
 
 
-def cloned(value: bytes) -> dict[str, Any]:
+def cloned(value: bytes) -> JsonObject:
     """A value that was stored by structured clone: as JSON where it can be edited as that, else as Python writes it."""
     loaded: Any = load(value)
     try:

@@ -17,6 +17,7 @@ from core import http
 from core.backends.workerd.conversion import bridge, bytes_of, chunks_of, is_null, structured, unwrap
 from core.context import EdgeMetadata
 from core.errors import CLIENT_GONE
+from core.http.json import JsonObject
 from core.http.paths import canonical_path
 from core.request import NO_PARAMS, OpenRequest
 
@@ -109,7 +110,7 @@ class WorkersRequest(OpenRequest):
         return EdgeMetadata(None if is_null(colo) else str(colo), None if is_null(country) else str(country))
 
     @property
-    def cf(self) -> dict[str, Any] | None:
+    def cf(self) -> JsonObject | None:
         """All that the platform says of the connection, as plain values; None where it says nothing."""
         cf = getattr(self._request, "cf", None)
         return None if is_null(cf) else structured(unwrap(cf))
