@@ -98,7 +98,7 @@ class NarrowingHooks(list[Hook]):
     A list of another class instead of one more slot, which every response would pay for.
     """
 
-    narrow: Callable[[Any, Response], None]
+    narrow: Callable[[object, Response], None]
     """Turns the response into the one that the request, which it is given, asks for."""
 
     def copy(self) -> NarrowingHooks:

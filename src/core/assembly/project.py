@@ -136,7 +136,7 @@ async def load(
     return Loaded(configuration.directory, configuration, app, env, store, bindings, notices)
 
 
-def _inject(app: App[Any], bindings: EmbeddedBindings) -> Any:
+def _inject(app: App[Any], bindings: EmbeddedBindings) -> object:
     """Build the Env. An EnvError is given the line of the first field that it names, or that of the class."""
     import inspect
 

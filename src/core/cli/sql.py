@@ -249,7 +249,7 @@ def _statements(name: str) -> Iterator[str]:
 # -- writing
 
 
-def _show(columns: list[str], rows: list[list[Any]]) -> None:
+def _show(columns: list[str], rows: list[list[object]]) -> None:
     if columns:
         paint = Style(sys.stdout)
         head, *lines = table([tuple(columns), *(tuple(map(_cell, row)) for row in rows)], indent="")
@@ -258,7 +258,7 @@ def _show(columns: list[str], rows: list[list[Any]]) -> None:
             print(line)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bytes):

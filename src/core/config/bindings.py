@@ -34,7 +34,7 @@ def bindings_of(
     return bindings
 
 
-def named_bindings(data: Table, level: KeyPath) -> Iterator[tuple[Kind, str, KeyPath, Any]]:
+def named_bindings(data: Table, level: KeyPath) -> Iterator[tuple[Kind, str, KeyPath, object]]:
     """Every binding of a level that has a name: its kind, its name, where the name is, and its entry."""
     for kind in KINDS.values():
         value: Any = data

@@ -94,7 +94,7 @@ def _path(folder: Path, found: JsonObject) -> Path:
     return next(path for path in paths if not path.exists())
 
 
-def _stay_here(event: str, arguments: tuple[Any, ...]) -> None:
+def _stay_here(event: str, arguments: tuple[object, ...]) -> None:
     """Let no replay reach another machine: a request that is sent twenty times may cost money there."""
     if event == "socket.connect" and isinstance(arguments[1], tuple):
         raise ConnectionRefusedError("a replay of `core record` reaches no other machine")

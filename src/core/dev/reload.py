@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from core.dev.options import Options, Start
 from core.dev.terminal import Style, write_lines_at_once
@@ -186,7 +186,7 @@ class _Child:
         self._pipe.close()
 
 
-def _serve(options: Options, listener: socket.socket, start: Start, pipe: Any, stdin: int | None) -> None:
+def _serve(options: Options, listener: socket.socket, start: Start, pipe: object, stdin: int | None) -> None:
     """Run in the serving process."""
     write_lines_at_once()
     if stdin is not None:

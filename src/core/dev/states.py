@@ -10,7 +10,7 @@ import contextlib
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from core.backends.embedded.store import Database
 
@@ -40,7 +40,7 @@ class States:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._latest: int | None = None
-        self._seen: dict[str, tuple[Any, bytes]] = {}
+        self._seen: dict[str, tuple[object, bytes]] = {}
         connection.executescript(_SCHEMA)
 
     def note(self, databases: Mapping[str, Database | Path]) -> int | None:
@@ -52,10 +52,10 @@ class States:
         if len(databases) > MOST:
             return None
         with contextlib.suppress(sqlite3.Error, OSError):
-            changed: dict[str, tuple[Any, bytes]] = {}
+            changed: dict[str, tuple[object, bytes]] = {}
             for file, database in databases.items():
                 path = database if isinstance(database, Path) else database.path
-                version: tuple[Any, ...]
+                version: tuple[object, ...]
                 if isinstance(database, Path):
                     kept = database.stat()
                     version = kept.st_mtime_ns, kept.st_size
@@ -73,7 +73,7 @@ class States:
             return self._latest
         return None
 
-    def _keep(self, changed: Mapping[str, tuple[Any, bytes]]) -> None:
+    def _keep(self, changed: Mapping[str, tuple[object, bytes]]) -> None:
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:

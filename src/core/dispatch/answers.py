@@ -114,7 +114,7 @@ def _told(error: Exception, req: AnyRequest) -> CoreError:
     return CoreError(status if 500 <= status <= 599 else 500, "Internal Server Error")
 
 
-def _send(error: CoreError, body: Mapping[str, Any], bare: Mapping[str, Any], res: Response) -> None:
+def _send(error: CoreError, body: Mapping[str, object], bare: Mapping[str, object], res: Response) -> None:
     """Send an error with its headers; `bare` is the body without its metadata."""
     if error.headers:
         stage_error_headers(error, res, cookies=True)

@@ -26,9 +26,9 @@ class AsgiApp(Protocol):
 
     def __call__(
         self,
-        scope: MutableMapping[str, Any],
-        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
-        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+        scope: MutableMapping[str, object],
+        receive: Callable[[], Awaitable[MutableMapping[str, object]]],
+        send: Callable[[MutableMapping[str, object]], Awaitable[None]],
         /,
     ) -> Awaitable[None]:
         """Serve one connection event."""

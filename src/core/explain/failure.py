@@ -10,7 +10,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import attrs
 
@@ -61,7 +61,7 @@ class Failure:
         """The line of the program that is to blame."""
         return next(iter(self.own), None)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """For a log, an API client of `core dev`, and the explorer."""
         return {
             "type": self.kind,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -59,7 +59,7 @@ class Frame:
         """The line itself; empty where its file cannot be read."""
         return next((text.strip() for number, text in self.source if number == self.line), "")
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """For the log and for API clients of `core dev`."""
         return {"file": self.file, "line": self.line, "function": self.function, "source": self.text}
 

@@ -258,10 +258,10 @@ def _classes(name: str, error: BaseException) -> list[type]:
     return sorted(found, key=lambda cls: cls.__module__.startswith("core.http."))
 
 
-def _function(name: str, error: BaseException) -> Any:
+def _function(name: str, error: BaseException) -> object:
     """The function of the framework that Python means by `name`, or None."""
     frame = frame_of(error)
-    meant: Any = None if frame is None else _named(frame, name)
+    meant: object = None if frame is None else _named(frame, name)
     if inspect.isfunction(meant):
         return meant if _is_ours(meant) else None
     for module in _modules():

@@ -62,7 +62,7 @@ def _answers(frame: FrameType) -> bool:
     return code is _RESPOND
 
 
-def _waiting(work: Any) -> Iterator[FrameType]:
+def _waiting(work: object) -> Iterator[FrameType]:
     """The frames of a coroutine that waits, outermost first."""
     while work is not None:
         for kind in ("cr", "gi", "ag"):

@@ -17,7 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Final, TextIO, cast
+from typing import Final, TextIO, cast
 
 from core.telemetry.logs import JsonFormatter, json_line
 
@@ -36,13 +36,13 @@ class LineReader:
         write: Callable[[str], object],
         logger: str,
         *,
-        extra: Mapping[str, Any] | None = None,
+        extra: Mapping[str, object] | None = None,
         mark: str | None = None,
     ) -> None:
         self._mark = mark
         self._write = write
         self._logger = logger
-        self._extra: Mapping[str, Any] = extra or {}
+        self._extra: Mapping[str, object] = extra or {}
         self._frames: list[str] | None = None
 
     def line(self, text: str) -> None:

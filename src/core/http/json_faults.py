@@ -21,7 +21,7 @@ class Faults:
         self,
         most: int,
         encode: Callable[[object, int], Sequence[str]],
-        converter: Callable[[type], Callable[[Any], object] | None],
+        converter: Callable[[type], Callable[[object], object] | None],
         is_subclass: Callable[[type, str, str], bool],
     ) -> None:
         self._most = most

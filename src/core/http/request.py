@@ -72,7 +72,7 @@ class Request(Body):
         headers: HeadersInit | None = None,
         body: BodyInit = None,
         json: object = _NOTHING,
-        edge: EdgeMetadata | Mapping[str, Any] | None = None,
+        edge: EdgeMetadata | Mapping[str, object] | None = None,
         redirect: Literal["follow", "manual"] | None = None,
     ) -> None:
         if redirect is None:

@@ -68,7 +68,7 @@ class Input:
     """A question to the client: one of the protocol's requests, with its parameters."""
 
     method: str
-    params: Mapping[str, Any]
+    params: Mapping[str, object]
 
 
 class InputRequired(BaseException):

@@ -26,7 +26,7 @@ _is_token = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)").
 class CompactToken:
     """The three parts of a token. Its claims are not to be read before the signature is proven."""
 
-    header: Mapping[str, Any]
+    header: Mapping[str, object]
     signed: bytes
     """The bytes that are signed."""
     payload: bytes

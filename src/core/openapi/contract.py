@@ -44,7 +44,7 @@ class _Operation:
     pattern: re.Pattern[str]
     loose: re.Pattern[str]
     """The same for texts that the parameters do not allow: the application's 404 is that of the operation then."""
-    responses: Mapping[str, Any]
+    responses: Mapping[str, object]
     literal: int
     """The number of characters of its path outside parameters: of two that match, the one with more is meant."""
 

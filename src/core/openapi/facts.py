@@ -110,7 +110,7 @@ class Field:
 
     name: str
     schema: Schema
-    default: tuple[Any, ...] | None = None
+    default: tuple[object, ...] | None = None
     """None for a field that has to be there, else the default, or () for one that JSON does not have."""
     is_read: bool = True
     """True if a client may send it; one that the class works out itself is only written."""
@@ -140,7 +140,7 @@ class ClassDetails:
     """
 
     fields: Mapping[str, Schema] = attrs.Factory(dict[str, Schema])
-    members: Mapping[str, Any] = attrs.Factory(JsonObject)
+    members: Mapping[str, object] = attrs.Factory(JsonObject)
 
 
 @attrs.frozen
@@ -148,7 +148,7 @@ class Security:
     """One way to authenticate: `scheme` is a security scheme object of OpenAPI, under `name` in the document."""
 
     name: str
-    scheme: Mapping[str, Any]
+    scheme: Mapping[str, object]
 
 
 @attrs.frozen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from core.openapi.facts import Raise, Read, RouteFacts, Security, StepFacts
 from core.openapi.functions import Reader
@@ -16,7 +16,7 @@ class SecuritySchemes:
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
-        self.schemes: dict[str, Mapping[str, Any]] = {}
+        self.schemes: dict[str, Mapping[str, object]] = {}
 
     def of(self, route: RouteFacts) -> list[dict[str, list[str]]]:
         """The ways to authenticate for a route; none where it needs no credentials."""

@@ -76,7 +76,7 @@ def _is_step(value: object) -> bool:
     return inspect.iscoroutinefunction(inspect.unwrap(inner)) or inspect.iscoroutinefunction(call)
 
 
-def _own(function: Any) -> int:
+def _own(function: object) -> int:
     """The arguments that whoever keeps a function gives it before those of a request: the object of a method."""
     return int(getattr(getattr(function, "__code__", None), "co_varnames", ())[:1] == ("self",))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from core.bindings.kinds import KINDS
 from core.config.model import Binding, Configuration, DurableObjectTable
@@ -292,7 +292,7 @@ def _kind_problem(
     return f"{is_a} declares {with_article(title)}. Write {binding.name}: {annotation_for(binding)}"
 
 
-def _json_fits(attribute: EnvAttribute, value: Any) -> bool:
+def _json_fits(attribute: EnvAttribute, value: object) -> bool:
     match attribute.kind:
         case "str":
             return isinstance(value, str)

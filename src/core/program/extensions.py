@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.extensions import DeclaredMiddleware, Extension
 from core.middleware.declared import EXTENSION
@@ -123,7 +123,7 @@ def _loaded(value: str) -> Extension:
     import importlib
 
     module, _, attribute = value.partition(":")
-    found: Any = importlib.import_module(module.strip())
+    found: object = importlib.import_module(module.strip())
     for part in attribute.strip().split("."):
         found = getattr(found, part)
     if not isinstance(found, Extension):

@@ -157,7 +157,7 @@ class _Types:
         """A class with the fields of one of the program, by which it is told from others; None if they are unsure."""
         if not self.reader.is_whole(class_) or not all(map(self._is_plain, self.reader.ancestors(class_))):
             return None
-        fields: dict[str, Any] = {}
+        fields: dict[str, object] = {}
         for field in self.reader.fields(class_):
             type_ = self.reader.annotation(field.annotation, field.owner.body)
             if type_.shown.startswith("Literal") and type_.kind != "Literal":

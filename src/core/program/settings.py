@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 if TYPE_CHECKING:
     from core.config.model import Configuration
@@ -92,7 +92,7 @@ def read_settings(config_file: str) -> Settings:
     )
 
 
-def _toml(path: Path) -> Mapping[str, Any]:
+def _toml(path: Path) -> Mapping[str, object]:
     import tomllib
 
     table = tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("core-mypy", {})
@@ -101,7 +101,7 @@ def _toml(path: Path) -> Mapping[str, Any]:
     return cast("dict[str, object]", table)
 
 
-def _ini(path: Path) -> Mapping[str, Any]:
+def _ini(path: Path) -> Mapping[str, object]:
     import configparser
 
     parser = configparser.RawConfigParser()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from core.program.annotations import Annotations
 from core.program.classes import ClassRef
@@ -33,7 +33,7 @@ class _Type(NamedTuple):
     shown: str = ""
     inside: ast.expr | None = None
     class_: ClassRef | None = None
-    literals: Sequence[Any] = ()
+    literals: Sequence[object] = ()
 
 
 _UNKNOWN: Final = _Type("")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from core.errors import PathError
 from core.http.escapes import percent_encode
@@ -20,14 +19,14 @@ class Urls:
     """The paths of the handlers of some routes."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
-        self._patterns: dict[Any, list[Pattern]] = {}
+        self._patterns: dict[object, list[Pattern]] = {}
         for route in routes:
             if route.method is not None and route.handler is not None:
                 # The handler of a WebSocket is behind the one that opens it.
                 handler = getattr(route.handler, "opens", route.handler)
                 self._patterns.setdefault(handler, []).extend(route.pattern.variants)
 
-    def url_for(self, handler: Callable[..., Any], name: str, params: Mapping[str, object]) -> str:
+    def url_for(self, handler: Callable[..., object], name: str, params: Mapping[str, object]) -> str:
         """The path of the first route of `handler` that has just these parameters. Raises PathError, which calls the
         handler `name`.
         """

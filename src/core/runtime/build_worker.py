@@ -104,7 +104,7 @@ async def ask(
     *,
     glue: Sequence[str] = (),
     host: str = HOST,
-    extra: Sequence[Mapping[str, Any]] = (),
+    extra: Sequence[Mapping[str, object]] = (),
 ) -> bytes:
     """Start a build's worker with the Python `files`, have it do one job, and stop it. All that it has is thrown away.
     A secret is a placeholder there: its value is for the process that serves.

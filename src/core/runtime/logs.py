@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
     from core.explain.frames import Frame
     from core.hosts.output import LineReader
@@ -62,7 +61,7 @@ class ServiceLog:
             self._told.add(line)
             self.warn(line)
 
-    def reader(self, logger: str, extra: Mapping[str, Any] | None = None, *, mark: str | None = None) -> LineReader:
+    def reader(self, logger: str, extra: Mapping[str, object] | None = None, *, mark: str | None = None) -> LineReader:
         """A reader that makes records of a process's output. Lines that begin with `mark` are records already."""
         from core.hosts.output import LineReader
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import attrs
 
@@ -39,7 +38,7 @@ class Plan:
     name: str = "app"
     compatibility_date: str = "2026-04-01"
     compatibility_flags: Sequence[str] = ()
-    vars: Mapping[str, Any] = attrs.field(factory=JsonObject)
+    vars: Mapping[str, object] = attrs.field(factory=JsonObject)
     secrets: Sequence[str] = ()
     optional_secrets: Sequence[str] = ()
     kv: Mapping[str, str] = attrs.field(factory=dict[str, str])

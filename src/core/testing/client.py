@@ -301,7 +301,7 @@ class Client(Generic[E]):
         /,
         *,
         user: object = None,
-        answer: Callable[[str, dict[str, object]], dict[str, object] | None] | None = None,
+        answer: Callable[[str, dict[str, Any]], dict[str, Any] | None] | None = None,
     ) -> MCPClient:
         """A client of the application's MCP server, which needs naming only where there are several.
 
@@ -320,7 +320,7 @@ class Client(Generic[E]):
             raise LookupError(f"the application has {len(found)} MCP servers. Name one: client.mcp(server)")
         chosen = found[0] if server is None else server
 
-        async def send(path: str, headers: Mapping[str, str], json: dict[str, object]) -> http.Response:
+        async def send(path: str, headers: Mapping[str, str], json: dict[str, Any]) -> http.Response:
             merged = self._own_headers()
             merged.update(headers)
             message = http.Request(self.base_url + path, method="POST", headers=merged, json=json)

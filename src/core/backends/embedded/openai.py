@@ -115,7 +115,7 @@ class Task:
     """One run on the server: its address, its inputs, and the reading of its answer."""
 
     kind: Literal["chat", "completion", "embeddings"]
-    body: Mapping[str, Any]
+    body: Mapping[str, object]
 
     @classmethod
     def of(cls, server: AiServer, model: str, inputs: Mapping[str, Any]) -> Task:

@@ -170,7 +170,7 @@ def _follow(connection: sqlite3.Connection, clock: Clock, dates: Dates) -> None:
     def function(name: str) -> Callable[..., Any]:
         places = _TIMES_AT[name]
 
-        def call(*args: Any) -> Any:
+        def call(*args: object) -> object:
             given = list(args) + ["now"] * (places[-1] + 1 - len(args))
             for place, value in enumerate(given):
                 word = value.lower() if isinstance(value, str) else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from core.backends.workerd.conversion import call_now, options, translator, unwrap
 from core.bindings.analytics_engine import AnalyticsEngineDataset
@@ -17,7 +16,7 @@ class WorkerdAnalyticsEngineDataset(AnalyticsEngineDataset):
 
     __slots__ = ("_dataset",)
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: object) -> None:
         self._dataset = unwrap(dataset)
 
     def write_data_point(

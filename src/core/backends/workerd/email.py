@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import attrs
 
@@ -27,7 +26,7 @@ _error = translator(BindingError, TypeError=BindingTypeError)
 class WorkerdSendEmail(Hookable, SendEmail):
     """`SendEmail` over the runtime's."""
 
-    def __init__(self, sender: Any) -> None:
+    def __init__(self, sender: object) -> None:
         self._sender = unwrap(sender)
 
     async def _send(self, message: EmailMessage | EmailBuilder, /) -> EmailSendResult:
@@ -39,7 +38,7 @@ class WorkerdSendEmail(Hookable, SendEmail):
         return EmailSendResult(str(getattr(sent, "messageId", "") or ""))
 
 
-async def _message(message: EmailMessage) -> Any:
+async def _message(message: EmailMessage) -> object:
     """The platform's own class of message, which only its module can make."""
     import _pyodide_entrypoint_helper as helper
 
@@ -49,7 +48,7 @@ async def _message(message: EmailMessage) -> Any:
     return module.EmailMessage.new(message.from_, message.to, content)
 
 
-def _built(message: EmailBuilder) -> dict[str, Any]:
+def _built(message: EmailBuilder) -> dict[str, object]:
     return options(
         **{"from": _addresses(message.from_)},
         subject=message.subject,
@@ -64,7 +63,7 @@ def _built(message: EmailBuilder) -> dict[str, Any]:
     )
 
 
-def _addresses(addresses: str | EmailAddress | Sequence[str | EmailAddress] | None) -> Any:
+def _addresses(addresses: str | EmailAddress | Sequence[str | EmailAddress] | None) -> object:
     if addresses is None or isinstance(addresses, str):
         return addresses
     return attrs.asdict(addresses) if isinstance(addresses, EmailAddress) else [_addresses(each) for each in addresses]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from core.backends.workerd.conversion import translator, unwrap
 from core.backends.workerd.fetch import fetch_through
@@ -19,14 +18,14 @@ _error = translator(BindingError, TypeError=BindingTypeError)
 class WorkerdFetcher(Hookable, Fetcher):
     """`Fetcher` over the object that the runtime has under the binding's name, with the other side's own methods."""
 
-    def __init__(self, fetcher: Any, cls: Any = None) -> None:
+    def __init__(self, fetcher: object, cls: object = None) -> None:
         self._fetcher = unwrap(fetcher)
         self._cls = cls
 
     async def _fetch(self, request: Request | str, /) -> Response:
         return await fetch_through(self._fetcher, Request(request) if isinstance(request, str) else request, _error)
 
-    def __getattr__(self, name: str, /) -> Callable[..., Awaitable[Any]]:
+    def __getattr__(self, name: str, /) -> Callable[..., Awaitable[object]]:
         if name.startswith("_"):
             raise AttributeError(name)
         method = rpc_method(self._fetcher, name, self._cls, _error)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from core.backends.workerd.conversion import unwrap
 from core.bindings.hyperdrive import Hyperdrive
 
@@ -13,7 +11,7 @@ class WorkerdHyperdrive(Hyperdrive):
 
     __slots__ = ("_hyperdrive",)
 
-    def __init__(self, hyperdrive: Any) -> None:
+    def __init__(self, hyperdrive: object) -> None:
         self._hyperdrive = unwrap(hyperdrive)
 
     @property

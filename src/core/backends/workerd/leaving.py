@@ -31,7 +31,7 @@ def when_leaving(act: Callable[[], object]) -> Callable[[], None]:
     key = object()
     promise = bridge().js.Promise.withResolvers()
 
-    def acted(_: Any = None) -> None:
+    def acted(_: object = None) -> None:
         if _waiting.pop(key, None) is not None:
             _destroy_later(proxy)
             act()

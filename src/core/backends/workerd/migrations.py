@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from core.backends.workerd.d1 import WorkerdD1Database
 from core.errors import D1Error
@@ -19,7 +18,7 @@ _SCHEMA = (
 
 
 async def apply(
-    database: Any, table: str, files: Sequence[tuple[str, Sequence[str]]], hashes: Mapping[str, str]
+    database: object, table: str, files: Sequence[tuple[str, Sequence[str]]], hashes: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
     """Apply the files that `table` does not record yet, in order. Gives their names, and those changed since applied.
 

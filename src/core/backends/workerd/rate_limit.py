@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from core.backends.workerd.conversion import call_js, unwrap
 from core.bindings.calls import Hookable
 from core.bindings.rate_limit import RateLimit, RateLimitOutcome
@@ -13,7 +11,7 @@ from core.errors import BindingError
 class WorkerdRateLimit(Hookable, RateLimit):
     """`RateLimit` over the runtime's."""
 
-    def __init__(self, limiter: Any) -> None:
+    def __init__(self, limiter: object) -> None:
         self._limiter = unwrap(limiter)
 
     async def _limit(self, *, key: str) -> RateLimitOutcome:

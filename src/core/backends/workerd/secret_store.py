@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from core.backends.workerd.conversion import call_js, unwrap
 from core.bindings.calls import Hookable
 from core.bindings.secret_store import SecretsStoreSecret
@@ -13,7 +11,7 @@ from core.errors import BindingError
 class WorkerdSecretsStoreSecret(Hookable, SecretsStoreSecret):
     """`SecretsStoreSecret` over the runtime's."""
 
-    def __init__(self, secret: Any) -> None:
+    def __init__(self, secret: object) -> None:
         self._secret = unwrap(secret)
 
     async def _get(self) -> str:

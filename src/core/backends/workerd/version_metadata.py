@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import attrs
 
@@ -17,6 +16,6 @@ class WorkerdVersionMetadata:
     timestamp: str = ""
 
     @classmethod
-    def of(cls, found: Mapping[str, Any]) -> WorkerdVersionMetadata:
+    def of(cls, found: Mapping[str, object]) -> WorkerdVersionMetadata:
         """Return the version of the runtime's object."""
         return cls(**{name: str(found.get(name) or "") for name in ("id", "tag", "timestamp")})

@@ -22,7 +22,7 @@ from core.router import Router
 class _Gathered:
     """The document of the code, or why there is none; and the lines of its problems."""
 
-    document: Any = None
+    document: object = None
     problem: str | None = None
     findings: tuple[str, ...] = ()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 import attrs
 
@@ -24,7 +23,7 @@ class Entry:
     key: str
     value: str = ""
     base64: str | None = None
-    metadata: Any = None
+    metadata: object = None
     expiration: int | None = None
     expiration_ttl: int | None = None
 

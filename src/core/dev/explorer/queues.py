@@ -25,7 +25,7 @@ from core.router import Router
 class NewMessage:
     """A message to send."""
 
-    body: Any
+    body: object
     content_type: QueueContentType = "json"
     delay_seconds: int | None = None
 

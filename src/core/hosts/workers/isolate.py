@@ -58,7 +58,7 @@ class _Isolate:
 
     app: App[Any] | None = None
     main: ModuleType | None = None
-    env: Any = None
+    env: object = None
     has_env = False
     ip_header: str | None = None
     meter: Meter | None = None

@@ -4,15 +4,13 @@ on.
 
 from __future__ import annotations
 
-from typing import Any
-
 from core.backends.workerd.conversion import bridge
 from core.backends.workerd.web_socket import WorkerdWebSocket
 from core.context import ExecutionContext
 from core.http.websocket import Upgrade
 
 
-def open_socket(upgrade: Upgrade, ctx: ExecutionContext) -> Any:
+def open_socket(upgrade: Upgrade, ctx: ExecutionContext) -> object:
     """The client's end for the runtime's response, while the session begins on the server's."""
     if isinstance(upgrade.peer, WorkerdWebSocket):
         # The runtime carries the messages itself, with nothing of this request in between.

@@ -222,7 +222,7 @@ def _told(counts: Mapping[str, Any]) -> str:
 @attrs.define
 class _Part:
     values: list[tuple[str, str]] = attrs.field(factory=list[Any])
-    statements: list[tuple[str, Any]] = attrs.field(factory=list[Any])
+    statements: list[tuple[str, object]] = attrs.field(factory=list[Any])
     first: bool = False
     last: bool = False
     alarm: int | None = None

@@ -236,7 +236,7 @@ def _embedded_kv(path: Path, id: str) -> Generator[Contents]:
             for (file,) in connection.execute(f"SELECT file {live} AND file IS NOT NULL", (now,))
         ]
 
-        def rows() -> Iterator[Sequence[Any]]:
+        def rows() -> Iterator[Sequence[object]]:
             for key, value, expiration, metadata, file in connection.execute(
                 f"SELECT CAST(key AS TEXT), value, expiration, metadata, file {live}", (now,)
             ):
@@ -278,7 +278,7 @@ def _embedded_messages(path: Path, queue: str) -> Generator[Contents]:
     with closing(opened(path)) as connection:
         (count,) = connection.execute("SELECT count(*) FROM queue_messages WHERE queue = ?", (queue,)).fetchone()
 
-        def rows() -> Iterator[Sequence[Any]]:
+        def rows() -> Iterator[Sequence[object]]:
             for at, (id, kind, body, sent, due, failures) in enumerate(
                 connection.execute(
                     "SELECT id, content_type, body, sent, due, failures FROM queue_messages WHERE queue = ? ORDER BY seq",

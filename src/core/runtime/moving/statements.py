@@ -137,7 +137,7 @@ def _made(together: Mapping[str, Sequence[Row]], size: int, *, end: bool) -> Ite
         yield Statement(sql, rows, end=end and at == len(together), size=size // len(together))
 
 
-def _encoded(value: Any) -> tuple[str, Sequence[Any]]:
+def _encoded(value: object) -> tuple[str, Sequence[object]]:
     """A value's place in a statement, and what is bound there."""
     match value:
         case int():

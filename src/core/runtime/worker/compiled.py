@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import resolve_name
 from types import FrameType
-from typing import Any
 
 SITE = "/core/"
 importers: dict[str, set[str]] = {}
@@ -26,7 +25,7 @@ class Recorder:
     """Asked first for every module: keeps who asks, and finds none itself."""
 
     @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
         """Keep the module whose code imports."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and not frame.f_code.co_filename.startswith(SITE):

@@ -104,7 +104,7 @@ def _simulated(test: AsyncTest, settings: Settings) -> Callable[..., Any]:
     if inspect.signature(test).parameters:
 
         @wraps(test)
-        async def run_with(*args: object, **given: object) -> None:
+        async def run_with(*args: Any, **given: Any) -> None:
             hypothesis = sys.modules.get("hypothesis")
             if hypothesis is None or not hypothesis.currently_in_test_context():
                 await test(*args, **given)  # one run of those that the pytest plugin makes

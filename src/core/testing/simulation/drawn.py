@@ -100,11 +100,11 @@ class CoreStateMachine(RuleBasedStateMachine):
         with ExitStack() as opened:
             opened.enter_context(self._simulation.installed())
             self._runner = opened.enter_context(asyncio.Runner())
-            self.env: object = self.make_env()
+            self.env: Any = self.make_env()
             self.client: Client[Any] = Client(self.app, self.env)
             self._opened = opened.pop_all()
 
-    def make_env(self) -> object:
+    def make_env(self) -> Any:
         """The Env of a machine: fakes on its clock, unless overridden."""
         assert self.app.env_class is not None, "the application was made without an Env class: override make_env"
         return env(self.app.env_class, clock=self.clock)

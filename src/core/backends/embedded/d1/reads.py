@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -82,7 +82,7 @@ class RowsRead:
         self._began = self._database.connection.total_changes
         self._left = _MOST_COPIED
 
-    def count(self, step: Step, values: Sequence[Any], schema: int) -> int | None:
+    def count(self, step: Step, values: Sequence[object], schema: int) -> int | None:
         """The rows that a statement is going to read; None where that cannot be found out.
 
         `schema` changes with the schema.
@@ -285,7 +285,7 @@ def _without_rowid(sql: str) -> bool:
     return "WITHOUT" in sql.upper().rpartition(")")[2]
 
 
-def _plan(beside: sqlite3.Connection, text: str, values: dict[str, Any]) -> list[tuple[Any, Any, Any, str]]:
+def _plan(beside: sqlite3.Connection, text: str, values: dict[str, object]) -> list[tuple[object, object, object, str]]:
     return [(*row[:3], row[3].decode()) for row in beside.execute(f"EXPLAIN QUERY PLAN {text}", values)]
 
 

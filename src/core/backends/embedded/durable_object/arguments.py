@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from core.backends.embedded.clone import CloneError, dump
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
@@ -28,7 +28,7 @@ def encode_key(key: object) -> bytes:
     return raw
 
 
-def several(keys: Iterable[Any]) -> list[Any]:
+def several(keys: Iterable[object]) -> list[object]:
     """Keys as a list. Raises DurableObjectValueError for more than one call takes."""
     several = [*keys]
     if len(several) > MAX_PAIRS:
@@ -36,7 +36,7 @@ def several(keys: Iterable[Any]) -> list[Any]:
     return several
 
 
-def encode_value(value: Any) -> bytes:
+def encode_value(value: object) -> bytes:
     """A value as it is stored. Raises DurableObjectTypeError for one that cannot be copied."""
     try:
         return dump(value)

@@ -91,7 +91,7 @@ class _Carrier:
             self.closing = True
             self.server.end(code, reason)
 
-    def serialize_attachment(self, value: Any, /) -> None:
+    def serialize_attachment(self, value: object, /) -> None:
         data = encode_value(value)
         if len(data) > MAX_ATTACHMENT:
             raise DurableObjectError(
@@ -100,7 +100,7 @@ class _Carrier:
             )
         self._attachment = data
 
-    def deserialize_attachment(self) -> Any:
+    def deserialize_attachment(self) -> object:
         return None if self._attachment is None else load(self._attachment)
 
 
@@ -189,7 +189,7 @@ class ObjectSockets:
         finally:
             self._members.pop(socket, None)
 
-    async def _event(self, method: str, *args: Any) -> None:
+    async def _event(self, method: str, *args: object) -> None:
         try:
             await self._deliver(method, args)
         except Exception:

@@ -72,7 +72,7 @@ def text_of(value: bytes) -> str:
     return value.decode("utf-8", "replace")
 
 
-def read_as(value: bytes, type: str) -> Any:
+def read_as(value: bytes, type: str) -> object:
     """A value as a call asked for it."""
     match type:
         case "text":

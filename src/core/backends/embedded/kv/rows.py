@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from core.backends.embedded.disk import StoreError
 from core.backends.embedded.files import Files
@@ -86,7 +86,7 @@ class KVRows:
 
     def _rows(self, start: bytes, after: bytes, count: int) -> KeyRows:
         sql = "SELECT key, expiration, metadata FROM kv WHERE key >= ? AND key > ?"
-        parameters: list[Any] = [start, after]
+        parameters: list[object] = [start, after]
         if (end := after_prefix(start)) is not None:
             sql += " AND key < ?"
             parameters.append(end)

@@ -188,6 +188,6 @@ class EmbeddedQueue(Hookable, Queue[T]):
         return await self._broker.wait("metrics", lambda: self._broker.metrics(self.name))
 
 
-def _size(body: Any, kind: QueueContentType, data: bytes) -> int:
+def _size(body: object, kind: QueueContentType, data: bytes) -> int:
     """The bytes that count. Those of `v8` are not stored in V8's format."""
     return size_of_v8(body) if kind == "v8" else len(data)

@@ -62,7 +62,7 @@ class StoredMessage:
         before = self.failed_before if failed_before is None else failed_before
         return queue, self.id, self.content_type, self.body, self.sent, due, failures, self.traceparent, before
 
-    def read(self) -> Any:
+    def read(self) -> object:
         """The body, as it was sent."""
         match self.content_type:
             case "text":

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from io import BufferedRandom
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Final, Protocol, TypeVar, cast
 
 import attrs
 
@@ -227,7 +227,7 @@ def check_length(seen: int, promised: int) -> None:
         raise R2TypeError("FixedLengthStream did not see all expected bytes before close().")
 
 
-async def _in_thread(method: Method, folder: Path, action: Callable[..., T], *args: Any) -> T:
+async def _in_thread(method: Method, folder: Path, action: Callable[..., T], *args: object) -> T:
     """Read or write files in a thread. Raises R2Error where that fails."""
     try:
         with on_disk(folder):

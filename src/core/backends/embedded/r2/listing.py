@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -92,7 +92,7 @@ def read_page(database: Database, start: bytes, delimiter: bytes, after: bytes |
 
 def _rows_after(connection: sqlite3.Connection, start: bytes, after: bytes | None, count: int) -> list[Row]:
     sql = f"SELECT {COLUMNS} FROM r2_objects WHERE key >= ?"
-    parameters: list[Any] = [start]
+    parameters: list[object] = [start]
     if after is not None:
         sql += " AND key > ?"
         parameters.append(after)
