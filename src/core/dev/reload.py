@@ -33,7 +33,7 @@ PATIENCE: Final = 30.0
 
 _IGNORED: Final = frozenset(
     {".core", ".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"}
-    | {".pytest_cache", ".wrangler", ".idea", ".vscode", "dist", "build", "htmlcov"}
+    | {".pytest_cache", ".wrangler", ".idea", ".vscode", "dist", "build", "htmlcov", "tests", "test"}
 )
 _SUFFIXES: Final = frozenset({".py", ".toml", ".json", ".jsonc", ".sql", ".env", ".html", ".jinja", ".txt", ".yaml"})
 
