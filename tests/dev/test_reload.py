@@ -26,13 +26,8 @@ def test_what_an_application_is_made_of_is_loaded_anew(path: str) -> None:
     "path",
     [
         *("tests/test_carts.py", "src/shop/test/data.json", "node_modules/left-pad/index.json", ".venv/lib/attr.py"),
-        *(
-            ".core/state/kv.sqlite",
-            "dist/manifest.json",
-            "src/shop/__pycache__/carts.py",
-            "README.md",
-            "/srv/other/main.py",
-        ),
+        *(".git/hooks/hook.py", "htmlcov/status.json", "dist/manifest.json", "src/shop/__pycache__/carts.py"),
+        *("README.md", "src/shop/carts.pyc", "/srv/other/main.py"),
     ],
 )
 def test_what_it_never_loads_changes_nothing(path: str) -> None:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 from core.dev.options import Options, Start
 from core.dev.terminal import Style, write_lines_at_once
 from core.errors import MissingExtraError
+from core.program.entry import OTHER_FOLDERS
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
 PATIENCE: Final = 30.0
 """Seconds that a process that was replaced may take to finish its background work."""
 
-_IGNORED: Final = frozenset(
-    {".core", ".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"}
-    | {".pytest_cache", ".wrangler", ".idea", ".vscode", "dist", "build", "htmlcov", "tests", "test"}
-)
 _SUFFIXES: Final = frozenset({".py", ".toml", ".json", ".jsonc", ".sql", ".env", ".html", ".jinja", ".txt", ".yaml"})
 
 
@@ -44,7 +41,7 @@ def wanted(root: Path, path: Path) -> bool:
         parts = path.relative_to(root).parts
     except ValueError:
         return False
-    if not parts or any(part in _IGNORED for part in parts[:-1]):
+    if not parts or any(part in OTHER_FOLDERS or part.startswith(".") for part in parts[:-1]):
         return False
     name = parts[-1]
     return path.suffix in _SUFFIXES or name.startswith((".dev.vars", ".env"))

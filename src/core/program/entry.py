@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.errors import ConfigurationError
 
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from core.config.model import Configuration
+
+OTHER_FOLDERS: Final = frozenset(
+    {"node_modules", "__pycache__", "tests", "test", "build", "dist", "htmlcov", "venv", "site-packages"}
+)
+"""Folders of a project that are no part of its application; those with a dot before their name are none, either."""
 
 
 class Entry(NamedTuple):
@@ -92,9 +97,8 @@ def import_roots(directory: Path, entry: Path | None) -> list[Path]:
 
 def python_files(directory: Path) -> list[Path]:
     """The Python files of a project, without its tests, environments and hidden folders."""
-    left_out = {"node_modules", "__pycache__", "tests", "test", "build", "dist", "venv", "site-packages"}
     return sorted(
         path
         for path in directory.rglob("*.py")
-        if not any(part in left_out or part.startswith(".") for part in path.relative_to(directory).parts)
+        if not any(part in OTHER_FOLDERS or part.startswith(".") for part in path.relative_to(directory).parts)
     )

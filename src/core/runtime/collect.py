@@ -12,6 +12,7 @@ from collections.abc import Collection
 from typing import Final
 
 from core.errors import MissingExtraError
+from core.program.entry import OTHER_FOLDERS
 from core.runtime.bundle import BundleError
 
 try:
@@ -33,7 +34,6 @@ import attrs
 
 from core.runtime.bundle import DEVELOPMENT, PackageSize, compressed_size
 
-_SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "dist", "build", "tests", "test", "site-packages"})
 _COMPILED = re.compile(r"\.(so|pyd|dylib|dll)(\.[0-9]+)*$")
 _LARGEST_DATA_FILE = 5_000_000
 # The packages that the runtime has of its own.
@@ -122,7 +122,7 @@ def _application(root: Path) -> Iterator[tuple[str, bytes]]:
             name
             for name in names
             if not name.startswith(".")
-            and name not in _SKIPPED_FOLDERS
+            and name not in OTHER_FOLDERS
             and not name.endswith(".egg-info")
             and not (place / name / "pyvenv.cfg").exists()
             and not (place / name / "manifest.json").exists()
