@@ -32,7 +32,7 @@ $(STAMP)/dev: $(STAMP)/python pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,jwt,forms]' jinja2
 	@touch $@
 
-# Python compiles what is imported when it is: pip would compile all that there is, which takes as long as the installing.
+# Python compiles what is imported when it is. pip would compile all that there is, used or not.
 $(STAMP)/dev-tools: $(STAMP)/python pyproject.toml constraints.txt
 	@echo 'Installing what the project is checked with …'
 	@$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e '.[dev,serve,fast,jwt,forms,mypy,openapi,test]' --group dev-tools

@@ -17,12 +17,12 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 import attrs
 
 from core.errors import DeveloperError
-from core.openapi.client_classes import FIELDS, Classes, alternatives, is_text
+from core.openapi.client_classes import FIELDS, Classes, Schema, alternatives, is_text
 from core.openapi.client_names import camel, identifier, phrase, sentence, unique
 from core.openapi.client_source import (
     Kinds,
@@ -40,7 +40,6 @@ from core.openapi.client_source import (
 )
 from core.openapi.reading import merged, operations, section, target, without_wording
 
-Schema: TypeAlias = Mapping[str, Any]
 _PARAMETERS: Final = frozenset(["answer", "body", "dict", "list", "self"])
 _JSON: Final = re.compile(r"(application/([\w.!#$&^+-]+\+)?json|text/json)(;.*)?", re.IGNORECASE).fullmatch
 _LINES: Final = frozenset(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from importlib import resources
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -69,20 +69,20 @@ class Explorer:
         self._background = background
         self._places = Places(loaded, options, recorder)
         self.requests: RequestPages = RequestPages(self._places)
-        app: App[object] = App()
+        app: App[Any] = App()
         app.use(self._only_from_here)
         app.get("/_core", self._page)
         for file in _PAGE.iterdir():
             if file.name.endswith(tuple(_TYPES)):
                 app.get(f"/_core/{file.name}", self._file)
-        api: Router[object, object] = Router()
+        api: Router[Any, Any] = Router()
         app.use("/_core/api", api)
         self._routes(api)
         app.on_error(self._failed_call)
         self.asgi: AsgiApplication = asgi(app)
         """The ASGI application."""
 
-    def _routes(self, api: Router[object, object]) -> None:
+    def _routes(self, api: Router[Any, Any]) -> None:
         api.use(self._only_with_token)
         api.get("/overview", self._overview)
         self.requests.add_to(api)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import attrs
 
@@ -39,7 +40,7 @@ class Doomed:
 class KVPages(Panel):
     """The handlers."""
 
-    def add_to(self, api: Router[object, object]) -> None:
+    def add_to(self, api: Router[Any, Any]) -> None:
         """Add the routes."""
         api.get("/kv/:binding", self._list)
         api.get("/kv/:binding/value", self._get)

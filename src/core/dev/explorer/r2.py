@@ -43,7 +43,7 @@ class Metadata:
 class R2Pages(Panel):
     """The handlers."""
 
-    def add_to(self, api: Router[object, object]) -> None:
+    def add_to(self, api: Router[Any, Any]) -> None:
         """Add the routes."""
         api.get("/r2/:binding", self._list)
         api.get("/r2/:binding/object", self._get)
