@@ -189,7 +189,7 @@ def _database_and_values(source: Path, copy: Path) -> list[Path]:
                 os.link(values / name, Path(links) / name)
             lock.execute("ROLLBACK")
         except (sqlite3.Error, OSError) as error:
-            raise DeveloperError(f"{source} cannot be copied: {error}") from error
+            raise _not_copied(source, error) from error
         twins = [_made(copy.with_suffix(".files")) / name for name in names]
         for twin in twins:
             shutil.copyfile(Path(links) / twin.name, twin)
@@ -208,7 +208,14 @@ def _copy_database(source: Path, copy: Path) -> None:
             reading.backup(writing)
             writing.execute("PRAGMA journal_mode=DELETE")
     except sqlite3.Error as error:
-        raise DeveloperError(f"{source} cannot be copied: {error}") from error
+        raise _not_copied(source, error) from error
+
+
+def _not_copied(source: Path, error: Exception) -> DeveloperError:
+    """The error of a database that cannot be copied, with the way out where its file is damaged."""
+    damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    way = ". Put the file of an earlier backup in its place, or move it away if nothing needs it" if damaged else ""
+    return DeveloperError(f"{source} cannot be copied: {error}{way}")
 
 
 def _named(database: Path) -> set[str]:

@@ -227,6 +227,16 @@ def test_what_is_the_node_s_own_stays_and_a_backup_is_for_its_user_alone(state: 
     assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "copy").rglob("*"))
 
 
+def test_a_damaged_database_is_told_with_what_to_do_about_it(tmp_path: Path) -> None:
+    (tmp_path / "state" / "d1").mkdir(parents=True)
+    (tmp_path / "state" / "d1" / "shop.sqlite").write_bytes(b"no database")
+    with pytest.raises(
+        DeveloperError, match=r"shop\.sqlite cannot be copied: file is not a database\. Put the file of"
+    ):
+        back_up(tmp_path / "state", tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
 def test_a_damaged_or_foreign_backup_is_refused_and_nothing_is_made(state: Path, tmp_path: Path) -> None:
     back_up(state, tmp_path / "copy")
     (tmp_path / "copy" / "a.sqlite").write_bytes(b"x")
