@@ -429,6 +429,347 @@ def test_two_classes_and_two_handlers_of_one_name_are_told_apart(describing: Cal
     assert ids == ["get_one", "show", "get_three"]
 
 
+def test_handlers_of_a_generic_object_have_the_types_that_it_was_made_with(
+    describing: Callable[..., Described],
+) -> None:
+    described = describing(
+        "generics",
+        """
+        from collections.abc import Awaitable, Callable
+        from typing import Generic, TypeVar
+        import attrs
+        from core import CoreError, Request, Response, create_app
+
+        T = TypeVar("T")
+        New = TypeVar("New")
+        app = create_app()
+
+        @attrs.frozen
+        class Room:
+            id: int
+
+        @attrs.frozen
+        class Suite(Room):
+            view: str
+
+        @attrs.frozen
+        class NewRoom:
+            name: str
+
+        @attrs.frozen
+        class Page(Generic[T]):
+            items: list[T]
+
+        class Collection(Generic[T, New]):
+            def __init__(
+                self, load: Callable[[], Awaitable[list[T]]], new: type[New], make: Callable[[New], T], best: T | None
+            ) -> None:
+                self._load = load
+                self._new = new
+                self._make = make
+                self._best = best
+
+            async def index(self, req: Request, res: Response) -> None:
+                res.json(Page(await self._load()))
+
+            async def create(self, req: Request, res: Response) -> None:
+                res.status(201).json(self._make(await req.json(self._new)))
+
+            async def best(self, req: Request, res: Response) -> None:
+                if self._best is None:
+                    raise CoreError(404, "None")
+                res.json(self._best)
+
+        class Store:
+            def __init__(self, rooms: list[Room]) -> None:
+                self.rooms = rooms
+
+            async def load(self) -> list[Room]:
+                return self.rooms
+
+            def make(self, floor: int, new: NewRoom) -> Room:
+                return Room(floor)
+
+        def make(new: NewRoom) -> Room:
+            return Room(len(new.name))
+
+        rooms = Collection(Store([]).load, NewRoom, make, Suite(1, "sea"))
+        app.get("/rooms", rooms.index)
+        app.post("/rooms", rooms.create)
+        app.get("/rooms/best", rooms.best)
+
+        async def no_suites() -> list[Suite]:
+            return []
+
+        mixed = Collection[Room, NewRoom](no_suites, NewRoom, make, None)
+        app.get("/mixed", mixed.index)
+
+        def both(c: Collection[T, New], d: Collection[T, New]) -> None:
+            app.post("/both", c.create)
+
+        both(rooms, mixed)
+        """,
+    )
+    paths = described.document["paths"]
+
+    def of(operation: Any, status: str) -> Any:
+        return operation["responses"][status]["content"]["application/json"]["schema"]
+
+    def named(name: str) -> Any:
+        return {"$ref": f"#/components/schemas/{name}"}
+
+    assert of(paths["/rooms"]["get"], "200") == named("Page_Room")
+    assert of(paths["/mixed"]["get"], "200") == named("Page_Room"), "as it says of itself, not as it was given less"
+    for made in (paths["/rooms"]["post"], paths["/both"]["post"]):
+        assert made["requestBody"]["content"]["application/json"]["schema"] == named("NewRoom")
+        assert of(made, "201") == named("Room")
+    assert of(paths["/rooms/best"]["get"], "200") == named("Suite"), "which nothing sets again"
+    assert described.problems == []
+
+
+def test_the_methods_of_tuples_typed_dicts_and_classes_are_known(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "methods",
+        """
+        from typing import NamedTuple, TypedDict, TypeVar
+        from core import CoreError, Request, Response, create_app
+
+        app = create_app()
+
+        class Point(NamedTuple):
+            x: int
+            y: int = 0
+
+        class Options(TypedDict, total=False):
+            a: int
+            b: str
+
+        class Shape:
+            @classmethod
+            def made(cls) -> "Shape":
+                raise CoreError(418, "Made")
+
+            @staticmethod
+            def sides() -> int:
+                return 3
+
+        class Square(Shape):
+            @staticmethod
+            def sides() -> int:
+                raise CoreError(410, "Gone")
+
+        S = TypeVar("S", bound=Shape)
+
+        def sides(kind: type[S]) -> int:
+            return kind.sides()
+
+        @app.get("/tuple")
+        async def tuples(req: Request, res: Response) -> None:
+            res.json(Point(1)._replace(y=len(Point(2)._asdict())))
+
+        @app.post("/dict")
+        async def dicts(req: Request, res: Response) -> None:
+            body = await req.json(Options)
+            res.json({"a": body.get("a", 3), "keys": sorted(body.keys()), "copy": body.copy()})
+
+        @app.get("/class")
+        async def classes(req: Request, res: Response) -> None:
+            shape = Shape()
+            if req.path:
+                type(shape).made()
+            res.json(sides(Shape))
+        """,
+    )
+    assert described.problems == []
+    paths = described.document["paths"]
+    assert answers(paths["/tuple"]["get"]) == ["200", "default"]
+    assert answers(paths["/dict"]["post"]) == ["200", "400", "413", "422", "default"]
+    assert answers(paths["/class"]["get"]) == ["200", "410", "418", "default"], "the subclass's too"
+
+
+def test_a_type_that_has_itself_in_it_is_a_schema_of_its_own(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "recursive",
+        """
+        from typing import TypeAlias, Union
+        import attrs
+        from core import Request, Response, create_app
+
+        app = create_app()
+        Json: TypeAlias = Union[dict[str, "Json"], list["Json"], str, int, float, bool, None]
+
+        @attrs.frozen
+        class Event:
+            payload: Json
+            cause: "Event | None" = None
+
+        @app.post("/events")
+        async def add(req: Request, res: Response) -> None:
+            res.json(await req.json(Event))
+        """,
+    )
+    schemas = described.document["components"]["schemas"]
+    itself = {"$ref": "#/components/schemas/Json"}
+    assert schemas["EventInput"]["properties"]["payload"] == itself
+    assert schemas["Json"]["anyOf"][:2] == [
+        {"type": "object", "additionalProperties": itself},
+        {"type": "array", "items": itself},
+    ]
+    assert described.problems == []
+
+
+def test_bounds_of_dates_and_decimals_and_choices_out_of_a_set(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "bounds",
+        """
+        from datetime import date, time
+        from decimal import Decimal
+        import attrs
+        from attrs.validators import and_, ge, gt, in_, le, lt, matches_re, not_, or_
+        from core import Request, Response, create_app
+
+        app = create_app()
+
+        @attrs.frozen
+        class Offer:
+            day: date = attrs.field(default=date(2026, 1, 1), validator=ge(date(2020, 1, 1)))
+            until: time = attrs.field(validator=lt(time(18)), kw_only=True)
+            price: Decimal = attrs.field(default=Decimal("1.50"), validator=[gt(Decimal(0)), le(Decimal("10.5"))])
+            size: str = attrs.field(default="s", validator=in_({"s", "m", "l", "xl"}))
+            odd: int = attrs.field(default=1, validator=not_(in_([0, 2])))
+            far: int = attrs.field(default=9, validator=or_(le(1), ge(3)))
+            rate: float = attrs.field(default=1.0, validator=le(float("inf")))
+            name: str = attrs.field(default="ab", validator=and_(matches_re("a.*"), matches_re(".*b")))
+            word: str = attrs.field(default="b", validator=ge("a"))
+
+        @app.post("/offers")
+        async def add(req: Request, res: Response) -> None:
+            await req.json(Offer)
+            res.send()
+        """,
+    )
+    fields = described.document["components"]["schemas"]["Offer"]["properties"]
+    assert fields == {
+        "day": {"type": "string", "format": "date", "formatMinimum": "2020-01-01", "default": "2026-01-01"},
+        "until": {"type": "string", "format": "time", "formatExclusiveMaximum": "18:00:00"},
+        "price": {
+            "type": "string",
+            "format": "decimal",
+            "formatExclusiveMinimum": "0",
+            "formatMaximum": "10.5",
+            "default": "1.50",
+        },
+        "size": {"type": "string", "enum": ["l", "m", "s", "xl"], "default": "s"},
+        "odd": {"type": "integer", "not": {"enum": [0, 2]}, "default": 1},
+        "far": {"type": "integer", "allOf": [{"anyOf": [{"maximum": 1}, {"minimum": 3}]}], "default": 9},
+        "rate": {"type": "number", "default": 1.0},
+        "name": {"type": "string", "pattern": "^(?:a.*)$", "allOf": [{"pattern": "^(?:.*b)$"}], "default": "ab"},
+        "word": {"type": "string", "default": "b"},
+    }
+    (problem,) = described.problems
+    assert "the validator >= 'a', in the class Offer, does not say what it holds" in problem.message
+
+
+def test_what_may_be_set_again_is_not_described_as_it_is_at_the_start(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "changing",
+        """
+        import attrs
+        from core import Request, Response, create_app
+
+        app = create_app()
+
+        @attrs.frozen
+        class State:
+            name: str
+
+        @attrs.frozen
+        class Busy(State):
+            job: str
+
+        class Machine:
+            def __init__(self) -> None:
+                self.state: State = Busy("busy", "start")
+                self.last: State | None = None
+                self.word = "a"
+
+            async def show(self, req: Request, res: Response) -> None:
+                res.json({"state": self.state, "last": self.last, "word": self.word})
+
+            async def stop(self, req: Request, res: Response) -> None:
+                self.last, self.state = self.state, State("idle")
+                setattr(self, "word", "b")
+                res.send()
+
+        machine = Machine()
+        app.get("/object", machine.show)
+        app.delete("/object", machine.stop)
+
+        state: State = Busy("busy", "start")
+        last: State | None = None
+        word = "a"
+
+        @app.get("/module")
+        async def show(req: Request, res: Response) -> None:
+            res.json({"state": state, "last": last, "word": word})
+
+        @app.delete("/module")
+        async def stop(req: Request, res: Response) -> None:
+            global state, last, word
+            last, state, word = state, State("idle"), "b"
+            res.send()
+
+        def register() -> None:
+            state: State = Busy("busy", "start")
+            last: State | None = None
+            word = "a"
+
+            @app.get("/closure")
+            async def show_it(req: Request, res: Response) -> None:
+                res.json({"state": state, "last": last, "word": word})
+
+            @app.delete("/closure")
+            async def stop_it(req: Request, res: Response) -> None:
+                nonlocal state, last, word
+                last, state, word = state, State("idle"), "b"
+                res.send()
+
+        register()
+        counts = {"a": 1}
+        nested = {"a": {"b": 1}}
+
+        @app.get("/counts")
+        async def counted(req: Request, res: Response) -> None:
+            res.json(counts)
+
+        @app.get("/nested")
+        async def nests(req: Request, res: Response) -> None:
+            res.json(nested)
+
+        @app.post("/counts")
+        async def count(req: Request, res: Response) -> None:
+            counts["b"] = counts["a"] = 2
+            nested["a"]["b"] = 2
+            own = {"a": {"b": 1}}
+            own["a"]["b"] = 2
+            res.json(own)
+        """,
+    )
+    assert described.problems == []
+    paths = described.document["paths"]
+
+    def sent(path: str, method: str = "get") -> Any:
+        return paths[path][method]["responses"]["200"]["content"]["application/json"]["schema"]
+
+    state = {"$ref": "#/components/schemas/State"}
+    fields = {"state": state, "last": {"anyOf": [state, {"type": "null"}]}, "word": {"type": "string"}}
+    for path in ("/object", "/module", "/closure"):
+        assert sent(path)["properties"] == fields, path
+    counts = {"type": "object", "additionalProperties": {"type": "integer"}}
+    assert sent("/counts") == counts
+    assert sent("/nested") == sent("/counts", "post") == {"type": "object", "additionalProperties": counts}
+
+
 def test_a_handler_from_elsewhere_is_a_problem(describing: Callable[..., Described]) -> None:
     described = describing(
         "elsewhere",

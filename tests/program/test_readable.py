@@ -12,6 +12,7 @@ import pytest
 
 from core.config.load import load_all
 from core.errors import DeveloperError
+from core.errors.mistakes import unreadable
 from core.program.proof import check_program
 from core.program.readable import NOT_READ
 from core.validation.structure import hook_of
@@ -191,6 +192,17 @@ def test_a_class_of_python_that_is_not_read_is_not(name: str) -> None:
 )
 def test_every_reader_is_looked_at(tmp_path: Path, read: str) -> None:
     assert told(tmp_path, f"    {read}\n").keys() == {0}
+
+
+def test_a_type_that_has_itself_in_it_is_read_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "from typing import TypeAlias, Union\nimport attrs, pathlib\n"
+        'Json: TypeAlias = Union[dict[str, "Json"], list["Json"], str, None]\n'
+        'Wrong: TypeAlias = Union[dict[str, "Wrong"], pathlib.Path]\n'
+        "@attrs.frozen\nclass Event:\n    json: Json\n@attrs.frozen\nclass Bad:\n    wrong: Wrong\n"
+    )
+    body = "    from own import Bad, Event\n    await req.json(Event)\n    await req.json(Bad)\n"
+    assert told(tmp_path, body) == {2: unreadable("Path")}
 
 
 @pytest.mark.parametrize("read", ["json.loads(Payment)", "await thing().json(Payment)", "parse(Payment)", "req.json()"])

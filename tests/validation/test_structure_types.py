@@ -9,6 +9,7 @@ import decimal
 import enum
 import json
 import operator
+import sys
 import uuid
 from collections.abc import Mapping, MutableSequence, Sequence
 from collections.abc import Set as AbstractSet
@@ -21,6 +22,7 @@ from typing import (
     NamedTuple,
     NewType,
     Optional,
+    TypeAlias,
     TypedDict,
     TypeVar,
     Union,
@@ -33,14 +35,15 @@ import attrs
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from typing_extensions import is_typeddict
+from typing_extensions import TypeAliasType, is_typeddict
 
 from core import App, Request, Response, http
 from core.errors import DeveloperError
 from core.pagination import cursor_of, cursor_text
 from core.testing import FakeExecutionContext
 from core.validation.mistakes import StructureError
-from core.validation.structure import structure, structure_row
+from core.validation.schema import schema_of
+from core.validation.structure import list_fields, structure, structure_row
 
 
 class Colour(enum.StrEnum):
@@ -446,3 +449,71 @@ async def test_a_number_that_no_binding_takes_is_the_client_s_mistake(path: str,
     request = http.Request(f"https://x.test{path}", method="POST", body=body)
     response = await app.fetch(request, object(), FakeExecutionContext())
     assert (response.status, json.loads(await response.text()) is not None) == (status, True)
+
+
+# -- types with names of their own
+
+Tags = TypeAliasType("Tags", list[str])
+Ids = NewType("Ids", list[int])
+Json: TypeAlias = Union[dict[str, "Json"], list["Json"], str, int, None]  # noqa: UP007  # as 3.11 has to write it
+STATEMENT = "type Json = dict[str, Json] | list[Json] | str | int | None\n@attrs.frozen\nclass Holder:\n    json: Json"
+
+
+@attrs.frozen
+class Named:
+    tags: Tags
+    ids: Ids
+    more: Optional[Tags] = None  # noqa: UP045  # as programs write it, too
+
+
+@attrs.frozen
+class Holder:
+    json: Json
+
+
+def holders() -> list[Any]:
+    names: dict[str, Any] = {"attrs": attrs}
+    if sys.version_info >= (3, 12):
+        exec(compile(STATEMENT, "holder", "exec", dont_inherit=True), names)
+    return [Holder, *filter(None, [names.get("Holder")])]
+
+
+def test_several_values_of_a_query_are_found_behind_the_name_of_a_type() -> None:
+    assert list_fields(Named) == {"tags", "ids", "more"}
+    read = structure({"tags": ["a"], "ids": ["1", "2"], "more": ["b"]}, Named, strings=True)
+    assert read == Named(["a"], Ids([1, 2]), ["b"])
+
+
+@pytest.mark.parametrize("holder", holders())
+@pytest.mark.parametrize("depth", [1, 150])
+def test_a_type_that_has_itself_in_it(holder: Any, depth: int) -> None:
+    right: Any = {"a": [None, 1, "b"]}
+    wrong: Any = {"a": 1.5}
+    for _ in range(depth):
+        right, wrong = [right], [wrong]
+    assert structure({"json": right}, holder) == holder(right)
+    assert len(messages({"json": wrong}, holder)) == 1
+    itself = {"$ref": "#/$defs/Json"}
+    assert schema_of(holder)["$defs"]["Json"]["anyOf"][:2] == [
+        {"type": "object", "additionalProperties": itself},
+        {"type": "array", "items": itself},
+    ]
+
+
+def test_schemas_of_types_with_names() -> None:
+    assert schema_of(Named)["properties"]["tags"] == {"type": "array", "items": {"type": "string"}}
+
+
+class Letter(str, enum.Enum):  # noqa: UP042  # programs have them
+    A = "a"
+    B = "b"
+
+
+@attrs.frozen
+class Chosen:
+    letter: Letter = attrs.field(validator=attrs.validators.in_({Letter.A}))
+
+
+def test_a_choice_of_an_enum_s_members_is_named_as_a_client_sends_it() -> None:
+    assert messages({"letter": "b"}, Chosen) == [("letter", 'must be one of "a"')]
+    assert schema_of(Chosen)["properties"]["letter"]["const"] == "a"

@@ -75,9 +75,7 @@ class Calls:
         return found[0] if found else None
 
     def _function(self, held: Held) -> Target | None:
-        frames, line = self.frames, held.place[1]
-        found = [node for node in frames.named.get(held.name, ()) if node.line >= line]
-        node = min(found, key=lambda each: each.line, default=None)
+        frames, node = self.frames, self.frames.function_of(held)
         if node is None:
             return None
         names = {name: frames.value_of(each) for name, each in held.holds.items()}
@@ -221,7 +219,7 @@ class Calls:
         set_ = self.frames.attribute(owner, callee.name)
         if set_ is not None and (found := self.of(set_)) != ():
             return found
-        info = self.frames.info_of(callee.expr, frame)
+        info = self.frames.info_of(callee.expr, frame) or self.frames.class_behind(callee.expr, frame)
         return self.methods(info, callee.name, owner) if info is not None else self._by_type(callee, frame)
 
     def methods(self, info: TypeInfo, name: str, owner: Value) -> tuple[Target, ...] | None:

@@ -97,7 +97,7 @@ class Components:
             for field in facts.fields
         ):
             return True
-        inner = {found for field in facts.fields for found in classes_in(field.schema)}
+        inner = {found for part in facts.parts for found in classes_in(part)}
         return any(self._differs(other, (*seen, name)) for other in inner)
 
     def written(self, *places: JsonObject, kept: Kept) -> dict[str, Schema]:

@@ -120,7 +120,9 @@ class Field:
 
 @attrs.frozen
 class ClassFacts:
-    """A class whose instances are JSON objects: an attrs class, dataclass or TypedDict."""
+    """A class whose instances are JSON objects: an attrs class, dataclass or TypedDict. Or a type that has itself in it
+    by the name that it is given, as `Json` may be, which is `alias` and has no fields.
+    """
 
     name: str
     """As a document calls it, where no other class is called the same."""
@@ -131,6 +133,12 @@ class ClassFacts:
     """True if an instance that is written has every field; a TypedDict may leave those with a default out."""
     description: str | None = None
     place: tuple[str, int] = ("", 0)
+    alias: Schema | None = None
+
+    @property
+    def parts(self) -> Sequence[Schema]:
+        """The schemas that it is made of."""
+        return [*(field.schema for field in self.fields), *([self.alias] if self.alias is not None else [])]
 
 
 @attrs.frozen
@@ -216,6 +224,8 @@ class ApplicationFacts:
 
 def object_of(facts: ClassFacts, *, reading: bool = False) -> Schema:
     """A class as an object, with other classes still under their names in it. A default is for those who send it."""
+    if facts.alias is not None:
+        return facts.alias
     properties: dict[str, Schema] = {}
     required: list[str] = []
     for field in facts.fields:

@@ -7,6 +7,7 @@ what was set where the object was made. All else has the type that mypy gives it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 import attrs
@@ -24,6 +25,7 @@ from mypy.nodes import (
     Decorator,
     Expression,
     FuncDef,
+    LambdaExpr,
     MemberExpr,
     MypyFile,
     NameExpr,
@@ -35,6 +37,8 @@ from mypy.nodes import (
     TypeInfo,
     Var,
 )
+from mypy.subtypes import is_same_type
+from mypy.typeops import map_type_from_supertype
 from mypy.types import (
     AnyType,
     CallableType,
@@ -42,7 +46,9 @@ from mypy.types import (
     NoneType,
     Overloaded,
     ProperType,
+    TupleType,
     Type,
+    TypedDictType,
     TypeOfAny,
     TypeType,
     TypeVarId,
@@ -59,6 +65,8 @@ from core.openapi.schemas import Schemas
 from core.openapi.trees import Notes, docstring, parts_of
 from core.openapi.values import DEEPEST, Depth, Frame, Home, Target, Value, bounded
 
+_UNKNOWN: Final = AnyType(TypeOfAny.explicit)
+_MAKERS: Final = ("__init__", "__attrs_post_init__", "__post_init__")
 _CHAINED: Final = frozenset(["status", "header", "append", "cookie", "delete_cookie"])
 
 
@@ -109,6 +117,27 @@ class Frames:
                 case _:
                     self._find((part for part in parts_of(statement) if isinstance(part, Statement)), home)
 
+    def notes_of(self, node: FuncDef | LambdaExpr) -> Notes:
+        """What the text of a function says of its names."""
+        if node not in self._notes:
+            self._notes[node] = Notes(node.body)
+        return self._notes[node]
+
+    @cached_property
+    def _changed(self) -> frozenset[Node | str]:
+        """The variables of modules and functions that other functions give values or items, and the names of attributes
+        that objects are given after they were made: what they are when the program is read says nothing of later.
+        """
+        found: set[Node | str] = set()
+        for node in self.homes:
+            if isinstance(node, FuncDef):
+                notes = self.notes_of(node)
+                found |= notes.sets - (notes.attributes.keys() if node.name in _MAKERS else set())
+                found.update(each for each in notes.assigned if getattr(each, "name", "") in notes.shared)
+                own = {*notes.assigned, *(argument.variable for argument in node.arguments)}
+                found.update(each for each in notes.items if each not in own)
+        return frozenset(found)
+
     def is_program(self, fullname: str) -> bool:
         """True for a name of the program's own."""
         while fullname:
@@ -145,11 +174,60 @@ class Frames:
                     own = self.schemas.type_from(held, self.lookup)
                     type_ = TypeType(own) if isinstance(own, Instance) else None
                 case "object" if (info := self.lookup(held.name)) is not None:
-                    type_ = instance_of(info)
+                    type_ = self._object_of(info, held)
+                case "function" if (node := self.function_of(held)) is not None:
+                    type_ = self._signature_of(node, held)
                 case _:
                     pass
             self._held[id(held)] = Value(type=type_, held=held)
         return self._held[id(held)]
+
+    def function_of(self, held: Held) -> FuncDef | None:
+        """The function of the program that the application holds; None for one that is not in it."""
+        found = [node for node in self.named.get(held.name, ()) if node.line >= held.place[1]]
+        return min(found, key=lambda each: each.line, default=None)
+
+    def _object_of(self, info: TypeInfo, held: Held) -> Type:
+        """An object as a type. What the variables of its class stand for is what `Pages[User](…)` said where it was
+        made, or what the functions, types and generic objects say that it was made with. An attribute that is a `T`
+        itself may be of a subclass, and says nothing.
+        """
+        alias = held.holds.get("__orig_class__")
+        if alias is not None and isinstance(made := self.schemas.type_from(alias, self.lookup), Instance):
+            return made
+        found: dict[TypeVarId, Type] = {}
+        for name, attribute in held.holds.items() if info.defn.type_vars else ():
+            symbol = info.get(name)
+            variable = symbol.node if symbol is not None else None
+            if not isinstance(variable, Var) or variable.type is None:
+                continue
+            declared = map_type_from_supertype(variable.type, info, variable.info)
+            own = self.type_in(self.value_of(attribute))
+            if own is None or (attribute.kind == "object" and not isinstance(get_proper_type(declared), Instance)):
+                continue
+            for each, type_ in solved(declared, own).items():
+                agrees = each not in found or is_same_type(found[each], type_)
+                found[each] = type_ if agrees else _UNKNOWN
+        return Instance(info, [found.get(each.id, _UNKNOWN) for each in info.defn.type_vars])
+
+    def _signature_of(self, node: FuncDef, held: Held) -> Type | None:
+        """The type of a function without the arguments that a bound method or a partial gives."""
+        declared = get_proper_type(node.type)
+        if not isinstance(declared, CallableType):
+            return None
+        types: dict[TypeVarId, Type] = {}
+        for argument, given in zip(node.arguments, held.given, strict=False):
+            types.update(self._solved(argument.variable, self.value_of(given)))
+        names = declared.arg_names
+        left = [at for at in range(len(held.given), len(names)) if names[at] not in held.holds]
+        return expand_type(
+            declared.copy_modified(
+                arg_types=[declared.arg_types[at] for at in left],
+                arg_kinds=[declared.arg_kinds[at] for at in left],
+                arg_names=[names[at] for at in left],
+            ),
+            types,
+        )
 
     def arguments(self, call: CallExpr | None, frame: Frame) -> tuple[list[Value], dict[str, Value]]:
         """The arguments of a call, by position and by name; none without a call."""
@@ -178,9 +256,7 @@ class Frames:
         outer = target.frame
         if outer is None and home is not None:
             outer = self.modules[home.module.fullname]
-        if node not in self._notes:
-            self._notes[node] = Notes(node.body)
-        frame = Frame(node, self._notes[node], outer, types=dict(outer.types) if outer is not None else {})
+        frame = Frame(node, self.notes_of(node), outer, types=dict(outer.types) if outer is not None else {})
         positional = [*target.given, *given]
         keywords = {**target.named, **named}
         for argument in node.arguments:
@@ -214,7 +290,7 @@ class Frames:
 
     def bound(self, name: Expression | None, frame: Frame) -> Value | None:
         """The value of a name: of an argument, of its only assignment, of a variable around the function."""
-        if not isinstance(name, NameExpr) or (node := name.node) is None:
+        if not isinstance(name, NameExpr) or (node := name.node) is None or node in self._changed:
             return None
         for at in frame.chain():
             assigned = at.notes.assigned.get(node)
@@ -230,7 +306,7 @@ class Frames:
     def constant(self, variable: Var) -> Value | None:
         """The value of a variable of a module that is assigned once."""
         home = self.module_of(variable)
-        assigned = home.notes.assigned.get(variable, []) if home is not None else []
+        assigned = home.notes.assigned.get(variable, []) if home is not None and variable not in self._changed else []
         return Value(assigned[0], home) if len(assigned) == 1 and assigned[0] is not None else None
 
     def origin(self, expression: Expression, frame: Frame) -> Value:
@@ -247,7 +323,9 @@ class Frames:
         return value
 
     def attribute(self, value: Value, name: str) -> Value | None:
-        """An attribute that was set where an object was made."""
+        """An attribute that was set where an object was made, and is not set again."""
+        if name in self._changed:
+            return None
         made = self.origin(*value.place) if value.place is not None else value
         if made.held is not None:
             inner = made.held.holds.get(name)
@@ -320,9 +398,12 @@ class Frames:
         if isinstance(type_, UnionType):
             others = [item for item in map(get_proper_type, type_.items) if not isinstance(item, NoneType)]
             type_ = others[0] if len(others) == 1 else None
-        if isinstance(type_, TypeVarType):
-            type_ = get_proper_type(type_.upper_bound)
-        return type_.type if isinstance(type_, Instance) else None
+        return _info(type_)
+
+    def class_behind(self, expression: Expression, frame: Frame) -> TypeInfo | None:
+        """The class that an expression is itself, or the one that it is a subclass of."""
+        type_ = self.type_of(expression, frame)
+        return _info(type_.item) if isinstance(type_, TypeType) else None
 
     def asked_for(self, call: CallExpr, frame: Frame) -> Type | None:
         """Return the type of `await req.json(T)` and the like, by the class that is handed in.
@@ -357,6 +438,22 @@ def solved(declared: Type, given: Type) -> dict[TypeVarId, Type]:
     return found
 
 
+def _info(type_: Type | None) -> TypeInfo | None:
+    """The class of a value of a type."""
+    proper = get_proper_type(type_)
+    match proper:
+        case Instance():
+            return proper.type
+        case TypeVarType():
+            return _info(proper.upper_bound)
+        case TupleType():
+            return proper.partial_fallback.type
+        case TypedDictType():
+            return proper.fallback.type
+        case _:
+            return None
+
+
 def instance_of(info: TypeInfo) -> Instance:
     """A class as a type, its arguments unknown."""
-    return Instance(info, [AnyType(TypeOfAny.explicit)] * len(info.defn.type_vars))
+    return Instance(info, [_UNKNOWN] * len(info.defn.type_vars))

@@ -20,6 +20,7 @@ from mypy.types import (
     NoneType,
     TupleType,
     Type,
+    TypeAliasType,
     TypedDictType,
     TypeOfAny,
     TypeVarType,
@@ -72,6 +73,8 @@ class Schemas:
             return {"$unknown": "code that mypy does not reach"}
         if depth > _DEEPEST:
             return {"$unknown": "a type that does not end"}
+        if isinstance(type_, TypeAliasType) and type_.is_recursive:
+            return self._alias(type_, depth)
         proper = get_proper_type(type_)
         match proper:
             case AnyType():
@@ -96,6 +99,16 @@ class Schemas:
             case _:
                 return {"$unknown": str(proper)}
 
+    def _alias(self, type_: TypeAliasType, depth: int) -> Schema:
+        name = str(type_)
+        if name not in self.classes and type_.alias is not None:
+            *outer, own = type_.alias.fullname.split(".")
+            short = "_".join([own, *map(_argument_name, type_.args)])
+            self.classes[name] = ClassFacts(short)
+            alias = self.of(get_proper_type(type_), depth + 1)
+            self.classes[name] = ClassFacts(short, tuple(outer), alias=alias)
+        return {"$class": name}
+
     def is_renamed(self, schema: Schema) -> bool:
         """Return True if JSON has a field of these values under another name than Python, so that `asdict` differs."""
         reached: set[str] = set()
@@ -103,7 +116,7 @@ class Schemas:
         while todo:
             for name in {*classes_in(todo.pop())} - reached:
                 reached.add(name)
-                todo += [field.schema for field in self.classes[name].fields]
+                todo += self.classes[name].parts
         return not reached.isdisjoint(self._renamed)
 
     def _instance(self, type_: Instance, depth: int) -> Schema:

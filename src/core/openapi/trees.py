@@ -26,6 +26,7 @@ from mypy.nodes import (
     ForStmt,
     FuncDef,
     GeneratorExpr,
+    GlobalDecl,
     IfStmt,
     IndexExpr,
     LambdaExpr,
@@ -35,6 +36,7 @@ from mypy.nodes import (
     MypyFile,
     NameExpr,
     Node,
+    NonlocalDecl,
     OperatorAssignmentStmt,
     OverloadedFuncDef,
     RaiseStmt,
@@ -140,6 +142,10 @@ class Notes:
         self.returned: list[Expression] = []
         self.attributes: dict[str, list[Expression]] = {}
         """The values of `self.name`."""
+        self.sets: set[str] = set()
+        """The attributes of anything that it gives values."""
+        self.shared: set[str] = set()
+        """The variables around it that it declares `global` or `nonlocal`."""
         self.calls_above: list[CallExpr] = []
         """The calls `super().__init__(…)`."""
         if body is not None:
@@ -176,12 +182,15 @@ class Notes:
                 ]
             ) if tested is not None and _leaves(node.body[0]):
                 self.never_none.add(tested)
+            case GlobalDecl() | NonlocalDecl():
+                self.shared.update(node.names)
+            case CallExpr(callee=NameExpr(fullname="builtins.setattr"), args=[_, StrExpr(value=name), *_]):
+                self.sets.add(name)
             case MatchStmt():
                 for pattern in node.patterns:
                     self._capture(node.subject, pattern)
-            case CallExpr(callee=MemberExpr(expr=NameExpr(node=changed), name=method)):
-                if changed is not None and method in _CHANGES_A_DICT:
-                    self.items.setdefault(changed, []).append(None)
+            case CallExpr(callee=MemberExpr(expr=changed, name=method)) if method in _CHANGES_A_DICT:
+                self._changes(changed)
             case CallExpr(callee=SuperExpr(name="__init__")):
                 self.calls_above.append(node)
             case AssignmentExpr(target=NameExpr(node=named), value=value) if named is not None:
@@ -200,7 +209,16 @@ class Notes:
             if isinstance(inner, AsPattern) and inner.pattern is None and inner.name is not None:
                 self.captured.setdefault(inner.name.node, []).append(MemberExpr(subject, attribute))
 
+    def _changes(self, whole: Expression) -> None:
+        """Something in a dict is changed, or in what is in that."""
+        while isinstance(whole, IndexExpr):
+            whole = whole.base
+        if isinstance(whole, NameExpr) and whole.node is not None:
+            self.items.setdefault(whole.node, []).append(None)
+
     def _target(self, target: Expression, value: Expression | None, always: bool) -> None:
+        if isinstance(target, MemberExpr):
+            self.sets.add(target.name)
         match target:
             case NameExpr(node=node) if node is not None:
                 self.assigned.setdefault(node, []).append(value)
@@ -210,6 +228,8 @@ class Notes:
                 word = constant_fold_expr(key, "")
                 known = (word, value, always) if isinstance(word, str) and value is not None else None
                 self.items.setdefault(node, []).append(known)
+            case IndexExpr():
+                self._changes(target.base)
             case TupleExpr() | ListExpr():
                 for part in target.items:
                     self._target(part, None, always)

@@ -96,7 +96,8 @@ class _Types:
 
     def __init__(self, receivers: Receivers) -> None:
         self.reader = receivers.reader
-        self.seen: set[ClassRef] = set()
+        self.seen: set[ClassRef | ast.expr] = set()
+        """The classes and containers so far: each may have itself in it."""
 
     def problem(self, expression: ast.expr, scope: Scope) -> str | None:
         """The reason that nothing can be read as a type; None where something can, or it is unknown."""
@@ -116,6 +117,9 @@ class _Types:
         if name in ("builtins.tuple", "typing.Tuple") and any(self._is_unpacked(part, scope) for part in arguments):
             return UNPACKED
         if name in _CONTAINERS:
+            if expression in self.seen:
+                return None
+            self.seen.add(expression)
             return next(filter(None, (self.problem(argument, scope) for argument in arguments)), None)
         class_ = self._class_of(expression, scope)
         return self._class(class_) if class_ is not None else None

@@ -26,6 +26,7 @@ from core.validation.kinds import (
     is_optional,
     is_tuple,
     is_union,
+    named,
 )
 from core.validation.mistakes import Mismatch, counting, read_field, read_list, read_mapping, read_object
 from core.validation.scalars import (
@@ -231,6 +232,19 @@ def _build(source: Source, detailed: bool) -> Converter:
         inner = converter.get_structure_hook(plain)
         return lambda value, _: inner(value, plain)
 
+    being_made: set[Any] = set()
+
+    def alias(type_: Any) -> Callable[[Any, Any], Any]:
+        meant = named(type_)
+        if type_ in being_made:  # it has itself in it
+            return lambda value, _: converter.get_structure_hook(meant)(value, meant)
+        being_made.add(type_)
+        try:
+            inner = converter.get_structure_hook(meant)
+        finally:
+            being_made.discard(type_)
+        return lambda value, _: inner(value, meant)
+
     factories: list[tuple[Callable[[Any], bool], Callable[[Any], Callable[[Any, Any], Any]]]] = [
         (lambda t: t is not str and t is not bytes and is_sequence(t) and not is_tuple(t), sequences),
         (lambda t: (get_origin(t) or t) is deque, gathered(deque)),
@@ -247,6 +261,7 @@ def _build(source: Source, detailed: bool) -> Converter:
         (lambda t: t is Unset or (Unset in get_args(t) and is_union(t)), given),
         # Last, and so asked first: what is annotated looks like its origin, but has other arguments.
         (lambda t: is_exactly(Annotated, get_origin(t)), annotated),
+        (lambda t: named(t) is not None, alias),
     ]
     for predicate, factory in factories:
         converter.register_structure_hook_factory(predicate, factory)

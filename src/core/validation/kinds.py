@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, Union, cast, get_args, get_origin
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ForwardRef, Literal, Union, cast, get_args, get_origin
 
 
 def is_class(type_: Any) -> bool:
@@ -57,6 +58,42 @@ def is_union(type_: Any) -> bool:
     from types import UnionType
 
     return get_origin(type_) in (Union, UnionType)
+
+
+def named(type_: Any) -> Any:
+    """The type that a `type` statement gives a name, such as `type Author = …`; None for any other type.
+
+    A `TypeAlias` that has itself in it has its name in quotes there, which `get_type_hints` leaves: it is looked up.
+    """
+    if isinstance(type_, str | ForwardRef):
+        name = type_ if isinstance(type_, str) else type_.__forward_arg__
+        modules = [*sys.modules.values()]
+        found = [value for module in modules if _mentions(value := getattr(module, "__dict__", {}).get(name), name)]
+        return found[0] if found and all(value is found[0] for value in found) else None
+    origin, arguments = get_origin(type_) or type_, get_args(type_)
+    value = getattr(origin, "__value__", None) if hasattr(origin, "__type_params__") else None
+    return value[arguments] if value is not None and arguments else value
+
+
+def _mentions(type_: object, name: str) -> bool:
+    parts = get_args(type_)
+    return any(part == name or getattr(part, "__forward_arg__", "") == name or _mentions(part, name) for part in parts)
+
+
+def members(type_: Any) -> Iterator[Any]:
+    """The members of a union, through the names that types are given."""
+    origin = get_origin(type_) or type_
+    if is_union(type_):
+        for member in get_args(type_):
+            yield from members(member)
+    elif origin is Annotated:
+        yield from members(get_args(type_)[0])
+    elif hasattr(type_, "__supertype__"):  # NewType
+        yield from members(type_.__supertype__)
+    elif named(type_) is not None:
+        yield from members(named(type_))
+    else:
+        yield type_
 
 
 def name_of(type_: Any) -> str:

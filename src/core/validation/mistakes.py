@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextvars import ContextVar
+from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast, get_origin
 
@@ -252,6 +253,8 @@ def _as_told(error: Exception) -> Exception:
 
 
 def in_json(value: object) -> str:
+    if isinstance(value, Enum):
+        value = value.value
     if value is None or value is True or value is False:
         return {None: "null", True: "true", False: "false"}[value]
     return f'"{value}"' if isinstance(value, str) else str(value)

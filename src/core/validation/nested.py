@@ -9,11 +9,12 @@ of its columns, and is then one expression of Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import UnionType
-from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin
 
 from typing_extensions import get_type_hints, is_typeddict
+
+from core.validation.kinds import members
 
 __all__ = ["ambiguous", "nesting"]
 
@@ -53,7 +54,7 @@ def _make(type_: Any, columns: tuple[str, ...]) -> Callable[[dict[str, Any]], di
 
 def _written(type_: Any, columns: Mapping[str, str], path: str) -> str:
     """The expression that makes the dict of a value. `columns` are the row's, by their names below this value."""
-    fields = [_fields(member) for member in _members(type_)]
+    fields = [_fields(member) for member in members(type_)]
     plain: dict[str, str] = {}
     nested: dict[str, dict[str, str]] = {}
     for name, column in columns.items():
@@ -66,9 +67,9 @@ def _written(type_: Any, columns: Mapping[str, str], path: str) -> str:
         whole = f"{path}{name}"
         if name in plain:
             raise ValueError(whole, ambiguous(whole, next(iter(own.values()))))
-        members = _field(fields, name)
-        made = _written(Union[tuple(members)], own, f"{whole}.")  # noqa: UP007  # at run time
-        if type(None) in members:
+        each = _field(fields, name)
+        made = _written(Union[tuple(each)], own, f"{whole}.")  # noqa: UP007  # at run time
+        if type(None) in each:
             nulls = " and ".join(f"row[{column!r}] is None" for column in own.values())
             made = f"None if {nulls} else {made}"
         plain[name] = made
@@ -77,24 +78,7 @@ def _written(type_: Any, columns: Mapping[str, str], path: str) -> str:
 
 def _field(fields: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
     """The members of the types that a field has, in each of the classes that a value may be."""
-    return [member for each in fields if name in each for member in _members(each[name])]
-
-
-def _members(type_: Any) -> Iterator[Any]:
-    """The members of a union, through the names that types are given."""
-    origin = get_origin(type_) or type_
-    if origin in (Union, UnionType):
-        for member in get_args(type_):
-            yield from _members(member)
-    elif origin is Annotated:
-        yield from _members(get_args(type_)[0])
-    elif hasattr(type_, "__supertype__"):  # NewType
-        yield from _members(type_.__supertype__)
-    elif hasattr(origin, "__value__"):  # type Author = …
-        value, arguments = origin.__value__, get_args(type_)
-        yield from _members(value[arguments] if arguments else value)
-    else:
-        yield type_
+    return [member for each in fields if name in each for member in members(each[name])]
 
 
 def _has_fields(type_: Any) -> bool:

@@ -16,6 +16,8 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from core.description import description_of
+from core.http import json
+from core.validation.kinds import named
 from core.validation.unset import UNSET, Given, Unset, may_be_left_out
 
 if TYPE_CHECKING:
@@ -76,6 +78,8 @@ def _schema_of(type_: Any, written: bool, found: _Classes) -> Schema:
         return {**of(type_.__origin__), **({"description": " ".join(words)} if words else {})}
     if hasattr(type_, "__supertype__"):  # NewType
         return of(type_.__supertype__)
+    if (meant := named(type_)) is not None:
+        return _alias(getattr(type_, "__forward_arg__", type_), lambda: of(meant), found)
     if not isinstance(origin, type):
         raise SchemaError(getattr(type_, "__name__", str(type_)))
     if issubclass(origin, Enum):
@@ -83,17 +87,15 @@ def _schema_of(type_: Any, written: bool, found: _Classes) -> Schema:
     for scalar, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string")):
         if issubclass(origin, scalar):
             return {"type": name}
-    for (module, name), format in _FORMATS.items():
-        known = getattr(sys.modules.get(module), name, None)
-        if known is not None and issubclass(origin, known):
-            return {"type": "string", "format": format}
+    if (format := _format_of(origin)) is not None:
+        return {"type": "string", "format": format}
     fields = fields_of(type_)
     if fields is not None:
         return _object(type_, origin, fields, written, found)
     if issubclass(origin, tuple):
         if len(arguments) != 2 or arguments[1] is not ...:
-            named: Mapping[str, Any] = getattr(cast("Any", origin), "__annotations__", {})
-            items = [of(each) for each in arguments or named.values()]
+            names: Mapping[str, Any] = getattr(cast("Any", origin), "__annotations__", {})
+            items = [of(each) for each in arguments or names.values()]
             size = {"prefixItems": items, "minItems": len(items), "maxItems": len(items)} if items else {}
             return {"type": "array", **size}
     elif issubclass(origin, Mapping):
@@ -102,6 +104,36 @@ def _schema_of(type_: Any, written: bool, found: _Classes) -> Schema:
         raise SchemaError(origin.__qualname__)
     unique = {"uniqueItems": True} if issubclass(origin, AbstractSet) else {}
     return {"type": "array", "items": of(arguments[0]) if arguments else {}, **unique}
+
+
+def _format_of(kind: type) -> str | None:
+    """The format of the text that values of a class are written as; None for a class without one."""
+    for (module, name), format in _FORMATS.items():
+        known = getattr(sys.modules.get(module), name, None)
+        if known is not None and issubclass(kind, known):
+            return format
+    return None
+
+
+def _alias(type_: Any, of: Callable[[], Schema], found: _Classes) -> Schema:
+    """A type with a name of its own, which is in the schema by that name where it has itself in it."""
+    if type_ not in found:
+        found[type_] = (_name_of(type_, found), {})
+        name, schema = found[type_][0], of()
+        if f"#/$defs/{name}'" not in repr((schema, found)):
+            del found[type_]
+            return schema
+        found[type_] = (name, schema)
+    return {"$ref": f"#/$defs/{found[type_][0]}"}
+
+
+def _name_of(type_: Any, found: _Classes) -> str:
+    """The name of a class or of a type with its arguments, which no other has."""
+    whole = [getattr(each, "__name__", str(each)) for each in (get_origin(type_) or type_, *get_args(type_))]
+    name = re.sub(r"\W+", "_", "_".join(whole))
+    while any(name == taken for taken, _ in found.values()):
+        name += "_"
+    return name
 
 
 def _one_of(values: Sequence[Any]) -> Schema:
@@ -161,11 +193,7 @@ def _object(
     type_: Any, origin: Any, fields: Mapping[str, tuple[Any, Schema, bool]], written: bool, found: _Classes
 ) -> Schema:
     if type_ not in found:
-        name = re.sub(
-            r"\W+", "_", "_".join([origin.__name__, *(getattr(a, "__name__", str(a)) for a in get_args(type_))])
-        )
-        while any(name == taken for taken, _ in found.values()):
-            name += "_"
+        name = _name_of(type_, found)
         found[type_] = (name, {})  # so that a class may have itself in it
         properties: dict[str, Schema] = {}
         for key, (hint, more, _) in fields.items():
@@ -269,10 +297,20 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, list | tuple):
         return [plain(each) for each in given]
-    return None
+    return json.loads(json.dumps(value)) if _format_of(type(value)) is not None else None
 
 
 _BOUNDS: Final = {">=": "minimum", ">": "exclusiveMinimum", "<=": "maximum", "<": "exclusiveMaximum"}
+
+
+def _bound(sign: str, bound: Any) -> Schema:
+    """A bound in the words of JSON Schema, and for a date, a time or a decimal number in that of `format`."""
+    if isinstance(bound, int | float):
+        return {_BOUNDS[sign]: bound} if bound not in (float("inf"), float("-inf")) else {}
+    if _format_of(type(bound)) is not None:
+        word = _BOUNDS[sign]
+        return {f"format{word[0].upper()}{word[1:]}": plain(bound)}
+    return {"$unread": [f"{sign} {bound!r}"]}
 
 
 def demanded(validator: Any) -> Schema:
@@ -285,14 +323,31 @@ def demanded(validator: Any) -> Schema:
     name = type(validator).__name__ if type(validator).__module__ in ("attr.validators", "attr._make") else ""
     match name.removeprefix("_"):
         case "AndValidator":
-            parts = [demanded(part) for part in validator._validators]
-            unread = [each for part in parts for each in part.get("$unread", ())]
-            whole = {key: value for part in parts for key, value in part.items()}
-            return {**whole, "$unread": unread} if unread else whole
+            whole: Schema = {}
+            for part in map(demanded, validator._validators):
+                for word, value in part.items():
+                    if word in ("$unread", "allOf"):
+                        whole[word] = [*whole.get(word, ()), *value]
+                    elif word in whole and word[0] != "$":  # two patterns, say
+                        whole["allOf"] = [*whole.get("allOf", ()), {word: value}]
+                    else:
+                        whole[word] = value
+            return whole
         case "OptionalValidator":
             return demanded(validator.validator)
         case "InValidator":
-            return {"enum": [plain(option) for option in validator.options]}
+            options = map(plain, validator.options)
+            # A set has no order of its own.
+            return {
+                "enum": sorted(options, key=repr)
+                if isinstance(validator._original_options, AbstractSet)
+                else [*options]
+            }
+        case "NotValidator" | "OrValidator":
+            parts = [demanded(part) for part in getattr(validator, "validators", None) or (validator.validator,)]
+            if any(word.startswith("$") for part in parts for word in part):
+                return {"$unread": [repr(validator)]}
+            return {"not": parts[0]} if name == "_NotValidator" else {"allOf": [{"anyOf": parts}]}
         case "DeepIterable":
             outer = demanded(validator.iterable_validator) if validator.iterable_validator is not None else {}
             inner = demanded(validator.member_validator)
@@ -301,7 +356,7 @@ def demanded(validator: Any) -> Schema:
             inner = demanded(validator.value_validator) if validator.value_validator is not None else {}
             return {"additionalProperties": inner} if inner else {}
         case "NumberValidator":
-            return {_BOUNDS[validator.compare_op]: validator.bound}
+            return _bound(validator.compare_op, validator.bound)
         case "MinLengthValidator":
             return {"$min_len": validator.min_length}  # of a string or a list: the field's type decides the word
         case "MaxLengthValidator":

@@ -21,13 +21,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, TypeVar, get_origin
 
 from typing_extensions import TypeForm
 
 from core.errors import ValidationError
 from core.validation.converters import Source, converter_of
-from core.validation.kinds import is_union, name_of
+from core.validation.kinds import members, name_of
 from core.validation.mistakes import MOST_ISSUES, StructureError, Told, bounded, current, issues_of, within
 
 if TYPE_CHECKING:
@@ -157,9 +157,8 @@ def list_fields(type_: Any) -> frozenset[str]:
 
 
 def _holds_several(hint: Any) -> bool:
-    if is_union(hint):
-        return any(_holds_several(member) for member in get_args(hint))
-    return (get_origin(hint) or hint) in (list, tuple, set, frozenset, deque, Sequence, MutableSequence, AbstractSet)
+    several = (list, tuple, set, frozenset, deque, Sequence, MutableSequence, AbstractSet)
+    return any((get_origin(member) or member) in several for member in members(hint))
 
 
 def _make_hook(type_: Any, source: Source) -> Callable[[Any], Any]:
