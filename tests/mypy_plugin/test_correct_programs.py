@@ -652,7 +652,7 @@ async def f(env: Env) -> None:
 async def f(env: Env) -> None:
     await env.DB.prepare("CREATE TABLE IF NOT EXISTS later (id INTEGER PRIMARY KEY)").run()
     await env.DB.prepare("PRAGMA table_info(users)").all()
-    await env.DB.exec("DELETE FROM nowhere")
+    await env.DB.exec("DELETE FROM later")
 
 ### sql_quoting
 async def f(env: Env) -> None:

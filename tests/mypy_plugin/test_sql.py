@@ -6,7 +6,7 @@ from tests.mypy_plugin.conftest import Project
 
 HEAD = """\
 from datetime import datetime
-from typing import Any, Final, Literal, Protocol, TypedDict
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypedDict
 import attrs
 from core import D1Database, Request, Response, create_app
 from env import Env
@@ -223,6 +223,10 @@ class Wrong:
 class Typed(TypedDict):
     id: int
     title: str
+
+class Pair(NamedTuple):
+    id: int
+    name: str
 """,
     )
     project.write(
@@ -230,7 +234,7 @@ class Typed(TypedDict):
         HEAD
         + """
 from dataclasses import dataclass
-from rows import Typed, UserRow, Wrong
+from rows import Pair, Typed, UserRow, Wrong
 
 @dataclass
 class Author:
@@ -252,6 +256,10 @@ async def rows(env: Env) -> None:
     await one.first(int)
     #^ core-sql: DB: a row is an object, and never int. Ask for one column by its name: first("column")
     await one.first(dict[str, Any])
+    await one.first(tuple[int, str])
+    #^ core-sql: DB: a row is an object, and tuple[int, str] is read from an array. Make it an attrs class, a dataclass or a TypedDict
+    await one.first(Pair)
+    #^ core-sql: DB: a row is an object, and Pair is read from an array. Make it an attrs class, a dataclass or a TypedDict
     await one.first()
     await env.DB.prepare("DELETE FROM users").first(UserRow)
     #^ core-sql: DB: UserRow is read from rows, but the statement gives none. Add RETURNING, or call run()

@@ -114,3 +114,43 @@ def test_every_statement_of_the_examples_is_read() -> None:
     assert configured
     for path in configured:
         assert [f"{re.sub('.*examples/', '', u.file)}:{u.line}: {u.why}" for u in prove(load_all(path)).unread] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('"DELETE FROM users"', {}),
+        ('"DELETE FROM users\\n\\nPRAGMA foreign_keys = ON; SELECT id FROM users;\\n"', {}),
+        ('"SELECT nope FROM users"', {1: "no such column: nope"}),
+        ("\"\"\"DELETE FROM users\nDELETE FROM user\n  UPDATE users\n  SET name = 'a'\"\"\"", {
+            2: "no such table: user. Did you mean users?",
+            3: "the statement breaks off. Write its end. exec() runs each line by itself: write a statement on one line",
+            4: "exec() runs each line by itself: write a statement on one line",
+        }),
+        ('"DELETE FROM users WHERE id = ?"', {1: "exec() binds no values. Write prepare(…).bind(…) in its place"}),
+        ('""', {1: "the text holds no statement"}),
+    ],
+)  # fmt: skip
+def test_exec_runs_a_statement_in_each_line(text: str, told: dict[int, str], tmp_path: Path) -> None:
+    proof = proved(tmp_path, f"async def f(env: Env):\n    await env.DB.exec({text})\n")
+    first = HEAD.count("\n") + 1
+    found = {finding.line - first: finding.message for finding in proof.findings}
+    assert found.keys() == told.keys()
+    assert all(words in found[line] for line, words in told.items()), found
+    assert (proof.statements, proof.unread) == (1, [])
+
+
+def test_what_is_put_into_the_text_of_an_exec_is_told_and_not_read(tmp_path: Path) -> None:
+    body = "async def f(env: Env, name: str):\n    await env.DB.exec(f\"DELETE FROM users WHERE name = '{name}'\")\n"
+    proof = proved(tmp_path, body)
+    [finding], [unread] = proof.findings, proof.unread
+    assert finding.code == "core-sql"
+    assert 'Bind it: prepare("DELETE FROM users WHERE name = ?").bind(name)' in finding.message
+    assert proof.statements == 0
+    assert "not known before it runs" in unread.why
+
+
+def test_the_exec_of_a_durable_object_is_not_one_of_a_database(tmp_path: Path) -> None:
+    body = "async def f(storage, env: Env):\n    storage.sql.exec('SELECT nope FROM mine')\n"
+    proof = proved(tmp_path, body)
+    assert (proof.findings, proof.unread, proof.statements) == ([], [], 0)

@@ -11,7 +11,7 @@ import pytest
 from core.errors import D1Error
 from core.sql.classes import check_row
 from core.sql.migrations import migration_files
-from core.sql.rows import RowField, check_column, check_scalar, check_values
+from core.sql.rows import RowField, check_column, check_values
 from core.sql.schema import Schema, schema_of
 from core.sql.statement import Statement
 from core.testing import FakeD1Database
@@ -483,14 +483,6 @@ def test_rows_are_asked_of_a_statement_that_has_none(schema: Schema) -> None:
     assert check_column(gone, "id") == (
         'first("id") asks for a column, but the statement gives no rows. Add RETURNING, or call run()'
     )
-
-
-def test_a_row_is_never_a_scalar(schema: Schema) -> None:
-    rows = schema.analyse("SELECT count(*) AS n FROM users")
-    assert check_scalar(rows, "int", frozenset(["int"])) == (
-        'a row is an object, and never int. Ask for one column by its name: first("column")'
-    )
-    assert check_scalar(rows, "dict[str, int]", frozenset(["json"])) is None
 
 
 # Migrations

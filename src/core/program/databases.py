@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -16,30 +16,39 @@ import attrs
 
 from core.config.model import Binding, Configuration
 from core.program.built import BuiltTexts
-from core.program.classes import ClassRef
+from core.program.classes import ClassRef, class_at
 from core.program.entered import entered
 from core.program.findings import Unread, is_wanted, level_of
 from core.program.modules import Local, Module, Modules, Scope
 from core.program.nodes import own_class, scopes_in
 from core.program.places import place_in
 from core.program.reader import Reader
-from core.program.rows import row_kinds
 from core.program.sources import Sources
 from core.program.syntax import REQUESTS, Node, Problem, SyntaxTrees
 from core.sql.interpolated import Interpolated, Text, check_values_in, texts_of
-from core.sql.rows import Kind
+from core.sql.rows import ROW_KINDS, Kind
 from core.sql.schema import Schema, blank_schema, schema_of
-from core.sql.statement import Statement
+from core.sql.statement import SqlProblem, Statement
 
 _VERB: Final = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\s", re.IGNORECASE)
 _DEEPEST: Final = 20
+_ARRAYS: Final = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        "builtins": ("list", "tuple", "set", "frozenset"),
+        "typing": ("List", "Tuple", "Set", "FrozenSet", "Sequence"),
+        "collections.abc": ("Sequence", "Set"),
+    }.items()
+    for name in names
+)
 _LONGEST: Final = 50
 OBJECTS: Final = frozenset(["core.DurableObject", "core.bindings.durable_object.DurableObject"])
 
 
 class _Asked(NamedTuple):
-    """A `prepare`: its text, or all that it may be, the label and the schema of its database, and the statement, as far
-    as they are known. `why` says what is not; nothing for a statement that was read, and for what is none.
+    """A `prepare` or an `exec`: its text, or all that it may be, the label and the schema of its database, and the
+    statement, as far as they are known. `why` says what is not; nothing for a statement that was read, and for what is
+    none.
     """
 
     texts: Sequence[Text] = ()
@@ -143,7 +152,7 @@ class Databases:
                     return None
                 expression = value
                 continue
-            if call.name == "prepare":
+            if call.name in ("prepare", "exec"):
                 return expression, values
             if call.name not in ("bind", "as_"):
                 return None
@@ -174,8 +183,10 @@ class Databases:
             return _NOT_ASKED
         sql = self.trees.string_of(parts.arguments[0])
         known, name = self._database(parts.receiver.node, prepare.scope)
+        analyse = _analyse_lines if parts.name == "exec" else _analyse
         if not known:
-            asks = self._found and sql is not None and _VERB.match(sql)
+            # A Durable Object's storage has an exec, too.
+            asks = self._found and sql is not None and _VERB.match(sql) and analyse is _analyse
             return _Asked(why="its database is not known") if asks else _NOT_ASKED
         found = self._candidates(name)
         label = found[0][1].name if len(found) == 1 else name or "SQL"
@@ -188,21 +199,28 @@ class Databases:
             counted = not any(isinstance(part, Interpolated) and part.several for part in built)
             if not texts:
                 return _Asked(label=label, why="its text is not known before it runs", problem=problem)
-        asked = [self._against(one, texts, counted=counted) for one in found]
+        asked = [self._against(one, texts, analyse, counted=counted) for one in found]
         fitting = [one for one in asked if not one.why and not one.statement.problems]
         if len(asked) == 1 or len({one.statement for one in fitting}) == 1:
             return (fitting or asked)[0]
         if asked and not (fitting or any(one.why for one in asked)):
             # It is wrong for all of them: the one that has its tables has the better reason.
             return min(asked, key=lambda one: any(problem.table for problem in one.statement.problems))
-        statement = Statement.either({text: blank_schema().analyse(text.text) for text in texts})
+        statement = Statement.either({text: analyse(blank_schema(), text.text) for text in texts})
         which = "it may be for one database or another" if asked else "no configuration has its database"
         return _Asked(texts, label, statement, why=which)
 
-    def _against(self, database: tuple[Configuration, Binding], texts: Sequence[Text], *, counted: bool) -> _Asked:
+    def _against(
+        self,
+        database: tuple[Configuration, Binding],
+        texts: Sequence[Text],
+        analyse: Callable[[Schema, str], Statement],
+        *,
+        counted: bool,
+    ) -> _Asked:
         """A statement against the tables of one database. `counted`: its parameters are known."""
         label, schema = database[1].name, self.schema(*database)
-        statement = Statement.either({text: schema.analyse(text.text) for text in texts})
+        statement = Statement.either({text: analyse(schema, text.text) for text in texts})
         if not counted:
             statement = attrs.evolve(statement, takes=None, slots=())
         made = next((p.table for p in statement.problems if p.table in self.sources.tables), "")
@@ -224,15 +242,19 @@ class Databases:
         if asked.problem is not None:
             yield Problem("core-sql", f"{asked.label}: {asked.problem}", Node(prepare.node.args[0], prepare.scope))
 
-    def scalar_of(self, node: Node, /) -> tuple[str, frozenset[Kind]] | None:
-        """Another type that a column becomes."""
+    def no_row(self, node: Node, /) -> tuple[str, Kind] | None:
+        """A type that no row is read as: a bare value or an array, and its kind."""
         expression, scope = node
-        if not isinstance(expression, ast.Name | ast.Attribute):
+        base = expression.value if isinstance(expression, ast.Subscript) else expression
+        if not isinstance(base, ast.Name | ast.Attribute):
             return None
-        name = self.modules.outside(expression, scope)
-        if not name.startswith("builtins."):
-            return None
-        return name.removeprefix("builtins."), row_kinds(self.reader, expression, scope)
+        class_ = class_at(self.modules.resolve(base, scope))
+        if class_ is not None and "typing.NamedTuple" in self.reader.outside(class_):
+            return class_.node.name, "json"
+        name = self.modules.outside(base, scope)
+        kind = ROW_KINDS.get(name, "any")
+        is_bare = kind not in ("any", "json") and name.startswith("builtins.")
+        return (ast.unparse(expression), kind) if is_bare or name in _ARRAYS else None
 
     # -- databases
 
@@ -373,3 +395,26 @@ class Databases:
                 if isinstance(base, ast.Subscript) and self.modules.outside(base, owner.scope) in OBJECTS:
                     return self.reader.class_of(base.slice, owner.scope)
         return None
+
+
+def _analyse(schema: Schema, sql: str) -> Statement:
+    return schema.analyse(sql)
+
+
+def _analyse_lines(schema: Schema, sql: str) -> Statement:
+    """What `exec` runs: a statement in each line, without values."""
+    problems: list[SqlProblem] = []
+    unknown, at = "", 0
+    lines = sql.split("\n")
+    for line in lines:
+        if line.strip() or not sql.strip():
+            one = schema.analyse(line)
+            unknown = unknown or one.unknown
+            for problem in one.problems:
+                is_cut = len(lines) > 1 and ("syntax error" in problem.message or "breaks off" in problem.message)
+                more = ". exec() runs each line by itself: write a statement on one line" if is_cut else ""
+                problems.append(attrs.evolve(problem, message=problem.message + more, at=problem.at + at))
+            if one.takes:
+                problems.append(SqlProblem("exec() binds no values. Write prepare(…).bind(…) in its place", at))
+        at += len(line) + 1
+    return Statement(tuple(problems), columns=(), unknown=unknown)

@@ -217,7 +217,7 @@ class ModuleRules:
 
 
 _RULES: Final[Sequence[tuple[Callable[[Receivers, Node], Iterator[Problem]], Collection[str]]]] = (
-    (prepare_problems, ["prepare"]),
+    (prepare_problems, ["prepare", "exec"]),
     (bind_problems, ["bind"]),
     (batch_problems, ["batch"]),
     (run_problems, RUNS),

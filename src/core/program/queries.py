@@ -17,7 +17,7 @@ from core.program.rows import given_value, row_fields, row_kinds
 from core.program.syntax import Node, Problem
 from core.sql.classes import check_row
 from core.sql.parameters import check_parameter
-from core.sql.rows import check_column, check_scalar, check_value, check_values
+from core.sql.rows import check_column, check_value, check_values, never_a_row
 from core.sql.statement import Statement
 
 TYPED: Final = frozenset(["first", "one", "all", "as_"])
@@ -51,7 +51,7 @@ def value_problem(receivers: Receivers, statement: Node) -> Problem | None:
 
 
 def prepare_problems(receivers: Receivers, call: Node) -> Iterator[Problem]:
-    """`db.prepare("…")`: the statement by itself."""
+    """`db.prepare("…")` and `db.exec("…")`: the statement by itself."""
     databases = receivers.databases
     yield from databases.count(call)
     found = databases.behind(call)
@@ -137,7 +137,6 @@ def row_messages(databases: Databases, statement: Statement, wanted: Node) -> It
         for _, message in check_row(statement, *row):
             yield message
         return
-    scalar = databases.scalar_of(wanted)
-    message = check_scalar(statement, *scalar) if scalar is not None else None
-    if message is not None:
-        yield message
+    never = databases.no_row(wanted) if not statement.problems else None
+    if never is not None:
+        yield never_a_row(*never)

@@ -115,10 +115,12 @@ def check_column(statement: Statement, name: str) -> str | None:
     return f'the result has no column "{name}".{did_you_mean(name, names) or f" It has {listed(names)}"}'
 
 
-def check_scalar(statement: Statement, shown: str, kinds: frozenset[Kind]) -> str | None:
-    """Return the mistake in `first(T)` of a scalar `T`: rows are objects, never bare values."""
-    if statement.problems or not kinds or kinds & {"any", "json"}:
-        return None
+def never_a_row(shown: str, kind: Kind) -> str:
+    """The mistake in `first(T)` of a `T` that is a bare value, or an array."""
+    if kind == "json":
+        return (
+            f"a row is an object, and {shown} is read from an array. Make it an attrs class, a dataclass or a TypedDict"
+        )
     return f'a row is an object, and never {shown}. Ask for one column by its name: first("column")'
 
 
