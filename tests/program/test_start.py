@@ -586,3 +586,26 @@ def test_another_interpreter_without_this_framework_is_told(tmp_path: Path) -> N
     [refusal] = ask(entry, python="/nowhere/python").refusals
     assert "cannot be started with /nowhere/python" in refusal.message
     assert ask(entry, python=sys.executable).finished
+
+
+@pytest.mark.parametrize(
+    ("base", "main", "module"),
+    [
+        ('"src"', "src/shop/main.py", "shop.main"),
+        ('"./src/"', "src/shop/web/main.py", "shop.web.main"),
+        ('"."', "src/main.py", "src.main"),
+        (None, "src/main.py", "main"),
+    ],
+)
+def test_names_begin_at_base_dir_where_folders_have_no_init(
+    base: str | None, main: str, module: str, tmp_path: Path
+) -> None:
+    file = tmp_path / main
+    file.parent.mkdir(parents=True)
+    beside = ".".join([*module.split(".")[:-1], "words"])
+    file.write_text(f"from core import create_app\nfrom {beside} import A\napp = create_app()\n")
+    (file.parent / "words.py").write_text("A = 1\n")
+    (tmp_path / "wrangler.toml").write_text(f'name = "x"\nmain = "{main}"\n' + (f"base_dir = {base}\n" if base else ""))
+    entry = entry_of(load_all(tmp_path / "wrangler.toml")[0])
+    assert entry.module == module
+    assert ask(entry).refusals == ()

@@ -225,7 +225,6 @@ def _described(path: Path, args: argparse.Namespace, committed: str) -> tuple[_O
     """The application of a project described anew, with the facts it was described from."""
     from core.openapi.routes import application_facts
     from core.openapi.written import as_json
-    from core.program.entry import module_of
     from core.program.findings import level_of
 
     try:
@@ -238,7 +237,7 @@ def _described(path: Path, args: argparse.Namespace, committed: str) -> tuple[_O
         return None
     configuration, entry, start = started
     module = sys.modules[entry.module]
-    source, main = module_of(Path(str(module.__file__)))
+    main = entry.module
     facts = application_facts(
         start.app,
         title=configuration.worker.name or main,
@@ -247,7 +246,7 @@ def _described(path: Path, args: argparse.Namespace, committed: str) -> tuple[_O
         module=main,
         servers=args.server,
     )
-    gathered = gather(main, source=source, root=path.parent, classes=facts.classes)
+    gathered = gather(main, source=Path(entry.folder), root=path.parent, classes=facts.classes)
     names: Mapping[str, Any] = {}
     with contextlib.suppress(DeveloperError):  # `--check` tells of a file that cannot be read
         names = _parsed(committed, "", "", "openapi") if committed else {}

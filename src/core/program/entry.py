@@ -1,7 +1,8 @@
 """The files of a program: the one that it starts with, its application, and the folders that its imports start from.
 
-`main` names a file. The folder above its outermost package is put on the path, and the file imported by its dotted
-name, so that `src/users/main.py` with `src/users/__init__.py` beside it is `users.main`.
+`main` names a file. The folder of `base_dir`, and else the one above the file's outermost package, is put on the path,
+and the file imported by its dotted name, so that `src/users/main.py` with `src/users/__init__.py` beside it is
+`users.main`.
 """
 
 from __future__ import annotations
@@ -62,6 +63,9 @@ def entry_of(configuration: Configuration) -> Entry:
     if file.suffix != ".py":
         raise ConfigurationError([f"{at}: main: {main} is not a Python file. Write the one that has `{attribute}`"])
     folder, module = module_of(file)
+    if (base := configuration.worker.base_dir) is not None:
+        folder = (directory / base).resolve()
+        module = ".".join(file.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
     return Entry(str(folder), named or module, attribute, config, str(file))
 
 
