@@ -770,6 +770,56 @@ def test_what_may_be_set_again_is_not_described_as_it_is_at_the_start(describing
     assert sent("/nested") == sent("/counts", "post") == {"type": "object", "additionalProperties": counts}
 
 
+def test_an_error_that_a_handler_passes_on_as_another_is_answered_as_that(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "passing",
+        """
+        import contextlib
+        from core import CoreError, Next, Request, Response, create_app
+
+        app = create_app()
+
+        class Missing(Exception):
+            pass
+
+        class Guard:
+            async def __aenter__(self) -> None:
+                raise CoreError(423, "Locked")
+
+            async def __aexit__(self, *error: object) -> None:
+                raise CoreError(424, "Failed")
+
+        @app.on_error(Missing)
+        async def missing(err: Missing, req: Request, res: Response, next: Next) -> None:
+            res.status(404).json({"missing": True})
+
+        @app.on_error(ZeroDivisionError)
+        async def divided(err: ZeroDivisionError, req: Request, res: Response, next: Next) -> None:
+            await next(Missing())
+
+        @app.get("/divided")
+        async def divides(req: Request, res: Response) -> None:
+            res.json(1 / len(req.query.get("a") or ""))
+
+        @app.get("/halved")
+        async def halves(req: Request, res: Response) -> None:
+            left = 1
+            left //= len(req.path)
+            res.json(left)
+
+        @app.get("/entered")
+        async def enters(req: Request, res: Response) -> None:
+            async with contextlib.AsyncExitStack() as stack:
+                await stack.enter_async_context(Guard())
+                res.send()
+        """,
+    )
+    assert described.problems == []
+    paths = described.document["paths"]
+    assert answers(paths["/divided"]["get"]) == answers(paths["/halved"]["get"]) == ["200", "404", "default"]
+    assert answers(paths["/entered"]["get"]) == ["200", "423", "424", "default"]
+
+
 def test_a_handler_from_elsewhere_is_a_problem(describing: Callable[..., Described]) -> None:
     described = describing(
         "elsewhere",

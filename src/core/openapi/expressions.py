@@ -38,6 +38,7 @@ Call: TypeAlias = Callable[
 ]
 """Reads the call of a function: `functions.Reader.call`."""
 _AUTHENTICATION: Final = "core.middleware.authentication.Authentication"
+CONTEXT: Final = ("__aenter__", "__enter__", "__aexit__", "__exit__")
 _LATER: Final = frozenset(["wait_until", "on_send"])
 """The functions that run their argument after the response, so that its errors answer nobody."""
 _TASK_GROUP: Final = "asyncio.taskgroups.TaskGroup"
@@ -68,8 +69,8 @@ class Expressions:
             return
         if isinstance(expression, IndexExpr):
             reads.index(self.here, expression)
-        if isinstance(expression, OpExpr) and expression.op in ("/", "//", "%"):
-            failing.division(self.here, expression)
+        if isinstance(expression, OpExpr):
+            failing.division(self.here, expression.op, expression.left, expression.right)
         if isinstance(expression, ComparisonExpr):
             reads.contains(self.here, expression)
         for part in parts_of(expression):
@@ -160,7 +161,7 @@ class Expressions:
             if target.rest is None:
                 ends.append(self._call_of(target, given, named, here.effects, state, here.current))
             elif given and call is not None and constant(call.args[0]) != (None,):
-                here.raises(call.args[0])  # `next(err)`
+                here.raises(call.args[0], passed=True)  # `next(err)`
             elif here.current and not given:
                 here.effects += here.current  # `next()` in an error handler: the error goes on
             else:
@@ -186,8 +187,12 @@ class Expressions:
             self._hands_on(call)
 
     def _hands_on(self, call: CallExpr) -> None:
-        """A function that is handed to a library may be called."""
+        """A function that is handed to a library may be called, and a context that is handed to a stack is entered."""
+        callee = call.callee
+        enters = isinstance(callee, MemberExpr) and callee.name in ("enter_context", "enter_async_context")
         for given in call.args:
+            for method in CONTEXT if enters else ():
+                self.call_method(given, method)
             if isinstance(given, RefExpr | CallExpr | LambdaExpr) and self.calls.is_function(given, self.here.frame):
                 self._goes_into(self.calls.targets(given, self.here.frame) or ())
 

@@ -81,6 +81,8 @@ class Raise(Effect):
     """The class of the error and its bases, by full name."""
     levels: Levels | None = None
     """The error handlers of the routers around; None until that is known."""
+    passed: bool = False
+    """True for one that an error handler hands to `next`."""
 
 
 @attrs.frozen(kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mypy.constant_fold import constant_fold_expr
-from mypy.nodes import CallExpr, OpExpr, RefExpr, TypeInfo
+from mypy.nodes import CallExpr, Expression, RefExpr, TypeInfo
 
 from core.openapi.facts import Raise
 from core.openapi.failures import BINDINGS, NOT_FOUND, OF_PYTHON
@@ -15,11 +15,11 @@ from core.openapi.trees import argument, called, constant
 _STATEMENT: Final = "core.bindings.d1.D1PreparedStatement"
 
 
-def division(here: Here, expression: OpExpr) -> None:
+def division(here: Here, operator: str, divided: Expression, by: Expression) -> None:
     """A division may be by zero."""
-    divided = here.class_of(expression.left)
-    if divided in ("builtins.int", "builtins.float") and not constant_fold_expr(expression.right, ""):
-        here.fails("builtins.ZeroDivisionError", expression.line)
+    is_number = operator in ("/", "//", "%") and here.class_of(divided) in ("builtins.int", "builtins.float")
+    if is_number and not constant_fold_expr(by, ""):
+        here.fails("builtins.ZeroDivisionError", by.line)
 
 
 def of_python(here: Here, call: CallExpr) -> None:

@@ -264,8 +264,8 @@ class Reader:
         for each in self._handled[key]:
             if isinstance(each, Answer | Open):
                 yield raised, each
-            elif isinstance(each, Raise) and CORE_ERROR in each.classes:
-                yield from self.answers(attrs.evolve(each, levels=raised.levels), tried)
+            elif isinstance(each, Raise) and (CORE_ERROR in each.classes or each.passed):
+                yield from self.answers(attrs.evolve(each, levels=raised.levels, passed=False), tried)
             elif isinstance(each, Raise) and each.classes == raised.classes:
                 # The same error again: the following handler answers it.
                 yield from self.answers(attrs.evolve(raised, levels=raised.levels), tried)

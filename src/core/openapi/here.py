@@ -79,11 +79,12 @@ class Here:
         self.current = current
         """The errors that are being handled: a bare `raise` raises them again."""
 
-    def raises(self, expression: Expression) -> None:
+    def raises(self, expression: Expression, *, passed: bool = False) -> None:
         """An error is raised, or handed to `next`."""
         for raised in self.followed.raised.errors(expression, self.frame):
             # One that was raised before is still where it was.
-            self.emit(raised if raised.path else attrs.evolve(raised, path=self.path, line=expression.line))
+            at = raised if raised.path else attrs.evolve(raised, path=self.path, line=expression.line)
+            self.emit(attrs.evolve(at, passed=passed))
 
     def emit(self, raised: Raise) -> None:
         """An error is raised, with the headers that are staged."""

@@ -37,9 +37,9 @@ from mypy.nodes import (
 )
 from mypy.types import Instance
 
-from core.openapi import sent
+from core.openapi import failing, sent
 from core.openapi.conditions import Errors, Truth, condition, is_capture, matching, named_classes, parted
-from core.openapi.expressions import Expressions
+from core.openapi.expressions import CONTEXT, Expressions
 from core.openapi.facts import Effect, Open, Raise, Read
 from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught
 from core.openapi.here import RESPONSE, Here, State, merged
@@ -87,6 +87,7 @@ class Statements:
                     self._assigned(target, statement.rvalue)
             case OperatorAssignmentStmt():
                 self.expressions.evaluate(statement.rvalue)
+                failing.division(self.here, statement.op, statement.lvalue, statement.rvalue)
             case ReturnStmt():
                 if statement.expr is not None:
                     self.expressions.consume(statement.expr)
@@ -193,7 +194,7 @@ class Statements:
             self.expressions.evaluate(manager)
             if isinstance(manager, CallExpr) and getattr(manager.callee, "fullname", "") == _SUPPRESS:
                 suppressed += [name for kind in manager.args for name in named_classes(kind)]
-            for method in ("__aenter__", "__enter__", "__aexit__", "__exit__"):
+            for method in CONTEXT:
                 self.expressions.call_method(manager, method)
         goes_on = self._block(statement.body)
         if any(here.class_of(manager) == _CONFLICT for manager in statement.expr) and any(
