@@ -15,6 +15,7 @@ from tests.support.libraries import with_libraries
 from core.config.load import load_all
 from core.program.ask import ask
 from core.program.entry import entry_of
+from core.program.registered import refused
 from core.program.table import Table, from_json, to_json
 
 HEAD = """\
@@ -609,3 +610,20 @@ def test_names_begin_at_base_dir_where_folders_have_no_init(
     entry = entry_of(load_all(tmp_path / "wrangler.toml")[0])
     assert entry.module == module
     assert ask(entry).refusals == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ('from core.middleware.cors import cors\ncors(origin=["https://a.example"])', "In core this is `cors(origins="),
+        ("class Room:\n    size: int = limt", "Import `limt`, define it, or correct its spelling"),
+        ("{}['a']", "Fix it, or let a lifespan do it"),
+        ("from core import Requset", "core has no Requset. Did you mean Request?"),
+        ("from core import AI", "core has no AI. Did you mean Ai?"),
+    ],
+)
+def test_what_stops_an_import_comes_with_what_is_known_of_it(text: str, fix: str, tmp_path: Path) -> None:
+    table = table_of(tmp_path, f"{text}\napp = create_app()\n")
+    [finding] = [refused(one) for one in table.refusals]
+    assert finding.code == "core-import"
+    assert fix in finding.message

@@ -328,7 +328,7 @@ def _explain_attribute(error: AttributeError) -> str | None:
     if (found := fix_for_attribute(given, name)) is not None:
         return found
     if owner.__name__ == "member_descriptor" and _is_env(given.__objclass__):
-        return f"An Env has its values while a request is answered: `req.env.{given.__name__}`, in a handler."
+        return f"Read it while a request is answered, when an Env has its values: `req.env.{given.__name__}`, in a handler."
     if given is None:
         if "req.user" in line_of(error):
             return "`req.user` is None until an authenticator has run: register on `app.authenticated(authenticator)`."

@@ -34,7 +34,7 @@ def absent_names(modules: Modules, scope: Scope) -> Iterator[Problem]:
 
 def no_name(module: str, name: str, names: list[str]) -> str:
     """The message about a name that a module does not have."""
-    near = get_close_matches(name, names, n=1)
+    near = [one for one in names if one.lower() == name.lower()] or get_close_matches(name, names, n=1)
     hint = f"Did you mean {near[0]}?" if near else "Correct the name, or define it there"
     if module == "core" and name in PROTOCOLS:
         hint = f"Write from core.bindings.{PROTOCOLS[name].module} import {name}"

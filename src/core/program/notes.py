@@ -40,9 +40,9 @@ class Notes:
         self.stopped: set[str] = set()
         """The files of modules that stopped half way."""
 
-    def note(self, kind: str, message: str, place: Place) -> None:
+    def note(self, kind: str, message: str, place: Place, fix: str = "") -> None:
         """Note something that is refused. A refusal of one router that is mounted twice is told once."""
-        self.refusals.setdefault(Refusal(kind, message, place))
+        self.refusals.setdefault(Refusal(kind, message, place, fix))
 
     def refuse(self, error: BaseException, place: Place) -> None:
         """Note an error of the program, at its innermost line of the program, else at a place."""
@@ -52,7 +52,9 @@ class Notes:
         frames = [one for one in traceback.extract_tb(error.__traceback__) if is_own(one.filename)]
         if frames:
             place = Place(real(frames[-1].filename), frames[-1].lineno or 1)
-        self.note(type(error).__name__, str(error) or type(error).__name__, place)
+        from core.explain.diagnosis import explain
+
+        self.note(type(error).__name__, str(error) or type(error).__name__, place, explain(error) or "")
 
     def place(self, one: object, place: Place | None = None) -> None:
         """Note where something is made or registered."""

@@ -50,8 +50,9 @@ def refused(refusal: Refusal) -> Finding:
         message = f"syntax error: {message}. Fix it"
     elif code == "core-import" and refusal.kind not in _IMPORTS:
         absent = _ABSENT.fullmatch(message) if refusal.kind == "ModuleNotFoundError" else None
-        way = f"importing the program fails here: {refusal.kind}: {message}. Fix it, or let a lifespan do it"
-        message = way if absent is None else no_module(absent[1])
+        fix = refusal.fix.rstrip(".") or "Fix it, or let a lifespan do it"
+        way = f"importing the program fails here: {refusal.kind}: {message}"
+        message = f"{way}. {fix}" if absent is None else no_module(absent[1])
     return Finding(code, message, refusal.place.file, refusal.place.line)
 
 

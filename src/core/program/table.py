@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, cast, get_args, get_origin, get_type_hints
 
-FORMAT = 7
+FORMAT = 8
 """Raised with every change of these classes: the program's framework may be another one than the checker's."""
 
 
@@ -132,11 +132,14 @@ class Made(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Something that a registration, `app.check()` or the import refuses; `kind` is the error's class."""
+    """Something that a registration, `app.check()` or the import refuses; `kind` is the error's class. `fix` is what to
+    do about an error of Python's own, where that is known.
+    """
 
     kind: str
     message: str
     place: Place
+    fix: str = ""
 
 
 class Table(NamedTuple):
