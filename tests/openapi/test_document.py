@@ -1047,3 +1047,14 @@ async def run(req: Request, res: Response) -> None:
     )
     assert answers(described.document["paths"]["/"]["post"]) == ["200", *map(str, range(400, 410)), "default"]
     assert not described.problems
+
+
+def test_descriptions_have_the_words_of_rfc_9110_under_every_python(shop: Described) -> None:
+    words = {
+        status: answer.get("description")
+        for item in shop.document["paths"].values()
+        for operation in item.values()
+        if isinstance(operation, dict)
+        for status, answer in operation.get("responses", {}).items()
+    }
+    assert (words["413"], words["422"]) == ("Content Too Large", "Unprocessable Content")

@@ -8,6 +8,8 @@ from collections.abc import Collection
 from http import HTTPStatus
 from unicodedata import normalize
 
+from core.errors import phrase_of
+
 
 def singular(name: str) -> str:
     """A plural's singular; a word that is none stays."""
@@ -25,17 +27,10 @@ def inside(name: str, attribute: str) -> str:
 
 
 def phrase(status: str) -> str:
-    """The name of an error. Python's own phrases differ between its versions."""
-    later = {
-        "413": "Content Too Large",
-        "414": "URI Too Long",
-        "416": "Range Not Satisfiable",
-        "422": "Unprocessable Content",
-    }
+    """The name of an error."""
     if not status.isdigit():
         return "Client Error" if status[0] == "4" else "Server Error"
-    known = {str(int(one)): one.phrase for one in HTTPStatus}
-    return later.get(status) or known.get(status, f"Status {status}").replace("'", "")
+    return phrase_of(int(status)).replace("'", "") if int(status) in {*HTTPStatus} else f"Status {status}"
 
 
 def sentence(text: str) -> str:

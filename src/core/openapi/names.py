@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from http import HTTPStatus
 
+from core.errors import phrase_of
 from core.openapi.facts import RouteFacts
 from core.routing.pattern import Pattern, parse
 
@@ -79,11 +80,10 @@ def words(name: str) -> str:
 
 
 def phrase(status: int) -> str:
-    """The standard phrase of a status."""
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
+    """The standard phrase of a status, the same under every version of Python."""
+    if status not in {*HTTPStatus}:
         return "An answer of the application"
+    return phrase_of(status) if status >= 400 else HTTPStatus(status).phrase
 
 
 def error_name(words: str) -> str:
