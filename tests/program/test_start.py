@@ -620,6 +620,10 @@ def test_names_begin_at_base_dir_where_folders_have_no_init(
         ("{}['a']", "Fix it, or let a lifespan do it"),
         ("from core import Requset", "core has no Requset. Did you mean Request?"),
         ("from core import AI", "core has no AI. Did you mean Ai?"),
+        (
+            "from core.errors import MissingExtraError\nraise MissingExtraError('pip install x')",
+            "MissingExtraError: pip install x",
+        ),
     ],
 )
 def test_what_stops_an_import_comes_with_what_is_known_of_it(text: str, fix: str, tmp_path: Path) -> None:
@@ -627,3 +631,4 @@ def test_what_stops_an_import_comes_with_what_is_known_of_it(text: str, fix: str
     [finding] = [refused(one) for one in table.refusals]
     assert finding.code == "core-import"
     assert fix in finding.message
+    assert finding.message.count(fix) == 1
