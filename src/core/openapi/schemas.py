@@ -127,6 +127,8 @@ class Schemas:
             return self.of(info.bases[0], depth + 1)
         if info.fullname == _UNSET:
             return {"$unknown": "UNSET, which JSON cannot have"}
+        if info.fullname == "http.HTTPStatus":  # whose members have other names in each Python
+            return {"enum": sorted(map(int, http.HTTPStatus))}
         if info.is_enum:
             # mypy's cache sorts the members; the class that runs has them as they are written.
             members = self._told(info).members or info.enum_members
