@@ -220,14 +220,15 @@ class Frames:
             types.update(self._solved(argument.variable, self.value_of(given)))
         names = declared.arg_names
         left = [at for at in range(len(held.given), len(names)) if names[at] not in held.holds]
-        return expand_type(
-            declared.copy_modified(
-                arg_types=[declared.arg_types[at] for at in left],
-                arg_kinds=[declared.arg_kinds[at] for at in left],
-                arg_names=[names[at] for at in left],
-            ),
-            types,
+        rest = CallableType(
+            [declared.arg_types[at] for at in left],
+            [declared.arg_kinds[at] for at in left],
+            [names[at] for at in left],
+            declared.ret_type,
+            declared.fallback,
+            variables=declared.variables,
         )
+        return expand_type(rest, types)
 
     def arguments(self, call: CallExpr | None, frame: Frame) -> tuple[list[Value], dict[str, Value]]:
         """The arguments of a call, by position and by name; none without a call."""

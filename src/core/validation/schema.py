@@ -16,7 +16,6 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from core.description import description_of
-from core.http import json
 from core.validation.kinds import named
 from core.validation.unset import UNSET, Given, Unset, may_be_left_out
 
@@ -106,7 +105,7 @@ def _schema_of(type_: Any, written: bool, found: _Classes) -> Schema:
     return {"type": "array", "items": of(arguments[0]) if arguments else {}, **unique}
 
 
-def _format_of(kind: type) -> str | None:
+def _format_of(kind: Any) -> str | None:
     """The format of the text that values of a class are written as; None for a class without one."""
     for (module, name), format in _FORMATS.items():
         known = getattr(sys.modules.get(module), name, None)
@@ -297,7 +296,9 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, list | tuple):
         return [plain(each) for each in given]
-    return json.loads(json.dumps(value)) if _format_of(type(value)) is not None else None
+    if _format_of(type(value)) is None:
+        return None
+    return value.isoformat().replace("+00:00", "Z") if hasattr(value, "isoformat") else str(value)
 
 
 _BOUNDS: Final = {">=": "minimum", ">": "exclusiveMinimum", "<=": "maximum", "<": "exclusiveMaximum"}
