@@ -621,6 +621,10 @@ def test_names_begin_at_base_dir_where_folders_have_no_init(
         ("from core import Requset", "core has no Requset. Did you mean Request?"),
         ("from core import AI", "core has no AI. Did you mean Ai?"),
         (
+            "from core.mcp import MCP\nMCP(App(), name='x')",
+            "Give `name` without its name, in its place: `MCP(app, name)`",
+        ),
+        (
             "from core.errors import MissingExtraError\nraise MissingExtraError('pip install x')",
             "MissingExtraError: pip install x",
         ),
@@ -632,3 +636,19 @@ def test_what_stops_an_import_comes_with_what_is_known_of_it(text: str, fix: str
     assert finding.code == "core-import"
     assert fix in finding.message
     assert finding.message.count(fix) == 1
+
+
+def test_what_may_stand_behind_the_line_that_stops_is_not_missed(tmp_path: Path) -> None:
+    table = table_of(
+        tmp_path,
+        """
+        app = create_app()
+
+        @app.post("/", tool=True)
+        async def add(req: Request, res: Response) -> None:
+            \"\"\"Add.\"\"\"
+
+        1 / 0
+        """,
+    )
+    assert [one.kind for one in table.refusals] == ["ZeroDivisionError"]

@@ -58,7 +58,8 @@ _CALL: Final = re.compile(
     r"^(?:(?P<owner>\w+)\.)?(?P<name>\w+)\(\) (?:"
     r"got an unexpected keyword argument '(?P<option>\w+)'"
     r"|(?P<many>takes .*? but \d+ (?:\w+ )*(?:was|were) given)"
-    r"|missing \d+ required (?P<how>keyword-only|positional) arguments?: '(?P<missing>\w+)')"
+    r"|missing \d+ required (?P<how>keyword-only|positional) arguments?: '(?P<missing>\w+)'"
+    r"|got some positional-only arguments passed as keyword arguments: '(?P<named>\w+))"
 )
 
 
@@ -210,6 +211,9 @@ def _by_signature(name: str, function: Any, found: re.Match[str]) -> str | None:
         if near:
             return f"Did you mean `{near[0]}`?"
         return f"Remove it: `{name}` takes {_listed(named)}." if named else f"Remove it: `{name}` has no options."
+    if found["named"]:
+        places = [each.name for each in parameters if each.kind == each.POSITIONAL_ONLY and each.name != "self"]
+        return f"Give `{found['named']}` without its name, in its place: `{name}({', '.join(places)})`."
     if found["missing"]:
         return f"Give `{found['missing']}`{' by name' if found['how'] == 'keyword-only' else ''}: `{name}(…)`."
     if not only:

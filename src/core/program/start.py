@@ -147,7 +147,9 @@ class Start(Recorder):
     def _prove(self, entries: list[Registered]) -> None:
         """The order and the requirements of middleware, each mistake at the registration that is refused."""
         servers = [entry for entry in entries if hasattr(entry.handler, "__core_mcp__")]
-        for prove in (_prove_order, core.app._prove_requirements, offer_tools):
+        # Of a module that stopped, the server may stand behind the line.
+        tools = [] if self.stopped else [offer_tools]
+        for prove in (_prove_order, core.app._prove_requirements, *tools):
             try:
                 prove(entries)
                 continue
