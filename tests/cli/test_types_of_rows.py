@@ -431,3 +431,36 @@ def test_classes_at_the_end_of_a_module_come_behind_those_in_them(shop: Shop) ->
         """.replace("'''", '"""'),
         "rows.py",
     )
+
+
+def test_fields_of_a_class_that_ends_where_a_new_one_is_put_stay_in_it(shop: Shop) -> None:
+    shop.app("""
+        import attrs
+        from core import D1Database
+        @attrs.frozen
+        class Named:
+            id: int
+        async def songs(db: D1Database) -> None:
+            await db.prepare("SELECT id, title FROM songs").all(Named)
+            await db.prepare("SELECT id, label FROM songs").all(Labelled)
+    """)
+    assert shop.update() == []
+    shop.shows("""
+        import attrs
+        from core import D1Database
+        @attrs.frozen
+        class Named:
+            id: int
+            title: str
+
+
+        @attrs.frozen
+        class Labelled:
+            id: int
+            label: str | None
+
+
+        async def songs(db: D1Database) -> None:
+            await db.prepare("SELECT id, title FROM songs").all(Named)
+            await db.prepare("SELECT id, label FROM songs").all(Labelled)
+    """)

@@ -51,7 +51,8 @@ def _place(edit: Edit, lines: Sequence[str]) -> tuple[int, int]:
         case AddedFields(class_, fields):
             return _added(class_, fields, lines)[0], -1
         case NewClass(before=before):
-            return (_above(before, lines), -1) if before is not None else (len(lines), 0)
+            # Fields of a class that ends right above are put in above it.
+            return (_above(before, lines) if before is not None else len(lines)), 0
 
 
 def _class(name: str, fields: Sequence[str]) -> list[str]:
