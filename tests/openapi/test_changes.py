@@ -174,3 +174,37 @@ def test_those_that_break_come_first_and_read_as_sentences() -> None:
         "`get_user` also answers `b` of the body of 200",
     ]
     assert isinstance(found[0], Change)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "level", "words"),
+    [
+        (
+            {"format": "date", "formatMinimum": "2020-01-01"},
+            {"formatMinimum": "2021-01-01"},
+            "breaking",
+            "formatMinimum",
+        ),
+        ({"format": "date", "formatMinimum": "2020-01-01"}, {"formatMinimum": "2019-01-01"}, "change", "formatMinimum"),
+        ({"format": "decimal", "formatMaximum": "9.5"}, {"formatMaximum": "10"}, "change", "formatMaximum 10"),
+        ({"format": "decimal", "formatMaximum": "10"}, {"formatMaximum": "9.5"}, "breaking", "formatMaximum 9.5"),
+        ({"multipleOf": 12}, {"multipleOf": 6}, "warning", "another `multipleOf`"),
+        ({}, {"multipleOf": 6}, "breaking", "has a `multipleOf`"),
+        ({"not": {"enum": ["a"]}}, {"not": {"enum": ["a", "b"]}}, "warning", "another `not`"),
+    ],
+)
+def test_what_a_field_requires_is_compared(old: Schema, new: Schema, level: str, words: str) -> None:
+    before, after = taking(obj(field={**STRING, **old})), taking(obj(field={**STRING, **old, **new}))
+    assert compare(before, before) == []
+    [change] = compare(before, after)
+    assert (change.level, words in change.message) == (level, True), change.message
+
+
+def test_the_places_of_a_tuple_are_compared() -> None:
+    def pair(*items: Schema) -> Schema:
+        return {"type": "array", "prefixItems": [*items], "minItems": len(items), "maxItems": len(items)}
+
+    assert told(answering(pair(STRING, INTEGER)), answering(pair(STRING, INTEGER))) == []
+    changes = told(answering(pair(STRING, INTEGER)), answering(pair(STRING, STRING)))
+    assert changes[0][0] == "breaking"
+    assert all("[1]" in message for _, message in changes)

@@ -625,7 +625,7 @@ def test_bounds_of_dates_and_decimals_and_choices_out_of_a_set(describing: Calla
         from datetime import date, time
         from decimal import Decimal
         import attrs
-        from attrs.validators import and_, ge, gt, in_, le, lt, matches_re, not_, or_
+        from attrs.validators import and_, ge, gt, in_, le, lt, matches_re, not_
         from core import Request, Response, create_app
 
         app = create_app()
@@ -637,7 +637,6 @@ def test_bounds_of_dates_and_decimals_and_choices_out_of_a_set(describing: Calla
             price: Decimal = attrs.field(default=Decimal("1.50"), validator=[gt(Decimal(0)), le(Decimal("10.5"))])
             size: str = attrs.field(default="s", validator=in_({"s", "m", "l", "xl"}))
             odd: int = attrs.field(default=1, validator=not_(in_([0, 2])))
-            far: int = attrs.field(default=9, validator=or_(le(1), ge(3)))
             rate: float = attrs.field(default=1.0, validator=le(float("inf")))
             name: str = attrs.field(default="ab", validator=and_(matches_re("a.*"), matches_re(".*b")))
             word: str = attrs.field(default="b", validator=ge("a"))
@@ -661,13 +660,13 @@ def test_bounds_of_dates_and_decimals_and_choices_out_of_a_set(describing: Calla
         },
         "size": {"type": "string", "enum": ["l", "m", "s", "xl"], "default": "s"},
         "odd": {"type": "integer", "not": {"enum": [0, 2]}, "default": 1},
-        "far": {"type": "integer", "allOf": [{"anyOf": [{"maximum": 1}, {"minimum": 3}]}], "default": 9},
         "rate": {"type": "number", "default": 1.0},
-        "name": {"type": "string", "pattern": "^(?:a.*)$", "allOf": [{"pattern": "^(?:.*b)$"}], "default": "ab"},
+        "name": {"type": "string", "pattern": "^(?:a.*)$", "default": "ab"},
         "word": {"type": "string", "default": "b"},
     }
-    (problem,) = described.problems
-    assert "the validator >= 'a', in the class Offer, does not say what it holds" in problem.message
+    pattern, bound = sorted(problem.message for problem in described.problems)
+    assert "the validator pattern '^(?:.*b)$' beside another, in the class Offer, does not say what it holds" in bound
+    assert "the validator >= 'a', in the class Offer, does not say what it holds" in pattern
 
 
 def test_what_may_be_set_again_is_not_described_as_it_is_at_the_start(describing: Callable[..., Described]) -> None:

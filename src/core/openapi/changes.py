@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -20,8 +21,19 @@ from core.validation.schema import is_object
 
 Schema: TypeAlias = Mapping[str, Any]
 _ANNOTATIONS: Final = frozenset(["default", "description", "examples", "title"])
-_UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
-_LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+_UPPER: Final = (
+    *("maximum", "exclusiveMaximum", "formatMaximum", "formatExclusiveMaximum"),
+    *("maxLength", "maxItems", "maxProperties"),
+)
+_LOWER: Final = (
+    *("minimum", "exclusiveMinimum", "formatMinimum", "formatExclusiveMinimum"),
+    *("minLength", "minItems", "minProperties"),
+)
+_REQUIREMENTS: Final = (
+    *("pattern", "multipleOf", "not", "propertyNames", "patternProperties", "dependentRequired"),
+    *("contains", "contentMediaType", "contentEncoding"),
+)
+"""The words of JSON Schema that are only compared: whether another one refuses more is not known."""
 
 
 @attrs.frozen
@@ -215,20 +227,26 @@ class _Comparison:
         before, after = old[1], new[1]
         if before.get("type") == "array":
             yield from self._schema(at.within("[]"), before.get("items", {}), after.get("items", {}))
+            both = zip(before.get("prefixItems", ()), after.get("prefixItems", ()), strict=False)
+            for number, (one, other) in enumerate(both):
+                yield from self._schema(at.within(f"[{number}]"), one, other)
         if _is_object(before):
             yield from self._objects(at, before, after)
         if json.dumps(before.get("default")) != json.dumps(after.get("default")):
             shown = json.dumps(after["default"], ensure_ascii=False) if "default" in after else "nothing"
             yield at.change("default of a parameter" if at.is_text else "default", at.subject, shown)
-        for word in ("pattern", "format"):
+        for word in ("format", *_REQUIREMENTS):
             if before.get(word) != after.get(word):
-                kind = word if word in before and word in after else f"{word} {'new' if word in after else 'gone'}"
-                yield at.change(kind, at.subject, str(after.get(word)))
+                kind = "format" if word == "format" else "requirement"
+                kind += "" if word in before and word in after else " new" if word in after else " gone"
+                shown = str(after.get(word)) if word == "format" else word if word == "pattern" else f"`{word}`"
+                yield at.change(kind, at.subject, shown)
         for word in (*_UPPER, *_LOWER):
             first = 0 if word == "minLength" else None
             one, other = before.get(word, first), after.get(word, first)
             if one != other:
-                tighter = one is None or (other is not None and (other > one) is (word in _LOWER))
+                grows = one is not None and other is not None and _amount(other) > _amount(one)
+                tighter = one is None or (other is not None and grows is (word in _LOWER))
                 rule = "bound new" if one is None else "tighter" if tighter else "looser"
                 yield at.change(rule, at.subject, f"no {word}" if other is None else f"{word} {other}")
         self._under_way.discard(key)
@@ -276,6 +294,14 @@ class _Comparison:
                 for inner in alternatives(homes[0], have[field])
             )
         return True
+
+
+def _amount(bound: Any) -> Any:
+    """A bound to be compared: of a text with a decimal number the number. Dates and times are in order as texts."""
+    try:
+        return Decimal(bound) if isinstance(bound, str) else bound
+    except InvalidOperation:
+        return bound
 
 
 def _kind(named: Named) -> str:

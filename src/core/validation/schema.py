@@ -325,15 +325,13 @@ def demanded(validator: Any) -> Schema:
     match name.removeprefix("_"):
         case "AndValidator":
             whole: Schema = {}
+            unread: list[str] = []
             for part in map(demanded, validator._validators):
+                unread += part.get("$unread", ())
                 for word, value in part.items():
-                    if word in ("$unread", "allOf"):
-                        whole[word] = [*whole.get(word, ()), *value]
-                    elif word in whole and word[0] != "$":  # two patterns, say
-                        whole["allOf"] = [*whole.get("allOf", ()), {word: value}]
-                    else:
-                        whole[word] = value
-            return whole
+                    if whole.setdefault(word, value) != value and word != "$unread":  # two patterns, say
+                        unread.append(f"{word.strip('$')} {value!r} beside another")
+            return {**whole, "$unread": unread} if unread else whole
         case "OptionalValidator":
             return demanded(validator.validator)
         case "InValidator":
@@ -344,11 +342,9 @@ def demanded(validator: Any) -> Schema:
                 if isinstance(validator._original_options, AbstractSet)
                 else [*options]
             }
-        case "NotValidator" | "OrValidator":
-            parts = [demanded(part) for part in getattr(validator, "validators", None) or (validator.validator,)]
-            if any(word.startswith("$") for part in parts for word in part):
-                return {"$unread": [repr(validator)]}
-            return {"not": parts[0]} if name == "_NotValidator" else {"allOf": [{"anyOf": parts}]}
+        case "NotValidator":
+            inner = demanded(validator.validator)
+            return {"$unread": [repr(validator)]} if any(word[0] == "$" for word in inner) else {"not": inner}
         case "DeepIterable":
             outer = demanded(validator.iterable_validator) if validator.iterable_validator is not None else {}
             inner = demanded(validator.member_validator)
