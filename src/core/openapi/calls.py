@@ -33,7 +33,8 @@ from mypy.nodes import (
 from mypy.types import AnyType, CallableType, Instance, Overloaded, get_proper_type
 
 from core.openapi.facts import Held
-from core.openapi.frames import Frames, instance_of, solved
+from core.openapi.frames import Frames
+from core.openapi.solving import instance_of, solved
 from core.openapi.trees import Notes, called, within
 from core.openapi.values import Depth, Frame, Target, Value, bounded
 

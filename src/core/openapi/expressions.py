@@ -30,7 +30,7 @@ from core.openapi.facts import Effect, Raise, Read, StepFacts
 from core.openapi.frames import Frames
 from core.openapi.here import RESPONSE, Here, State, merged
 from core.openapi.raised import is_core_error, is_exception
-from core.openapi.trees import constant, parts_of
+from core.openapi.trees import MAKERS, constant, parts_of
 from core.openapi.values import Target, Value
 
 Call: TypeAlias = Callable[
@@ -211,7 +211,7 @@ class Expressions:
     def _makes(self, call: CallExpr, made: TypeInfo) -> None:
         """A class that is called."""
         owner = Value(call, self.here.frame)
-        for method in ("__init__", "__attrs_post_init__", "__post_init__"):
+        for method in MAKERS:
             symbol = made.get(method)
             if symbol is not None and symbol.node is not None:
                 found = self.calls.defined(symbol.node, None, (owner,)) or ()

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Final
 
 import attrs
-from mypy.constraints import SUPERTYPE_OF, infer_constraints
 from mypy.expandtype import expand_type
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
@@ -46,14 +45,10 @@ from mypy.types import (
     NoneType,
     Overloaded,
     ProperType,
-    TupleType,
     Type,
-    TypedDictType,
-    TypeOfAny,
     TypeType,
     TypeVarId,
     TypeVarType,
-    UninhabitedType,
     UnionType,
     get_proper_type,
     has_type_vars,
@@ -62,11 +57,10 @@ from mypy.types import (
 from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import Held
 from core.openapi.schemas import Schemas
-from core.openapi.trees import Notes, docstring, parts_of
+from core.openapi.solving import UNKNOWN, info_in, returned_for, solved, without
+from core.openapi.trees import Notes, changed, docstring, parts_of
 from core.openapi.values import DEEPEST, Depth, Frame, Home, Target, Value, bounded
 
-_UNKNOWN: Final = AnyType(TypeOfAny.explicit)
-_MAKERS: Final = ("__init__", "__attrs_post_init__", "__post_init__")
 _CHAINED: Final = frozenset(["status", "header", "append", "cookie", "delete_cookie"])
 
 
@@ -125,18 +119,7 @@ class Frames:
 
     @cached_property
     def _changed(self) -> frozenset[Node | str]:
-        """The variables of modules and functions that other functions give values or items, and the names of attributes
-        that objects are given after they were made: what they are when the program is read says nothing of later.
-        """
-        found: set[Node | str] = set()
-        for node in self.homes:
-            if isinstance(node, FuncDef):
-                notes = self.notes_of(node)
-                found |= notes.sets - (notes.attributes.keys() if node.name in _MAKERS else set())
-                found.update(each for each in notes.assigned if getattr(each, "name", "") in notes.shared)
-                own = {*notes.assigned, *(argument.variable for argument in node.arguments)}
-                found.update(each for each in notes.items if each not in own)
-        return frozenset(found)
+        return changed((node, self.notes_of(node)) for node in self.homes if isinstance(node, FuncDef))
 
     def is_program(self, fullname: str) -> bool:
         """True for a name of the program's own."""
@@ -207,8 +190,8 @@ class Frames:
                 continue
             for each, type_ in solved(declared, own).items():
                 agrees = each not in found or is_same_type(found[each], type_)
-                found[each] = type_ if agrees else _UNKNOWN
-        return Instance(info, [found.get(each.id, _UNKNOWN) for each in info.defn.type_vars])
+                found[each] = type_ if agrees else UNKNOWN
+        return Instance(info, [found.get(each.id, UNKNOWN) for each in info.defn.type_vars])
 
     def _signature_of(self, node: FuncDef, held: Held) -> Type | None:
         """The type of a function without the arguments that a bound method or a partial gives."""
@@ -218,17 +201,7 @@ class Frames:
         types: dict[TypeVarId, Type] = {}
         for argument, given in zip(node.arguments, held.given, strict=False):
             types.update(self._solved(argument.variable, self.value_of(given)))
-        names = declared.arg_names
-        left = [at for at in range(len(held.given), len(names)) if names[at] not in held.holds]
-        rest = CallableType(
-            [declared.arg_types[at] for at in left],
-            [declared.arg_kinds[at] for at in left],
-            [names[at] for at in left],
-            declared.ret_type,
-            declared.fallback,
-            variables=declared.variables,
-        )
-        return expand_type(rest, types)
+        return expand_type(without(declared, len(held.given), held.holds), types)
 
     def arguments(self, call: CallExpr | None, frame: Frame) -> tuple[list[Value], dict[str, Value]]:
         """The arguments of a call, by position and by name; none without a call."""
@@ -399,12 +372,12 @@ class Frames:
         if isinstance(type_, UnionType):
             others = [item for item in map(get_proper_type, type_.items) if not isinstance(item, NoneType)]
             type_ = others[0] if len(others) == 1 else None
-        return _info(type_)
+        return info_in(type_)
 
     def class_behind(self, expression: Expression, frame: Frame) -> TypeInfo | None:
         """The class that an expression is itself, or the one that it is a subclass of."""
         type_ = self.type_of(expression, frame)
-        return _info(type_.item) if isinstance(type_, TypeType) else None
+        return info_in(type_.item) if isinstance(type_, TypeType) else None
 
     def asked_for(self, call: CallExpr, frame: Frame) -> Type | None:
         """Return the type of `await req.json(T)` and the like, by the class that is handed in.
@@ -420,41 +393,4 @@ class Frames:
         declared = get_proper_type(node.type) if isinstance(node, FuncDef | OverloadedFuncDef | Decorator) else None
         if len(wanted) != 1 or not isinstance(declared, CallableType | Overloaded):
             return None
-        for item in declared.items:
-            for type_ in map(get_proper_type, item.arg_types):
-                if isinstance(type_, TypeType) and isinstance(type_.item, TypeVarType):
-                    returned = get_proper_type(expand_type(item.ret_type, {type_.item.id: wanted[0]}))
-                    if isinstance(returned, Instance) and returned.type.fullname == "typing.Coroutine":
-                        return returned.args[-1]
-                    return returned
-        return None
-
-
-def solved(declared: Type, given: Type) -> dict[TypeVarId, Type]:
-    """What the type variables of a declared type stand for, by a type that was handed over."""
-    found: dict[TypeVarId, Type] = {}
-    for each in infer_constraints(declared, given, SUPERTYPE_OF):
-        if not isinstance(get_proper_type(each.target), TypeVarType | UninhabitedType):
-            found.setdefault(each.type_var, each.target)
-    return found
-
-
-def _info(type_: Type | None) -> TypeInfo | None:
-    """The class of a value of a type."""
-    proper = get_proper_type(type_)
-    match proper:
-        case Instance():
-            return proper.type
-        case TypeVarType():
-            return _info(proper.upper_bound)
-        case TupleType():
-            return proper.partial_fallback.type
-        case TypedDictType():
-            return proper.fallback.type
-        case _:
-            return None
-
-
-def instance_of(info: TypeInfo) -> Instance:
-    """A class as a type, its arguments unknown."""
-    return Instance(info, [_UNKNOWN] * len(info.defn.type_vars))
+        return returned_for(declared, wanted[0])

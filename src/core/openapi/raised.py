@@ -31,7 +31,8 @@ from core.errors import phrase_of
 from core.openapi.calls import Calls
 from core.openapi.facts import Raise
 from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED
-from core.openapi.frames import Frames, instance_of
+from core.openapi.frames import Frames
+from core.openapi.solving import instance_of
 from core.openapi.trees import Notes, constant
 from core.openapi.values import Depth, Frame, Target, Value, bounded
 from core.validation.schema import Schema, any_of

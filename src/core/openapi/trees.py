@@ -301,3 +301,20 @@ def docstring(body: Iterable[object]) -> str | None:
     """The text that a body begins with."""
     first = next(iter(body), None)
     return first.expr.value if isinstance(first, ExpressionStmt) and isinstance(first.expr, StrExpr) else None
+
+
+MAKERS: Final = ("__init__", "__attrs_post_init__", "__post_init__")
+"""The methods that make an object."""
+
+
+def changed(functions: Iterable[tuple[FuncDef, Notes]]) -> frozenset[Node | str]:
+    """The variables of modules and functions that other functions give values or items, and the names of attributes
+    that objects are given after they were made: what they are when the program is read says nothing of later.
+    """
+    found: set[Node | str] = set()
+    for node, notes in functions:
+        found |= notes.sets - (notes.attributes.keys() if node.name in MAKERS else set())
+        found.update(each for each in notes.assigned if getattr(each, "name", "") in notes.shared)
+        own = {*notes.assigned, *(argument.variable for argument in node.arguments)}
+        found.update(each for each in notes.items if each not in own)
+    return frozenset(found)

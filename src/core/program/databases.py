@@ -16,7 +16,7 @@ import attrs
 
 from core.config.model import Binding, Configuration
 from core.program.built import BuiltTexts
-from core.program.classes import ClassRef, class_at
+from core.program.classes import ClassRef
 from core.program.entered import entered
 from core.program.findings import Unread, is_wanted, level_of
 from core.program.modules import Local, Module, Modules, Scope
@@ -26,21 +26,11 @@ from core.program.reader import Reader
 from core.program.sources import Sources
 from core.program.syntax import REQUESTS, Node, Problem, SyntaxTrees
 from core.sql.interpolated import Interpolated, Text, check_values_in, texts_of
-from core.sql.rows import ROW_KINDS, Kind
 from core.sql.schema import Schema, blank_schema, schema_of
-from core.sql.statement import SqlProblem, Statement
+from core.sql.statement import Statement
 
 _VERB: Final = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\s", re.IGNORECASE)
 _DEEPEST: Final = 20
-_ARRAYS: Final = frozenset(
-    f"{module}.{name}"
-    for module, names in {
-        "builtins": ("list", "tuple", "set", "frozenset"),
-        "typing": ("List", "Tuple", "Set", "FrozenSet", "Sequence"),
-        "collections.abc": ("Sequence", "Set"),
-    }.items()
-    for name in names
-)
 _LONGEST: Final = 50
 OBJECTS: Final = frozenset(["core.DurableObject", "core.bindings.durable_object.DurableObject"])
 
@@ -183,10 +173,10 @@ class Databases:
             return _NOT_ASKED
         sql = self.trees.string_of(parts.arguments[0])
         known, name = self._database(parts.receiver.node, prepare.scope)
-        analyse = _analyse_lines if parts.name == "exec" else _analyse
+        analyse = Schema.analyse_lines if parts.name == "exec" else Schema.analyse
         if not known:
             # A Durable Object's storage has an exec, too.
-            asks = self._found and sql is not None and _VERB.match(sql) and analyse is _analyse
+            asks = self._found and sql is not None and _VERB.match(sql) and parts.name != "exec"
             return _Asked(why="its database is not known") if asks else _NOT_ASKED
         found = self._candidates(name)
         label = found[0][1].name if len(found) == 1 else name or "SQL"
@@ -241,20 +231,6 @@ class Databases:
         self.unread.append(Unread(str(prepare.scope.module.path), prepare.node.lineno, asked.why))
         if asked.problem is not None:
             yield Problem("core-sql", f"{asked.label}: {asked.problem}", Node(prepare.node.args[0], prepare.scope))
-
-    def no_row(self, node: Node, /) -> tuple[str, Kind] | None:
-        """A type that no row is read as: a bare value or an array, and its kind."""
-        expression, scope = node
-        base = expression.value if isinstance(expression, ast.Subscript) else expression
-        if not isinstance(base, ast.Name | ast.Attribute):
-            return None
-        class_ = class_at(self.modules.resolve(base, scope))
-        if class_ is not None and "typing.NamedTuple" in self.reader.outside(class_):
-            return class_.node.name, "json"
-        name = self.modules.outside(base, scope)
-        kind = ROW_KINDS.get(name, "any")
-        is_bare = kind not in ("any", "json") and name.startswith("builtins.")
-        return (ast.unparse(expression), kind) if is_bare or name in _ARRAYS else None
 
     # -- databases
 
@@ -395,26 +371,3 @@ class Databases:
                 if isinstance(base, ast.Subscript) and self.modules.outside(base, owner.scope) in OBJECTS:
                     return self.reader.class_of(base.slice, owner.scope)
         return None
-
-
-def _analyse(schema: Schema, sql: str) -> Statement:
-    return schema.analyse(sql)
-
-
-def _analyse_lines(schema: Schema, sql: str) -> Statement:
-    """What `exec` runs: a statement in each line, without values."""
-    problems: list[SqlProblem] = []
-    unknown, at = "", 0
-    lines = sql.split("\n")
-    for line in lines:
-        if line.strip() or not sql.strip():
-            one = schema.analyse(line)
-            unknown = unknown or one.unknown
-            for problem in one.problems:
-                is_cut = len(lines) > 1 and ("syntax error" in problem.message or "breaks off" in problem.message)
-                more = ". exec() runs each line by itself: write a statement on one line" if is_cut else ""
-                problems.append(attrs.evolve(problem, message=problem.message + more, at=problem.at + at))
-            if one.takes:
-                problems.append(SqlProblem("exec() binds no values. Write prepare(…).bind(…) in its place", at))
-        at += len(line) + 1
-    return Statement(tuple(problems), columns=(), unknown=unknown)

@@ -13,7 +13,7 @@ from typing import Final
 
 from core.program.databases import Behind, Databases
 from core.program.receivers import Receivers
-from core.program.rows import given_value, row_fields, row_kinds
+from core.program.rows import given_value, no_row, row_fields, row_kinds
 from core.program.syntax import Node, Problem
 from core.sql.classes import check_row
 from core.sql.parameters import check_parameter
@@ -137,6 +137,6 @@ def row_messages(databases: Databases, statement: Statement, wanted: Node) -> It
         for _, message in check_row(statement, *row):
             yield message
         return
-    never = databases.no_row(wanted) if not statement.problems else None
+    never = no_row(databases.reader, *wanted) if not statement.problems else None
     if never is not None:
         yield never_a_row(*never)

@@ -114,6 +114,15 @@ _LITERALS: Final[Mapping[type[object], Kind]] = {
     bytes: "bytes",
     type(None): "none",
 }
+_ARRAYS: Final = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        "builtins": ("list", "tuple", "set", "frozenset"),
+        "typing": ("List", "Tuple", "Set", "FrozenSet", "Sequence"),
+        "collections.abc": ("Sequence", "Set"),
+    }.items()
+    for name in names
+)
 _ENUMS: Final = frozenset(["enum.Enum", "enum.Flag"])
 _JSON: Final[frozenset[Kind]] = frozenset(["json"])
 _UNSET: Final[frozenset[Kind]] = frozenset(["unset"])
@@ -188,3 +197,17 @@ def _is_plain_enum(reader: Reader, class_: ClassRef) -> bool:
 def _literal_kind(expression: ast.expr) -> frozenset[Kind]:
     kind: Kind = _LITERALS.get(type(expression.value), "any") if isinstance(expression, ast.Constant) else "any"
     return frozenset([kind])
+
+
+def no_row(reader: Reader, expression: ast.AST, scope: Scope) -> tuple[str, Kind] | None:
+    """A type that no row is read as: a bare value or an array, and its kind."""
+    base = expression.value if isinstance(expression, ast.Subscript) else expression
+    if not isinstance(base, ast.Name | ast.Attribute):
+        return None
+    class_ = class_at(reader.modules.resolve(base, scope))
+    if class_ is not None and "typing.NamedTuple" in reader.outside(class_):
+        return class_.node.name, "json"
+    name = reader.modules.outside(base, scope)
+    kind = ROW_KINDS.get(name, "any")
+    is_bare = kind not in ("any", "json") and name.startswith("builtins.")
+    return (ast.unparse(expression), kind) if is_bare or name in _ARRAYS else None

@@ -69,6 +69,24 @@ class Schema:
                 statement = self._statements[sql] = self._analyse(sql)
             return statement
 
+    def analyse_lines(self, sql: str) -> Statement:
+        """What can be said about the text of one `exec`, which runs a statement in each line, without values."""
+        problems: list[SqlProblem] = []
+        unknown, at = "", 0
+        lines = sql.split("\n")
+        for line in lines:
+            if line.strip() or not sql.strip():
+                one = self.analyse(line)
+                unknown = unknown or one.unknown
+                for problem in one.problems:
+                    is_cut = len(lines) > 1 and ("syntax error" in problem.message or "breaks off" in problem.message)
+                    more = ". exec() runs each line by itself: write a statement on one line" if is_cut else ""
+                    problems.append(attrs.evolve(problem, message=problem.message + more, at=problem.at + at))
+                if one.takes:
+                    problems.append(SqlProblem("exec() binds no values. Write prepare(…).bind(…) in its place", at))
+            at += len(line) + 1
+        return Statement(tuple(problems), columns=(), unknown=unknown)
+
     def scans(self, sql: str) -> tuple[str, ...]:
         """The tables that a statement reads without an index; nothing where the schema or the statement is not
         known.

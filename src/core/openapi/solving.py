@@ -1,0 +1,83 @@
+"""Types of mypy: what type variables stand for, the class of a value, and a function whose arguments are given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from mypy.constraints import SUPERTYPE_OF, infer_constraints
+from mypy.expandtype import expand_type
+from mypy.nodes import TypeInfo
+from mypy.types import (
+    AnyType,
+    CallableType,
+    Instance,
+    Overloaded,
+    TupleType,
+    Type,
+    TypedDictType,
+    TypeOfAny,
+    TypeType,
+    TypeVarId,
+    TypeVarType,
+    UninhabitedType,
+    get_proper_type,
+)
+
+UNKNOWN: Final = AnyType(TypeOfAny.explicit)
+
+
+def solved(declared: Type, given: Type) -> dict[TypeVarId, Type]:
+    """What the type variables of a declared type stand for, by a type that was handed over."""
+    found: dict[TypeVarId, Type] = {}
+    for each in infer_constraints(declared, given, SUPERTYPE_OF):
+        if not isinstance(get_proper_type(each.target), TypeVarType | UninhabitedType):
+            found.setdefault(each.type_var, each.target)
+    return found
+
+
+def info_in(type_: Type | None) -> TypeInfo | None:
+    """The class of a value of a type."""
+    proper = get_proper_type(type_)
+    match proper:
+        case Instance():
+            return proper.type
+        case TypeVarType():
+            return info_in(proper.upper_bound)
+        case TupleType():
+            return proper.partial_fallback.type
+        case TypedDictType():
+            return proper.fallback.type
+        case _:
+            return None
+
+
+def instance_of(info: TypeInfo) -> Instance:
+    """A class as a type, its arguments unknown."""
+    return Instance(info, [UNKNOWN] * len(info.defn.type_vars))
+
+
+def returned_for(declared: CallableType | Overloaded, wanted: Type) -> Type | None:
+    """What a function returns where its argument `type[T]` is this type; of a coroutine its result."""
+    for item in declared.items:
+        for type_ in map(get_proper_type, item.arg_types):
+            if isinstance(type_, TypeType) and isinstance(type_.item, TypeVarType):
+                returned = get_proper_type(expand_type(item.ret_type, {type_.item.id: wanted}))
+                if isinstance(returned, Instance) and returned.type.fullname == "typing.Coroutine":
+                    return returned.args[-1]
+                return returned
+    return None
+
+
+def without(declared: CallableType, given: int, named: Collection[str]) -> CallableType:
+    """The type of a function without the first arguments, and without those of these names."""
+    names = declared.arg_names
+    left = [at for at in range(given, len(names)) if names[at] not in named]
+    return CallableType(
+        [declared.arg_types[at] for at in left],
+        [declared.arg_kinds[at] for at in left],
+        [names[at] for at in left],
+        declared.ret_type,
+        declared.fallback,
+        variables=declared.variables,
+    )
