@@ -671,7 +671,7 @@ def test_bounds_of_dates_and_decimals_and_choices_out_of_a_set(describing: Calla
 
 def test_what_may_be_set_again_is_not_described_as_it_is_at_the_start(describing: Callable[..., Described]) -> None:
     described = describing(
-        "changing",
+        "state_that_changes",
         """
         import attrs
         from core import Request, Response, create_app
