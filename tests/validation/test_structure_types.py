@@ -35,6 +35,7 @@ import attrs
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.validation.test_structure import calls_of
 from typing_extensions import TypeAliasType, is_typeddict
 
 from core import App, Request, Response, http
@@ -476,6 +477,12 @@ def holders() -> list[Any]:
     if sys.version_info >= (3, 12):
         exec(compile(STATEMENT, "holder", "exec", dont_inherit=True), names)
     return [Holder, *filter(None, [names.get("Holder")])]
+
+
+def test_the_fields_of_a_query_s_class_are_looked_at_once_and_not_with_each_request() -> None:
+    few, many = (attrs.make_class("Search", {f"a{n}": attrs.field(type=Tags) for n in range(size)}) for size in (1, 30))
+    assert (len(list_fields(few)), len(list_fields(many))) == (1, 30)
+    assert calls_of(lambda: list_fields(few))[0] == calls_of(lambda: list_fields(many))[0]
 
 
 def test_several_values_of_a_query_are_found_behind_the_name_of_a_type() -> None:

@@ -90,8 +90,8 @@ def members(type_: Any) -> Iterator[Any]:
         yield from members(get_args(type_)[0])
     elif hasattr(type_, "__supertype__"):  # NewType
         yield from members(type_.__supertype__)
-    elif named(type_) is not None:
-        yield from members(named(type_))
+    elif (meant := named(type_)) is not None:
+        yield from members(meant)
     else:
         yield type_
 

@@ -141,14 +141,14 @@ def enum_member(strings: bool, value: Any, type_: Any) -> Any:
     for member in type_:
         if _same(member.value, value, strings):
             return member
-    raise Mismatch("must be one of " + ", ".join(in_json(member.value) for member in type_))
+    raise Mismatch("must be one of " + ", ".join(map(in_json, type_)))
 
 
 def literal(strings: bool, value: object, type_: object) -> object:
     for member in get_args(type_):
         if _same(getattr(member, "value", member), value, strings):
             return member
-    raise Mismatch("must be one of " + ", ".join(in_json(getattr(m, "value", m)) for m in get_args(type_)))
+    raise Mismatch("must be one of " + ", ".join(map(in_json, get_args(type_))))
 
 
 def _same(wanted: object, value: object, strings: bool) -> bool:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, get_origin
 
 from typing_extensions import TypeForm
@@ -146,14 +147,18 @@ def _hook_from(source: Source, type_: Any) -> Callable[[Any], Any]:
 
 def list_fields(type_: Any) -> frozenset[str]:
     """The fields of an attrs class or TypedDict that hold several values, for query strings and forms."""
-    from typing import get_type_hints
-
     try:
-        hints = get_type_hints(get_origin(type_) or type_)
+        return _list_fields(get_origin(type_) or type_)
     except (NameError, TypeError):
         return frozenset()
-    aliases = {field.name: field.alias for field in getattr(get_origin(type_) or type_, "__attrs_attrs__", ())}
-    return frozenset(aliases.get(name, name) for name, hint in hints.items() if _holds_several(hint))
+
+
+@cache
+def _list_fields(cls: Any) -> frozenset[str]:
+    from typing import get_type_hints
+
+    aliases = {field.name: field.alias for field in getattr(cls, "__attrs_attrs__", ())}
+    return frozenset(aliases.get(name, name) for name, hint in get_type_hints(cls).items() if _holds_several(hint))
 
 
 def _holds_several(hint: Any) -> bool:

@@ -91,7 +91,7 @@ def _told_by(classes: Sequence[object]) -> str:
     fields = [{field.alias: field.type for field in attrs_fields(cls)} for cls in classes]
     common = [name for name in fields[0] if all(is_literal(each.get(name)) for each in fields)]
     if common:
-        values = [in_json(getattr(value, "value", value)) for each in fields for value in get_args(each[common[0]])]
+        values = [in_json(value) for each in fields for value in get_args(each[common[0]])]
         return f'"{common[0]}" is one of {", ".join(dict.fromkeys(values))}'
     own = [
         (cls, next((name for name in each if sum(name in other for other in fields) == 1), None))
