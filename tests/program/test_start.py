@@ -652,3 +652,13 @@ def test_what_may_stand_behind_the_line_that_stops_is_not_missed(tmp_path: Path)
         """,
     )
     assert [one.kind for one in table.refusals] == ["ZeroDivisionError"]
+
+
+def test_a_main_that_is_a_link_has_its_name_in_base_dir(tmp_path: Path) -> None:
+    (tmp_path / "project" / "src" / "shop").mkdir(parents=True)
+    (tmp_path / "elsewhere.py").write_text("from core import create_app\napp = create_app()\n")
+    (tmp_path / "project" / "src" / "shop" / "main.py").symlink_to(tmp_path / "elsewhere.py")
+    (tmp_path / "project" / "wrangler.toml").write_text('name = "x"\nmain = "src/shop/main.py"\nbase_dir = "src"\n')
+    entry = entry_of(load_all(tmp_path / "project" / "wrangler.toml")[0])
+    assert entry.module == "shop.main"
+    assert ask(entry).refusals == ()

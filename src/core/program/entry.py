@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module, invalidate_caches
+from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -64,8 +65,9 @@ def entry_of(configuration: Configuration) -> Entry:
         raise ConfigurationError([f"{at}: main: {main} is not a Python file. Write the one that has `{attribute}`"])
     folder, module = module_of(file)
     if (base := configuration.worker.base_dir) is not None:
-        folder = (directory / base).resolve()
-        module = ".".join(file.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
+        # By what is written, as the configuration is checked: main may be a link to a file elsewhere.
+        folder, written = Path(normpath(directory / base)), Path(normpath(directory / main))
+        module = ".".join(written.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
     return Entry(str(folder), named or module, attribute, config, str(file))
 
 
