@@ -664,9 +664,9 @@ def test_bounds_of_dates_and_decimals_and_choices_out_of_a_set(describing: Calla
         "name": {"type": "string", "pattern": "^(?:a.*)$", "default": "ab"},
         "word": {"type": "string", "default": "b"},
     }
-    pattern, bound = sorted(problem.message for problem in described.problems)
-    assert "the validator pattern '^(?:.*b)$' beside another, in the class Offer, does not say what it holds" in bound
-    assert "the validator >= 'a', in the class Offer, does not say what it holds" in pattern
+    bound, pattern = sorted(problem.message for problem in described.problems)
+    assert "the validator pattern '^(?:.*b)$' beside another, in the class Offer, does not say what it holds" in pattern
+    assert "the validator >= 'a', in the class Offer, does not say what it holds" in bound
 
 
 def test_what_may_be_set_again_is_not_described_as_it_is_at_the_start(describing: Callable[..., Described]) -> None:

@@ -22,16 +22,33 @@ from core.validation.schema import is_object
 Schema: TypeAlias = Mapping[str, Any]
 _ANNOTATIONS: Final = frozenset(["default", "description", "examples", "title"])
 _UPPER: Final = (
-    *("maximum", "exclusiveMaximum", "formatMaximum", "formatExclusiveMaximum"),
-    *("maxLength", "maxItems", "maxProperties"),
+    "maximum",
+    "exclusiveMaximum",
+    "formatMaximum",
+    "formatExclusiveMaximum",
+    "maxLength",
+    "maxItems",
+    "maxProperties",
 )
 _LOWER: Final = (
-    *("minimum", "exclusiveMinimum", "formatMinimum", "formatExclusiveMinimum"),
-    *("minLength", "minItems", "minProperties"),
+    "minimum",
+    "exclusiveMinimum",
+    "formatMinimum",
+    "formatExclusiveMinimum",
+    "minLength",
+    "minItems",
+    "minProperties",
 )
 _REQUIREMENTS: Final = (
-    *("pattern", "multipleOf", "not", "propertyNames", "patternProperties", "dependentRequired"),
-    *("contains", "contentMediaType", "contentEncoding"),
+    "pattern",
+    "multipleOf",
+    "not",
+    "propertyNames",
+    "patternProperties",
+    "dependentRequired",
+    "contains",
+    "contentMediaType",
+    "contentEncoding",
 )
 """The words of JSON Schema that are only compared: whether another one refuses more is not known."""
 

@@ -100,6 +100,7 @@ class Schemas:
                 return {"$unknown": str(proper)}
 
     def _alias(self, type_: TypeAliasType, depth: int) -> Schema:
+        """A type that has itself in it by its name, which is kept as a class is."""
         name = str(type_)
         if name not in self.classes and type_.alias is not None:
             *outer, own = type_.alias.fullname.split(".")

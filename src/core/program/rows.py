@@ -114,15 +114,6 @@ _LITERALS: Final[Mapping[type[object], Kind]] = {
     bytes: "bytes",
     type(None): "none",
 }
-_ARRAYS: Final = frozenset(
-    f"{module}.{name}"
-    for module, names in {
-        "builtins": ("list", "tuple", "set", "frozenset"),
-        "typing": ("List", "Tuple", "Set", "FrozenSet", "Sequence"),
-        "collections.abc": ("Sequence", "Set"),
-    }.items()
-    for name in names
-)
 _ENUMS: Final = frozenset(["enum.Enum", "enum.Flag"])
 _JSON: Final[frozenset[Kind]] = frozenset(["json"])
 _UNSET: Final[frozenset[Kind]] = frozenset(["unset"])
@@ -209,5 +200,5 @@ def no_row(reader: Reader, expression: ast.AST, scope: Scope) -> tuple[str, Kind
         return class_.node.name, "json"
     name = reader.modules.outside(base, scope)
     kind = ROW_KINDS.get(name, "any")
-    is_bare = kind not in ("any", "json") and name.startswith("builtins.")
-    return (ast.unparse(expression), kind) if is_bare or name in _ARRAYS else None
+    is_never = name.startswith(("builtins.", "typing.")) and kind != "any" and not name.lower().endswith(".dict")
+    return (ast.unparse(expression), kind) if is_never else None
