@@ -238,6 +238,47 @@ def test_a_route_that_is_no_tool_is_told_at_its_line(root: Path) -> None:
     ]
 
 
+def test_a_tool_that_sends_no_body_to_a_route_that_reads_one_is_told(root: Path) -> None:
+    project(
+        root,
+        app="""
+        from typing import TypedDict
+        from core.mcp import MCP
+        app = create_app(Env)
+        @app.post("/a", tool=True)
+        async def add(req: Request[Env], res: Response) -> None:
+            \"\"\"Add.\"\"\"
+            await req.json(User)
+        @app.post("/b")
+        async def keyed(req: Request[Env], res: Response) -> None:
+            \"\"\"Add one.\"\"\"
+            await req.json(User, key="user")
+        @app.put("/c")
+        async def fine(req: Request[Env], res: Response) -> None:
+            \"\"\"Put.\"\"\"
+            await req.json(User)
+        @app.get("/d/:id", tool=True)
+        async def path(req: Request[Env], res: Response) -> None:
+            \"\"\"Show.\"\"\"
+            await req.env.DB.prepare("SELECT 1").first()
+        class User(TypedDict):
+            id: int
+        mcp = MCP(app, "notes")
+        mcp.expose(keyed)
+        mcp.expose(fine, body=User)
+        """,
+    )
+    first, second = check(root)
+    assert first == (
+        "src/app.py:13 core-handler: req.json(User): the tool add sends no body, and is answered with 400. Name what it reads: "
+        "mcp.expose(add, body=User)"
+    )
+    assert second == (
+        "src/app.py:17 core-handler: req.json(User, key='user'): the tool keyed sends no body, and is answered with 400. "
+        "Name what it reads: mcp.expose(keyed, body=User, key='user')"
+    )
+
+
 def test_a_tool_without_a_server_is_told_at_its_line(root: Path) -> None:
     project(root, app="app = create_app(Env)\n@app.get('/', tool=True)\nasync def show(req, res): ...\n")
     assert [told.partition(". ")[0] for told in check(root)] == [

@@ -38,6 +38,7 @@ _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
         '`req.header("Content-Length")`': "content_length",
         '`req.header("User-Agent")`': "user_agent",
         '`req.header("Host")`': "host",
+        '`req.header("Accept")`': "accepts, accept, accept_mimetypes",
         '`req.cookies.get("name")`': "cookie, COOKIES",
         '`req.header("X-Name")`': "META, get",
         "`await session_of(req)` of `core.middleware.sessions`": "session",
@@ -406,6 +407,9 @@ _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
         '`response.headers["Content-Type"]`': "charset",
         "`(await response.json())[…]`": "[]",
         '`res.cookie("name", "value")`, with the handler\'s second argument': "set_cookie",
+    },
+    "Body": {
+        "`http.Response.from_json(value, status=201)`": "json(status=), json(headers=)",
     },
     "http.Request": {
         "`request.url`, parsed: `http.URL(request.url)`": "query, query_params, args, params",

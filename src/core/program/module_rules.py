@@ -30,6 +30,7 @@ from core.program.sent_twice import sent_twice
 from core.program.shapes import (
     ONE_VALUE,
     class_problems,
+    made_problem,
     name_problem,
     returned_problems,
     status_problem,
@@ -145,6 +146,20 @@ class ModuleRules:
         if name is None or served is None or not served.routes:
             return
         self._check_reads(scope, name, served.routes, {scope.node})
+        self._check_tools(scope, name, served.routes)
+
+    def _check_tools(self, scope: Scope, name: str, routes: Sequence[Route]) -> None:
+        """The body that a handler reads, and that a tool which calls its route does not send."""
+        tools = [tool for route in routes if "body" in route.unsent for tool in route.tools]
+        for call in scope.nodes.of(ast.Call) if tools else ():
+            match call:
+                case ast.Call(func=ast.Attribute(attr="json", value=ast.Name(id=owner)), args=[body]) if owner == name:
+                    given = ", ".join([f"body={ast.unparse(body)}", *(ast.unparse(each) for each in call.keywords)])
+                    told = f"{ast.unparse(call)}: the tool {tools[0]} sends no body, and is answered with 400"
+                    way = f"Name what it reads: mcp.expose({_name(scope)}, {given})"
+                    self._add("core-handler", f"{told}. {way}", scope.module, call)
+                case _:
+                    pass
 
     def _check_reads(self, scope: Scope, name: str, routes: Sequence[Route], seen: set[ast.AST]) -> None:
         """The same, in a body and in the functions that it hands its request on to."""
@@ -224,6 +239,7 @@ _RULES: Final[Sequence[tuple[Callable[[Receivers, Node], Iterator[Problem]], Col
     (sent_problems, ["json"]),
     (uncalled_problem, ["wait_until"]),
     (values_problem, ONE_VALUE),
+    (made_problem, ["json"]),
     (status_problem, ["", "CoreError"]),
     (read_problem, ["", *READS]),
 )
@@ -233,6 +249,10 @@ _BY_METHOD: Final = {name: [rule for rule, of in _RULES if name in of] for _, na
 
 def _method(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def _name(scope: Scope) -> str:
+    return scope.node.name if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef) else ""
 
 
 def _seeing(scope: Scope, name: str) -> Iterator[Scope]:

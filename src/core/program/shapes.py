@@ -7,23 +7,30 @@ it runs is reported; the words are those of the running program, `core.errors.mi
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Final
 
+from core import http
+from core.bindings.kinds import PROTOCOLS
+from core.context import RequestContext
 from core.errors.mistakes import DEFINES, MUTABLE, shared_default, turned_status, uncalled
+from core.explain.misuse import snake
 from core.explain.names import NAMES
 from core.program.classes import ClassRef
 from core.program.modules import FunctionNode, Scope, blocks_of
 from core.program.nodes import above
 from core.program.receivers import CONTEXT, REQUEST, RESPONSE, Receivers
 from core.program.syntax import Node, Problem
+from core.request import Request
+from core.response import Response
 
 SENDERS: Final = frozenset(["json", "text", "html", "send", "redirect", "stream", "sse", "file"])
 """The methods of a response that answer."""
 _BINDINGS: Final = frozenset(["core.Bindings", "core.env.Bindings"])
 ONE_VALUE: Final = frozenset(["json", "text", "html", "send"])
-_OF_PEERS: Final = NAMES[REQUEST].keys() | NAMES[RESPONSE].keys()
 _ERRORS: Final = frozenset(["core.CoreError", "core.errors.CoreError"])
 _KINDS: Final[Mapping[type[ast.expr], str]] = {
     ast.Dict: "dict",
@@ -167,6 +174,21 @@ def values_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
             pass
 
 
+def made_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
+    """`http.Response.json(value)`, which makes a response in JavaScript and reads one here."""
+    match node.node:
+        case ast.Call(func=ast.Attribute(value=owner), args=[value, *_]):
+            if receivers.trees.modules.outside(owner, node.scope) in (
+                "core.http.Response",
+                "core.http.response.Response",
+            ):
+                told = f"{ast.unparse(owner)}.json() reads the body of a response"
+                way = f"Make one with {ast.unparse(owner)}.from_json({ast.unparse(value)})"
+                yield Problem("core-handler", f"{told}. {way}", node, "arg-type")
+        case _:
+            pass
+
+
 def status_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
     """`CoreError("Not found", 404)`."""
     match node.node:
@@ -184,10 +206,39 @@ def name_problem(receivers: Receivers, node: Node) -> Problem | None:
         return None
     name, owner = node.node.attr, node.node.value
     found = _unknown_on_env(receivers, owner, name, node.scope)
-    kind = receivers.kind(owner, node.scope) if name in _OF_PEERS else ""
-    if kind in (REQUEST, RESPONSE) and name in NAMES[kind]:
-        found = f"{kind} has no {name}. In core this is {NAMES[kind][name]}"
+    kind = receivers.kind(owner, node.scope)
+    members = _members(kind)
+    if members and name not in members and name[0] != "_":
+        way = f"In core this is {NAMES[kind][name]}" if name in NAMES.get(kind, ()) else ""
+        near = get_close_matches(snake(name), members, n=1, cutoff=0.75)
+        way = way or (f"Did you mean {near[0]}?" if near else "")
+        # A middleware may have given it to a request, a class derived from a binding's may have it.
+        if (way or kind in (RESPONSE, CONTEXT)) and not _is_asked_for(name, node.scope):
+            found = f"{kind} has no {name}. {way or 'Correct the name'}"
     return Problem("core-handler", found, node, "attr-defined") if found is not None else None
+
+
+def _is_asked_for(name: str, scope: Scope) -> bool:
+    """Return True for `hasattr(res, "name")` beside it."""
+    return any(
+        isinstance(call.func, ast.Name) and call.func.id == "hasattr" and ast.unparse(call.args[-1]) == repr(name)
+        for call in scope.nodes.of(ast.Call)
+        if call.args
+    )
+
+
+@lru_cache
+def _members(kind: str) -> Sequence[str]:
+    """The public names of what handlers are given, and of a binding by its Protocol; none where they are not known."""
+    nothing: Any = None
+    whole: object = None
+    if kind == REQUEST:
+        whole = Request(http.Request("https://a.example"), None, nothing)
+    elif kind in (RESPONSE, CONTEXT):
+        whole = Response if kind == RESPONSE else RequestContext
+    elif kind in PROTOCOLS and kind != "Fetcher":  # which has the methods of another worker too
+        whole = getattr(import_module(f"core.bindings.{PROTOCOLS[kind].module}"), kind, None)
+    return [name for name in dir(whole) if name[0] != "_"] if whole is not None else []
 
 
 def _unknown_on_env(receivers: Receivers, owner: ast.expr, name: str, scope: Scope) -> str | None:

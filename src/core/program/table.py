@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, cast, get_args, get_origin, get_type_hints
 
-FORMAT = 8
+FORMAT = 9
 """Raised with every change of these classes: the program's framework may be another one than the checker's."""
 
 
@@ -58,6 +58,7 @@ class Route(NamedTuple):
 
     `handler` and `steps` are indices of `Table.steps`; the last `own` steps are those of the registration itself.
     `handler` is None where the last step goes on. `kind` is `http`, `websocket`, or `mount` for another application.
+    `unsent` are the parts of a request that one of its `tools` leaves out, of `query` and `body`.
     """
 
     method: str
@@ -71,6 +72,7 @@ class Route(NamedTuple):
     public: bool
     optional: bool
     tools: tuple[str, ...] = ()
+    unsent: tuple[str, ...] = ()
 
 
 class Event(NamedTuple):

@@ -37,3 +37,9 @@ def tools_at(entry: Route, servers: Iterable[Any]) -> tuple[str, ...]:
         for tool in server.tools.values()
         if entry.handler is not None and entry.handler in (server.handler, tool.function)
     )
+
+
+def unsent_at(entry: Route, servers: Iterable[Any]) -> tuple[str, ...]:
+    """The parts of a request, of `query` and `body`, that a tool which calls the route has no arguments for."""
+    tools = [tool for server in servers for tool in server.tools.values() if tool.function is entry.handler]
+    return tuple(part for part in ("query", "body") if any(part not in tool.sends for tool in tools))
