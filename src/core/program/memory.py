@@ -85,6 +85,9 @@ def without_collecting() -> Generator[None]:
     try:
         yield
     finally:
+        # What was read counts as old: the next look at what is young would go through all of it.
+        gc.freeze()
+        gc.unfreeze()
         if collects:
             gc.enable()
 

@@ -154,6 +154,7 @@ class Modules:
         self._files: dict[str, Path | None] = {}
         self._resolved: dict[tuple[str, Scope], Resolved | None] = {}
         self._following = 0
+        self._named: dict[tuple[ast.expr, Scope], Resolved | None] = {}
         self._instances: dict[ast.AST, dict[str, list[Given]]] = {}
         self._strings: dict[ast.expr, str | None] = {}
 
@@ -253,13 +254,17 @@ class Modules:
 
     def resolve(self, expression: ast.expr, scope: Scope) -> Resolved | None:
         """Return the object behind a dotted name, through imports and aliases; None if it is unknown."""
-        attributes: list[str] = []
-        while isinstance(expression, ast.Attribute):
-            attributes.append(expression.attr)
-            expression = expression.value
-        found = self._look_up(expression.id, scope) if isinstance(expression, ast.Name) else None
-        while attributes and found is not None:
-            found = self._attribute(found, attributes.pop())
+        key = expression, scope
+        if key in self._named:
+            return self._named[key]
+        found: Resolved | None = None
+        if isinstance(expression, ast.Name):
+            found = self._look_up(expression.id, scope)
+        elif isinstance(expression, ast.Attribute):
+            owner = self.resolve(expression.value, scope)
+            found = self._attribute(owner, expression.attr) if owner is not None else None
+        if not self._following:
+            self._named[key] = found
         return found
 
     def _attribute(self, owner: Resolved, name: str) -> Resolved | None:
