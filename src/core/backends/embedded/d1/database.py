@@ -27,6 +27,7 @@ from core.bindings.d1 import (
 from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import CoreError, D1TypeError
 from core.statements.given import only_given
+from core.validation.structure import structure_row, structure_rows
 from core.validation.unset import UNSET
 
 if TYPE_CHECKING:
@@ -113,8 +114,6 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
                 message = f"D1_COLUMN_NOTFOUND: Column not found ({column_or_type})"
                 raise d1_error("", message, cause="Column not found")
             return row[column_or_type]
-        from core.validation.structure import structure_row
-
         return structure_row(row, column_or_type)
 
     async def _all(self, type_: Any = None, /) -> Any:
@@ -124,8 +123,6 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         result = _to_result(answer)
         if type_ is None:
             return result
-        from core.validation.structure import structure_rows
-
         return D1Result(structure_rows(result.results, type_), result.meta)
 
     async def _run(self) -> D1Result[Any]:
