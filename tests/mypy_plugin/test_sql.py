@@ -131,18 +131,43 @@ async def bound(env: Env, key: str, age: int, nick: str | None, when: bytes) -> 
     project.check()
 
 
+STATES = "CREATE TABLE states (id INTEGER PRIMARY KEY, state TEXT NOT NULL CHECK (state IN ('draft', 'public')));"
+
+
 def test_a_type_that_can_be_none_does_not_fit_a_column_that_cannot(project: Project) -> None:
-    """mypy alone: it knows where None was ruled out."""
-    project.usual().write(
+    """mypy alone: it knows where None was ruled out, and a text of a Literal or an Enum."""
+    project.usual().write("migrations/0002_states.sql", STATES)
+    project.write(
         "users.py",
         HEAD
         + """
+import enum
+
 async def bound(env: Env, name: str | None) -> None:
     insert = env.DB.prepare("INSERT INTO users (name) VALUES (?)")
     await insert.bind(name).run()
     #^ core-sql: DB: users.name is NOT NULL, but the value may be None. Bind another
     if name is not None:
         await insert.bind(name).run()
+
+class State(enum.StrEnum):
+    DRAFT = "draft"
+    GONE = "gone"
+
+class Named(enum.StrEnum):
+    DRAFT = enum.auto()
+
+async def stated(env: Env, state: State, either: Literal["public", "gone"] | None, named: Named) -> None:
+    some = env.DB.prepare("SELECT id FROM states WHERE state = ?")
+    await some.bind(state).all()
+    #^ core-sql: DB: states.state is never 'gone': its CHECK allows 'draft', 'public'. Correct it, or the CHECK
+    await some.bind(either).all()
+    #^ core-sql: DB: states.state is never 'gone': its CHECK allows 'draft', 'public'. Correct it, or the CHECK
+    await some.bind(State.DRAFT).all()
+    await some.bind(named).all()
+    if state is not State.GONE and either != "gone":
+        await some.bind(state).all()
+        await some.bind(either).all()
 """,
     )
     project.check()
@@ -266,6 +291,78 @@ async def rows(env: Env) -> None:
     joined = env.DB.prepare("SELECT u.name, p.title FROM users u LEFT JOIN posts p ON p.user_id = u.id")
     await joined.all(Author)
     #^ core-sql: DB: Author.title: str cannot hold NULL, but posts.title is NULL where the outer join of p finds no row. Make it str | None
+""",
+    )
+    project.check()
+
+
+def test_literals_and_enums_hold_what_a_check_allows(project: Project) -> None:
+    project.usual().write("migrations/0002_states.sql", STATES)
+    project.write(
+        "app.py",
+        HEAD
+        + """
+import enum
+
+class Half(enum.StrEnum):
+    DRAFT = "draft"
+
+class Whole(str, enum.Enum):
+    DRAFT = "draft"
+    PUBLIC = "public"
+
+    @property
+    def shown(self) -> str:
+        return self.value.title()
+
+class Lenient(enum.StrEnum):
+    DRAFT = "draft"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Lenient":
+        return cls.DRAFT
+
+State = Literal["draft", "public"]
+
+@attrs.frozen
+class First:
+    state: Half
+    id: int = 0
+
+@attrs.frozen
+class Second:
+    state: Whole | None
+
+class Third(TypedDict):
+    state: State
+
+class Fourth(TypedDict):
+    state: Literal["draft"] | str
+
+@attrs.frozen
+class Fifth:
+    state: Lenient
+
+class Sixth(TypedDict):
+    state: Literal["public"]
+
+async def rows(env: Env, half: Literal["drft"], several: Literal["public", "x"]) -> None:
+    states = env.DB.prepare("SELECT state FROM states")
+    await states.all(First)
+    #^ core-sql: DB: First.state: Half cannot hold 'public', which the CHECK of states.state allows. Add it
+    await states.all(Second)
+    await states.all(Third)
+    await states.all(Fourth)
+    await states.all(Fifth)
+    await states.all(Sixth)
+    #^ core-sql: DB: Sixth.state: Literal["public"] cannot hold 'draft', which the CHECK of states.state allows. Add it
+    some = env.DB.prepare("SELECT id FROM states WHERE state = ?")
+    await some.bind("drft").all()
+    #^ core-sql: DB: states.state is never 'drft': its CHECK allows 'draft', 'public'. Did you mean draft?
+    await some.bind("public").all()
+    await some.bind(several).all()
+    await some.bind(half).all()
+    #^ core-sql: DB: states.state is never 'drft': its CHECK allows 'draft', 'public'. Did you mean draft?
 """,
     )
     project.check()

@@ -10,7 +10,9 @@ import pytest
 
 from core.errors import D1Error
 from core.sql.classes import check_row
+from core.sql.connection import ClosingConnection
 from core.sql.migrations import migration_files
+from core.sql.parameters import Given, check_parameter
 from core.sql.rows import RowField, check_column, check_values
 from core.sql.schema import Schema, schema_of
 from core.sql.statement import Statement
@@ -676,7 +678,7 @@ def test_columns_that_a_virtual_table_has_for_itself_are_in_no_star(tmp_path: Pa
     ],
 )
 def test_a_plain_select_is_judged_as_by_sqlite_itself(schema: Schema, sql: str) -> None:
-    connection = sqlite3.connect(":memory:")
+    connection = ClosingConnection(":memory:")
     connection.executescript(MIGRATION)
     refusal = ""
     try:
@@ -700,3 +702,108 @@ async def test_a_table_of_the_programs_own_may_have_such_a_name(tmp_path: Path) 
     (tmp_path / "0001.sql").write_text("CREATE TABLE dbstat (id INTEGER PRIMARY KEY);")
     assert schema_of(tmp_path).analyse("SELECT id FROM dbstat").problems == ()
     assert (await FakeD1Database(migrations=tmp_path).prepare("SELECT id FROM dbstat").all()).results == []
+
+
+# A CHECK that allows some texts
+
+STATES = """\
+CREATE TABLE posts (
+  id INTEGER PRIMARY KEY, state TEXT NOT NULL CHECK (state IN ('draft', 'public', 'it''s')), title TEXT NOT NULL,
+  mood TEXT CHECK ("mood" in ('good', 'bad')), size INTEGER NOT NULL CHECK (size IN ('1', '2')),
+  note TEXT CHECK (note IN ('a', 'b') OR title = ''), kind TEXT CHECK (kind NOT IN ('a', 'b'))
+);
+CREATE TABLE codes (code TEXT NOT NULL COLLATE NOCASE CHECK (code IN ('a', 'b')));
+CREATE VIEW drafts AS SELECT id, state FROM posts WHERE state = 'draft';
+"""
+ALLOWED = "its CHECK allows 'draft', 'public', 'it''s'."
+
+
+@pytest.fixture
+def states(tmp_path: Path) -> Schema:
+    (tmp_path / "0001_init.sql").write_text(STATES)
+    return schema_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT id FROM posts WHERE state = 'drft'", f"posts.state is never 'drft': {ALLOWED} Did you mean draft?"),
+        (
+            "SELECT id FROM posts p WHERE 'x' <> p.state",
+            f"posts.state is never 'x': {ALLOWED} Correct it, or the CHECK",
+        ),
+        ("SELECT id FROM posts WHERE state IN ('draft', 'x')", f"posts.state is never 'x': {ALLOWED}"),
+        ("SELECT CASE state WHEN 'x' THEN 1 ELSE 2 END FROM posts", f"posts.state is never 'x': {ALLOWED}"),
+        ("UPDATE posts SET state = 'x'", f"posts.state is never 'x': {ALLOWED}"),
+        ("INSERT INTO posts (state, title, size) VALUES ('x', '', 1)", f"posts.state is never 'x': {ALLOWED}"),
+        ("DELETE FROM posts WHERE mood IS 'sad'", "posts.mood is never 'sad': its CHECK allows 'good', 'bad'."),
+    ],
+)
+def test_a_text_that_a_check_does_not_allow_is_told_where_it_stands(states: Schema, sql: str, message: str) -> None:
+    [problem] = states.analyse(sql).problems
+    assert problem.message.startswith(message)
+    assert sql[problem.at :].startswith(("'drft'", "'x'", "'sad'"))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id FROM posts WHERE state = 'it''s' AND state IN ('draft', 'public') AND state > 'c'",
+        "SELECT id FROM posts WHERE state LIKE 'd%' OR state || '' = 'x' OR upper(state) = 'X'",
+        "SELECT id FROM posts WHERE state = 'DRAFT' COLLATE NOCASE",
+        "SELECT id FROM posts WHERE size = '3' OR note = 'c' OR kind = 'c' OR title = 'x' OR mood IS NULL",
+        "SELECT 1 FROM codes WHERE code = 'A'",
+        "SELECT id FROM posts WHERE state BETWEEN 'c' AND 'e'",
+    ],
+)
+def test_what_a_check_may_allow_is_not_told(states: Schema, sql: str) -> None:
+    assert said(states.analyse(sql)) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "given", "message"),
+    [
+        ("SELECT id FROM posts WHERE state = ?", "x", f"posts.state is never 'x': {ALLOWED} Correct it, or the CHECK"),
+        ("UPDATE posts SET state = ?", "x", f"posts.state is never 'x': {ALLOWED} Correct it, or the CHECK"),
+        ("UPDATE posts SET state = ?", "public", None),
+        ("SELECT id FROM posts WHERE state < ?", "x", None),
+        ("UPDATE posts SET state = ?", None, None),
+    ],
+)
+def test_a_text_that_is_bound_is_one_that_the_check_allows(
+    states: Schema, sql: str, given: str | None, message: str | None
+) -> None:
+    assert check_parameter(1, states.analyse(sql).slots, Given(frozenset(["str"]), given)) == message
+
+
+@pytest.mark.parametrize(
+    ("sql", "lacking"),
+    [
+        ("SELECT state FROM posts", "'public', 'it''s'"),
+        ("SELECT p.state FROM posts p JOIN codes ON code = p.title", "'public', 'it''s'"),
+        ("SELECT state FROM posts WHERE title = ''", "'public', 'it''s'"),
+        ("SELECT state FROM posts WHERE state = 'draft'", None),
+        ("SELECT state FROM drafts", None),
+        ("SELECT state AS s FROM posts WHERE s = 'draft'", None),
+        ("SELECT x.state FROM (SELECT state FROM posts) x WHERE x.state = 'draft'", None),
+        ("SELECT lower(state) AS state FROM posts", None),
+        ("SELECT max(state) AS state FROM posts GROUP BY id", None),
+        ("INSERT INTO posts (state, title, size) VALUES ('draft', '', 1) RETURNING state", None),
+        ("UPDATE posts SET title = '' RETURNING state", "'public', 'it''s'"),
+    ],
+)
+def test_a_literal_holds_all_that_the_check_of_its_column_allows(states: Schema, sql: str, lacking: str | None) -> None:
+    statement = states.analyse(sql)
+    name = (statement.columns or ())[0].name
+    field = RowField(name, 'Literal["draft"]', frozenset(["str", "none"]), texts=frozenset(["draft"]))
+    told = f'Row.{name}: Literal["draft"] cannot hold {lacking}, which the CHECK of posts.state allows. Add it'
+    assert check_row(statement, "Row", [field]) == ([] if lacking is None else [(name, told)])
+
+
+def test_a_case_gives_a_value_where_its_whens_are_all_that_the_check_allows(states: Schema) -> None:
+    whole = states.analyse(
+        "SELECT CASE state WHEN 'draft' THEN 1 WHEN 'public' THEN 2 WHEN 'it''s' THEN 3 END AS a FROM posts"
+    )
+    part = states.analyse("SELECT CASE state WHEN 'draft' THEN 1 WHEN 'public' THEN 2 END AS a FROM posts")
+    assert (whole.columns or ())[0].null == ""
+    assert (part.columns or ())[0].null == "is NULL where no WHEN holds"

@@ -8,6 +8,7 @@ import sqlite3
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from core.sql.connection import ClosingConnection
 from core.sql.interpolated import FIXED, OPEN, Interpolated, check_values_in
 
 FORMS = st.sampled_from(
@@ -28,7 +29,7 @@ TEXTS = st.text(st.sampled_from("ab'\"%_?é1 "), max_size=4)
 
 
 def database() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
+    connection = ClosingConnection(":memory:")
     connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT)")
     connection.executemany("INSERT INTO t (x) VALUES (?)", [("a",), ("b'",), ("ab%",), ("",), ("é1",)])
     return connection

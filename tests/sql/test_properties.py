@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.sql.catalog import migrate
+from core.sql.connection import ClosingConnection
 from core.sql.schema import Schema
 from core.statements.tokens import parameter_count, statements_of, tokens_of
 
@@ -100,7 +101,7 @@ def queries(draw: st.DrawFn, made: tuple[Made, Made]) -> tuple[str, int]:
 
 
 def database(made: tuple[Made, Made]) -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
+    connection = ClosingConnection(":memory:")
     for table in made:
         connection.execute(table.sql)
         table.fill(connection)
@@ -145,7 +146,7 @@ CREATE TABLE tags (post_id INTEGER, name TEXT NOT NULL, x INTEGER GENERATED ALWA
 CREATE VIEW recent AS SELECT id, title FROM posts;
 """
 
-PLAIN_TABLES = sqlite3.connect(":memory:")
+PLAIN_TABLES = ClosingConnection(":memory:")
 PLAIN_TABLES.executescript(MIGRATION)
 LISTED = st.sampled_from(
     [
@@ -305,7 +306,7 @@ def test_parameters_are_counted_as_sqlite_counts_them(parts: list[str]) -> None:
         f"({part} IS NULL)" if not part.startswith(("-", "/")) else f"{part} 1" for part in parts
     )
     sql += " FROM (SELECT 1 AS x, 2 AS `?`)"
-    connection = sqlite3.connect(":memory:")
+    connection = ClosingConnection(":memory:")
     try:
         connection.execute(f"EXPLAIN {sql}")
         wanted = 0

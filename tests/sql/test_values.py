@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.sql.catalog import add_functions, migrate
+from core.sql.connection import ClosingConnection
 from core.sql.functions import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, storages
 from core.sql.rules import FUNCTIONS as ALLOWED
 from core.sql.schema import Schema
@@ -246,7 +247,7 @@ def test_what_is_never_null_is_proven(schema: Schema, sql: str, storage: str) ->
 @pytest.fixture(scope="module")
 def databases() -> list[sqlite3.Connection]:
     """Without a row, and with rows that have a NULL wherever the tables take one."""
-    empty, full = sqlite3.connect(":memory:"), sqlite3.connect(":memory:")
+    empty, full = ClosingConnection(":memory:"), ClosingConnection(":memory:")
     for connection in (empty, full):
         add_functions(connection)
         connection.executescript(MIGRATION)
@@ -314,7 +315,7 @@ CLASSES = {int: "integer", float: "real", str: "text", bytes: "blob"}
 
 
 def filled(table: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
+    connection = ClosingConnection(":memory:")
     add_functions(connection)
     connection.execute(table)
     rows = itertools.product(
@@ -384,10 +385,10 @@ def values(connections: Sequence[sqlite3.Connection], sql: str) -> list[Any]:
 def judge(tmp_path_factory: pytest.TempPathFactory) -> tuple[Schema, list[sqlite3.Connection]]:
     folder = tmp_path_factory.mktemp("one")
     (folder / "1.sql").write_text(f"{TABLE};")
-    empty = sqlite3.connect(":memory:")
+    empty = ClosingConnection(":memory:")
     add_functions(empty)
     empty.execute(TABLE)
-    sparse = sqlite3.connect(":memory:")  # NULL wherever the table takes one, so that it is all that an aggregate has
+    sparse = ClosingConnection(":memory:")  # NULL wherever the table takes one, so that it is all that an aggregate has
     add_functions(sparse)
     sparse.execute(TABLE)
     sparse.execute("INSERT INTO t (j, y, s) VALUES (1, 'a', 0.0), (2, '[1]', 2.5)")
@@ -434,7 +435,7 @@ def test_returning_gives_null_for_what_an_insert_leaves_out(
     given = data.draw(st.lists(st.sampled_from([f"c{at}" for at in range(len(columns))]), min_size=1, unique=True))
     sql = f"INSERT INTO t ({', '.join(given)}) VALUES ({', '.join('1' for _ in given)}) RETURNING *"
     statement = Schema(migrate(tmp_path)).analyse(sql)
-    connection = sqlite3.connect(":memory:")
+    connection = ClosingConnection(":memory:")
     connection.execute(table)
     try:
         row = connection.execute(sql).fetchone()

@@ -81,4 +81,31 @@ def given_value(type_: Type) -> Given | None:
     if isinstance(proper, TypedDictType) or (isinstance(proper, Instance) and proper.type.fullname in _REFUSED):
         return None
     kinds = kinds_of(proper)
-    return Given(kinds) if kinds - {"date"} or not kinds else None
+    texts = _texts_of(literal if isinstance(literal, LiteralType) else proper)
+    # An Enum of texts is one of the values that `bind` takes as they are.
+    kinds = frozenset(["str"]) if texts and kinds == _ANY else kinds
+    return Given(kinds, texts=texts) if kinds - {"date"} or not kinds else None
+
+
+def _texts_of(type_: Type) -> frozenset[str]:
+    """The texts of a Literal or an Enum, None left out; none for a type that has others."""
+    proper = get_proper_type(type_)
+    if isinstance(proper, UnionType):
+        each = [_texts_of(item) for item in proper.items if not isinstance(get_proper_type(item), NoneType)]
+        return frozenset().union(*each) if all(each) else frozenset()
+    if isinstance(proper, LiteralType) and proper.fallback.type.is_enum:
+        return _texts_of_members(proper.fallback.type, [str(proper.value)])
+    if isinstance(proper, LiteralType):
+        return frozenset([proper.value]) if isinstance(proper.value, str) else frozenset()
+    if isinstance(proper, Instance) and proper.type.is_enum:
+        return _texts_of_members(proper.type, proper.type.enum_members)
+    return frozenset()
+
+
+def _texts_of_members(enum: TypeInfo, names: list[str]) -> frozenset[str]:
+    found: list[Any] = []
+    for name in names:
+        member: Any = enum.names[name].node
+        literal = getattr(get_proper_type(member.type), "last_known_value", None)
+        found.append(getattr(literal, "value", None))
+    return frozenset(found) if all(isinstance(one, str) for one in found) else frozenset()

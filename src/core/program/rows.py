@@ -42,7 +42,7 @@ def class_fields(reader: Reader, class_: ClassRef) -> RowClass | None:
         if field.converted:
             fields.append(RowField(field.name, annotation.written, _ANY, required))
         elif inside is None:
-            fields.append(RowField(field.name, annotation.written, kinds, required))
+            fields.append(RowField(field.name, annotation.written, kinds, required, None, _texts(reader, members)))
         else:
             read = partial(class_fields, reader, inside)
             fields.append(RowField(field.name, annotation.written, (kinds - _ANY) | _JSON, required, read))
@@ -105,6 +105,25 @@ def _kinds(reader: Reader, expression: ast.expr, scope: Scope) -> frozenset[Kind
             return _JSON if class_ is not None and reader.is_typed_dict(class_) else _ANY
 
 
+def _texts(reader: Reader, members: Iterable[tuple[ast.expr, Scope]]) -> frozenset[str] | None:
+    """The texts of a Literal or an Enum, None left out; None for a type that has others."""
+    found: list[ast.expr | None] = []
+    for member, where in members:
+        if isinstance(member, ast.Constant) and member.value is None:
+            continue
+        if isinstance(member, ast.Subscript) and reader.form(member.value, where) == "Literal":
+            found += arguments_of(member)
+            continue
+        class_ = class_at(reader.modules.resolve(member, where))
+        if class_ is None or not reader.outside(class_) & _TEXT_ENUMS or "_missing_" in class_.body.names:
+            return None
+        given = [one for name, each in class_.body.names.items() if name[0] != "_" for one in each]
+        found += [one.value for one in given if not isinstance(one.node, ast.FunctionDef)]
+    texts = [one.value for one in found if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return frozenset(texts) if texts and len(texts) == len(found) else None
+
+
+_TEXT_ENUMS: Final = frozenset(["enum.Enum", "enum.StrEnum"])
 _ANY: Final[frozenset[Kind]] = frozenset(["any"])
 _LITERALS: Final[Mapping[type[object], Kind]] = {
     bool: "bool",
@@ -162,7 +181,10 @@ def given_value(reader: Reader, expression: ast.AST, scope: Scope) -> Given | No
             # Of lists and objects, a union has others; a Sequence may be bytes, and has the kind "any".
             if not kinds or (kinds != _JSON and kinds & {"any", "json"}):
                 return None
-            return Given(kinds, refused=_refused(reader, annotation, resolved.scope))
+            # Of several texts, some may have been ruled out as well.
+            texts = _texts(reader, _written_out(reader, annotation, resolved.scope)) or frozenset()
+            texts = texts if len(texts) == 1 else frozenset()
+            return Given(kinds, refused=_refused(reader, annotation, resolved.scope), texts=texts)
         case _:
             return None
 

@@ -126,6 +126,8 @@ class StatementAnalysis:
             self._say(f"{column} is NOT NULL and has no default, but the INSERT leaves it out. Give it a value", first)
         for column in values.nulls:
             self._say(f"{column} is NOT NULL, but NULL is written into it. Write a value", first)
+        for text, message in values.strange if all(token.word != "COLLATE" for token in self.tokens) else ():
+            self._say(message, next(token for token in self.tokens if token.text == text))
         if self.problems:
             return self._finish(takes)
         outside = tuple(Slot(number, "outside") for number in sorted(never_unset(self.tokens)))
@@ -369,7 +371,8 @@ def _column(name: str, value: Value) -> Column:
         null, about = next(((arm.null, arm.about) for arm in arms if arm.null), ("", ""))
     storage = value.storage or frozenset()
     join, own, full = (value.join, value.own, value.full) if null else ("", "", False)
-    return Column(name, source, declared, storage, null, about, value.never, value.text, arms, "", join, own, full)
+    known = (name, source, declared, storage, null, about, value.never, value.text, arms, "", join, own, full)
+    return Column(*known, value.allowed)
 
 
 def _is_other(column: Column, before: Column) -> bool:

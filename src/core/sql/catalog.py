@@ -19,6 +19,7 @@ from typing import Final
 
 import attrs
 
+from core.sql.connection import ClosingConnection
 from core.sql.location import locate
 from core.sql.migrations import migration_files
 from core.sql.rules import FUNCTIONS, LIMITS, MAX_SQL_BYTES, TRANSACTION_STATEMENTS, allows, refusal
@@ -65,7 +66,7 @@ class TableColumn:
 
     `nullable` and `filled` are both False where it cannot be told whether it holds NULL. `key` says that it is the key
     of its rows, an integer that the database gives where nobody does; `generated` that nobody may give it; `checked`
-    that a CHECK names it.
+    that a CHECK names it. `allowed` are the texts of a CHECK (name IN ('a', 'b')), all that it may hold beside NULL.
     """
 
     name: str
@@ -77,6 +78,7 @@ class TableColumn:
     key: bool = False
     generated: bool = False
     checked: bool = False
+    allowed: tuple[str, ...] = ()
 
     @property
     def required(self) -> bool:
@@ -195,7 +197,7 @@ _HARMLESS: Final = frozenset(
 
 def migrate(folder: Path) -> Migrated:
     """Run the migrations of a folder in memory. It never raises for their contents."""
-    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, cached_statements=0)
+    connection = ClosingConnection(":memory:", isolation_level=None, check_same_thread=False, cached_statements=0)
     functions = add_functions(connection)
     for limit, value in LIMITS.items():
         connection.setlimit(limit, value)
@@ -329,6 +331,7 @@ def _describe(connection: sqlite3.Connection) -> Iterator[tuple[str, TableInfo]]
         checks = _checks(text)
         full = any(token.word == "NOT" and after.word == "NULL" for token, after in pairwise(checks))
         checked = {(token.name or "").lower() for token in checks}
+        allowed = _allowed(text) if checked else {}
         plain = kind in ("table", "shadow")
         keys = sum(row[5] > 0 for row in columns)
         described = tuple(
@@ -342,6 +345,7 @@ def _describe(connection: sqlite3.Connection) -> Iterator[tuple[str, TableInfo]]
                 plain and bool(key) and not keyed and _is_rowid(declared, keys, text),
                 hidden != 0,
                 str(column).lower() in checked,
+                allowed.get(str(column).lower(), ()) if affinity(str(declared or "")) == "TEXT" else (),
             )
             for _, column, declared, not_null, default, key, hidden in columns
         )
@@ -379,6 +383,30 @@ def _foreign_keys(connection: sqlite3.Connection, name: str, view: bool) -> froz
             to = keys[0][0] if len(keys) == 1 else ""
         found.add((str(column).lower(), str(table).lower(), str(to).lower()))
     return frozenset(found)
+
+
+def _allowed(sql: str) -> dict[str, tuple[str, ...]]:
+    """The texts that a CHECK of nothing but `name IN ('a', 'b')` allows, by the column; none where texts may be equal
+    that are written otherwise.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    tokens = tokens_of(sql)
+    if any(token.word == "COLLATE" for token in tokens):
+        return found
+    for at, token in enumerate(tokens):
+        if token.word == "CHECK" and [one.text.upper() for one in tokens[at + 1 : at + 5 : 2]] == ["(", "IN"]:
+            end = next((place for place in range(at + 5, len(tokens)) if tokens[place].text == ")"), len(tokens))
+            inside = tokens[at + 5 : end]
+            texts = [one.text for one in inside[::2] if one.kind == "string" and one.text[0] == "'"]
+            alone = tokens[at + 4].text == "(" and [one.text for one in tokens[end : end + 2]] == [")", ")"]
+            if alone and len(texts) == len(inside[::2]) and all(one.text == "," for one in inside[1::2]):
+                found[(tokens[at + 2].name or "").lower()] = tuple(text_of(one) for one in texts)
+    return found
+
+
+def text_of(literal: str) -> str:
+    """The text that a literal such as 'it''s' is."""
+    return literal[1:-1].replace("''", "'")
 
 
 def _checks(sql: str) -> list[Token]:

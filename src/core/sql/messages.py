@@ -13,6 +13,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {by_lower[near[0]]}?" if near else ""
 
 
+def left_out(column: str, allowed: Sequence[str], text: str) -> str:
+    """Return the message about a text that a column is compared with, or given, and that its CHECK does not allow."""
+    fix = did_you_mean(text, allowed) or " Correct it, or the CHECK"
+    return f"{column} is never {in_quotes([text])}: its CHECK allows {in_quotes(allowed)}.{fix}"
+
+
+def in_quotes(texts: Sequence[str]) -> str:
+    """Return texts as a list, each as SQL writes it."""
+    return listed(["'" + text.replace("'", "''") + "'" for text in texts])
+
+
 def listed(names: Sequence[str]) -> str:
     """Return at most twelve names and the number of the others."""
     shown = list(names[:12])

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from core.sql.messages import left_out
 from core.sql.statement import Slot, Storage
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ _NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 
 
 class Given(NamedTuple):
-    """An argument of `bind`: the kinds it may have, and its text where that is a literal.
+    """An argument of `bind`: the kinds it may have, its text where that is a literal, and all `texts` that it may be
+    where a Literal or an Enum says so.
 
     `enum` names an Enum that is neither an int nor a str, and `refused` a dict or a set.
     """
@@ -35,6 +37,7 @@ class Given(NamedTuple):
     text: str | None = None
     enum: str = ""
     refused: str = ""
+    texts: frozenset[str] = frozenset()
 
 
 def check_parameter(number: int, slots: Sequence[Slot], given: Given) -> str | None:
@@ -77,6 +80,10 @@ def _mistake(slot: Slot, given: Given) -> str | None:
             return f"nothing is equal to NULL, {column} neither. Write IS NULL in place of the comparison with None"
         if kinds == _NONE and slot.use == "limit":
             return "LIMIT takes a number, but the value is None. Bind -1 for no limit"
+    texts = given.texts if given.text is None else {given.text}
+    strange = [text for text in sorted(texts) if slot.allowed and text not in slot.allowed]
+    if strange:
+        return left_out(column, slot.allowed, strange[0])
     if slot.storage == _TEXTS and kinds <= {"int", "bool"}:
         return f'{column} is TEXT, where a number arrives as "5.0". Bind its text: str()'
     if slot.exact and slot.storage == _INTEGERS and given.text is not None and not _NUMBER.fullmatch(given.text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from core.sql.messages import did_you_mean, listed
+from core.sql.messages import did_you_mean, in_quotes, listed
 
 if TYPE_CHECKING:
     from core.sql.statement import Column, Statement, Storage
@@ -66,6 +66,7 @@ class RowField(NamedTuple):
     """A field of the class that rows become. `shown` is its type as written; `required` says that it has no default.
 
     `inside` reads the class that it has, which columns such as `author.username` fill: None for a field without one.
+    `texts` are those that a Literal or an Enum holds, None for a field of another type.
     """
 
     name: str
@@ -73,6 +74,7 @@ class RowField(NamedTuple):
     kinds: frozenset[Kind]
     required: bool = True
     inside: Callable[[], RowClass | None] | None = None
+    texts: frozenset[str] | None = None
 
     @property
     def optional(self) -> bool:
@@ -165,6 +167,10 @@ def unfit(title: str, column: Column, field: RowField, null: str) -> str | None:
                 f"{title}.{field.name}: {field.shown} cannot hold {part.source or part.text}, which is {kind}. "
                 f"Make it {_type_of([column], optional=bool(null))}"
             )
+        lacking = [text for text in part.allowed if field.texts is not None and text not in field.texts]
+        if lacking:
+            allowed = f"{in_quotes(lacking)}, which the CHECK of {part.source} allows"
+            return f"{title}.{field.name}: {field.shown} cannot hold {allowed}. Add it"
     if null and not field.optional:
         return (
             f"{title}.{field.name}: {field.shown} cannot hold NULL, but {column.about} {null}. "

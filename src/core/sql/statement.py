@@ -28,7 +28,8 @@ class Column:
     `hides` is another of the same name, which is not in a row: the last one is.
 
     `join` is the source of an outer join without whose row it is NULL. Of such a column `own` says why it may be NULL
-    where there is a row, and `full` that it is not.
+    where there is a row, and `full` that it is not. `allowed` are the texts that its CHECK allows, as far as no
+    condition may have left some of them out.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Column:
     join: str = ""
     own: str = ""
     full: bool = False
+    allowed: tuple[str, ...] = ()
 
 
 class Slot(NamedTuple):
@@ -51,7 +53,8 @@ class Slot(NamedTuple):
     where it is asked whether it is NULL (`null`). A value that is read outside of an assignment of UPDATE … SET has one
     more (`outside`): it cannot be UNSET.
 
-    `exact` says that the column holds its own storage class alone: in a STRICT table, or as the key of one.
+    `exact` says that the column holds its own storage class alone: in a STRICT table, or as the key of one. `allowed`
+    are the texts that its CHECK allows, where the value has to be one of them.
     """
 
     number: int
@@ -60,6 +63,7 @@ class Slot(NamedTuple):
     storage: frozenset[Storage] = frozenset()
     full: bool = False
     exact: bool = False
+    allowed: tuple[str, ...] = ()
 
 
 @frozen

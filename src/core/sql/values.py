@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from core.sql.catalog import TableColumn, TableInfo, affinity
+from core.sql.catalog import TableColumn, TableInfo, affinity, text_of
 from core.sql.functions import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, Rule, storages
+from core.sql.messages import left_out
 from core.sql.statement import Slot, Storage
 from core.sql.syntax import (
     Between,
@@ -74,7 +75,7 @@ class Value(NamedTuple):
     `storage` is None where it is not known, and empty for NULL alone. `null` says why it can be NULL, of `about`;
     `never` that it is not. `source` is the table's column that it is, as `users.email`, and `declared` that column's
     type; `text` is the expression. `arms` has the values of a UNION one by one. `join`, `own` and `full` are a
-    `Column`'s.
+    `Column`'s, and so is `allowed`.
     """
 
     storage: frozenset[Storage] | None = None
@@ -88,23 +89,24 @@ class Value(NamedTuple):
     join: str = ""
     own: str = ""
     full: bool = False
+    allowed: tuple[str, ...] = ()
 
     @property
     def alone(self) -> Value:
         """It without the column that it comes from."""
-        return self._replace(source="", declared="", text="", arms=())
+        return self._replace(source="", declared="", text="", arms=(), allowed=())
 
     @property
     def unsaid(self) -> Value:
         """It where nothing is said about NULL, unless it is proven that it never is."""
-        return self._replace(null="", about="", join="", own="", full=False)
+        return self._replace(null="", about="", join="", own="", full=False, allowed=())
 
 
 @frozen
 class Values:
     """The facts about a statement. `columns` is None where its rows are not understood; `missing` and `nulls` are the
     NOT NULL columns that it leaves out, and that it writes NULL into. `certain`: it gives a row for certain, None where
-    that is not known.
+    that is not known. `strange` are the texts that a CHECK does not allow, as they are written, each with its message.
     """
 
     columns: tuple[Value, ...] | None = None
@@ -112,6 +114,7 @@ class Values:
     missing: tuple[str, ...] = ()
     nulls: tuple[str, ...] = ()
     certain: bool | None = None
+    strange: tuple[tuple[str, str], ...] = ()
 
 
 _UNKNOWN: Final = Value()
@@ -336,6 +339,7 @@ class _Evaluation:
         self.views = views
         self.named = _Named()
         self.slots: dict[Slot, None] = {}
+        self.strange: dict[tuple[str, str], None] = {}
         self.action = ""
         self.common: list[Mapping[str, list[tuple[str, Value]] | None]] = []
 
@@ -345,7 +349,7 @@ class _Evaluation:
         if isinstance(statement, Query):
             self.named.query(statement)
             columns = tuple(value for _, value in self.query(statement, None))
-            return Values(columns, tuple(self.slots), certain=_gives_row(statement))
+            return Values(columns, tuple(self.slots), certain=_gives_row(statement), strange=tuple(self.strange))
         insert = statement if isinstance(statement, Insert) else None
         change = statement.change if isinstance(statement, Insert) else statement
         return self.change(change, insert)
@@ -391,13 +395,14 @@ class _Evaluation:
         if change.returning:
             # A value that was just written is not NULL because the column can be: only where it was left out.
             entry.columns = {
-                name: value if value.never or name not in written else value.unsaid
+                name: value if name not in written else value._replace(allowed=()) if value.never else value.unsaid
                 for name, value in entry.columns.items()
             }
             returned = tuple(value for _, value in self.listed(change.returning, _Scope([entry])))
         written_out = insert is not None and (insert.query is None or any(core.rows for core in insert.query.cores))
         certain = written_out and change.where is None and change.action != "IGNORE"
-        return Values(returned if change.returning else (), tuple(self.slots), missing, tuple(nulls), certain)
+        found = (tuple(self.slots), missing, tuple(nulls), certain, tuple(self.strange))
+        return Values(returned if change.returning else (), *found)
 
     def all_of(self, table: TableInfo) -> list[str]:
         """The columns that an INSERT which lists none gives values."""
@@ -441,7 +446,9 @@ class _Evaluation:
         if column.has_default and self.action == "REPLACE":
             full = False  # it takes the default then
         if isinstance(value, Parameter):
-            self.slots[Slot(value.number, "store", shown, column.storage, full, column.strict or column.key)] = None
+            exact = column.strict or column.key
+            self.slots[Slot(value.number, "store", shown, column.storage, full, exact, column.allowed)] = None
+        self.judge(shown, column, [value])
         return [shown] if full and isinstance(value, Constant) and value.kind == "null" else []
 
     # -- queries
@@ -699,7 +706,7 @@ class _Evaluation:
         if value is None:
             value = Value(_INTEGER, never=True, source=f"{entry.alias}.{name}")
         about = value.about or value.source or f"{entry.alias}.{name}"
-        if value.null and _conditioned(entry, name, value, names):
+        if (value.null or value.allowed) and _conditioned(entry, name, value, names):
             value = value.unsaid
         if entry.missing:
             own, full = value.null, value.never
@@ -736,7 +743,7 @@ class _Evaluation:
                 storage = {"INT": "i", "TEXT": "t", "BLOB": "b", "REAL": "r", "NUM": "ir"}[affinity(declared)]
                 return value.alone._replace(storage=storages(storage))
             case Between(operand=operand):
-                self.beside(operand, expression[1:], scope)
+                self.beside(operand, expression[1:], scope, equal=False)
                 values = [self.evaluate(part, scope) for part in expression]
                 return Value(_INTEGER, never=all(value.never for value in values))
             case In():
@@ -754,8 +761,8 @@ class _Evaluation:
     def operator(self, name: str, operands: Sequence[Expression], scope: _Scope) -> Value:
         if len(operands) == 2 and name in ("=", "<", "<=", ">", ">=", "IS"):
             use = "is" if name == "IS" else "compare"
-            self.beside(operands[0], operands[1:], scope, use)
-            self.beside(operands[1], operands[:1], scope, use)
+            self.beside(operands[0], operands[1:], scope, use, equal=name in ("=", "IS"))
+            self.beside(operands[1], operands[:1], scope, use, equal=name in ("=", "IS"))
         if name == "ISNULL" or (name == "IS" and any(_is_null(operand) for operand in operands)):
             for operand in operands:
                 if isinstance(operand, Parameter):
@@ -775,10 +782,13 @@ class _Evaluation:
             value = value._replace(never=values[0].never and _are_numbers(values[:1]) and divisor.kind in _NUMBERS)
         return value
 
-    def beside(self, column: Expression, others: Sequence[Expression], scope: _Scope, use: str = "compare") -> None:
-        """Note the parameters that a column is compared with."""
+    def beside(
+        self, column: Expression, others: Sequence[Expression], scope: _Scope, use: str = "compare", equal: bool = True
+    ) -> None:
+        """Note the parameters and the texts that a column is compared with. `equal`: whether it is one of them."""
         parameters = [other for other in others if isinstance(other, Parameter)] if isinstance(column, Name) else []
-        if not isinstance(column, Name) or not parameters:
+        texts = equal and any(isinstance(other, Constant) for other in others)
+        if not isinstance(column, Name) or not (parameters or texts):
             return
         found = self.declared(column, scope)
         if found is None:
@@ -786,8 +796,17 @@ class _Evaluation:
         declared, table = found
         exact = declared.strict or declared.key
         shown, storage = f"{table.name}.{declared.name}", declared.storage
+        allowed = declared.allowed if equal else ()
         for parameter in parameters:
-            self.slots[Slot(parameter.number, use, shown, storage, declared.filled, exact)] = None
+            self.slots[Slot(parameter.number, use, shown, storage, declared.filled, exact, allowed)] = None
+        if equal:
+            self.judge(shown, declared, others)
+
+    def judge(self, shown: str, column: TableColumn, given: Sequence[Expression]) -> None:
+        """Note the texts among some values that a column never has."""
+        for value in given if column.allowed else ():
+            if isinstance(value, Constant) and value.kind == "text" and text_of(value.text) not in column.allowed:
+                self.strange[value.text, left_out(shown, column.allowed, text_of(value.text))] = None
 
     def applied(self, rule: Rule, values: Sequence[Value]) -> Value:
         """The facts about a function's or an operator's result."""
@@ -880,6 +899,11 @@ class _Evaluation:
 
     def may_be_all(self, case: Case, scope: _Scope) -> bool:
         """True if a condition or a CHECK may leave no values but those of the WHENs."""
+        if isinstance(case.base, Name) and case.base.name not in self.named.filters.all:
+            found = self.declared(case.base, scope)
+            whens = {text_of(when.text) for when, _ in case.branches if isinstance(when, Constant)}
+            if found is not None and found[0].allowed and len(whens) == len(case.branches):
+                return whens.issuperset(found[0].allowed)
         conditions = [] if case.base is None else [case.base]
         for name in (name for one in (*conditions, *(when for when, _ in case.branches)) for name in _names_in(one)):
             declared = self.declared(name, scope)
@@ -980,7 +1004,8 @@ def _of_column(table: TableInfo, at: int) -> Value:
     column = table.columns[at]
     null = "can be NULL" if column.nullable else ""
     source = f"{table.name}.{column.name}"
-    return Value(column.storage or None, null, source if null else "", column.filled, source, column.declared)
+    about, allowed = source if null else "", column.allowed
+    return Value(column.storage or None, null, about, column.filled, source, column.declared, allowed=allowed)
 
 
 def _without_aggregate(scope: _Scope) -> _Scope:
