@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from core import UNSET
 from core.errors import D1TypeError
+from core.sql.connection import ClosingConnection
 from core.statements.given import never_unset, only_given
 from core.statements.tokens import tokens_of
 
@@ -46,7 +47,7 @@ def updates(draw: st.DrawFn) -> tuple[list[str], list[tuple[str, bool]], list[li
 
 
 def database() -> sqlite3.Connection:
-    db = sqlite3.connect(":memory:")
+    db = ClosingConnection(":memory:")
     db.execute(f"CREATE TABLE t ({COLUMNS})")
     db.execute("INSERT INTO t VALUES (1, 'A', 'B', 3, 4, 5, 6, 7, 8, 9, '10')")
     db.execute("CREATE TABLE other (z)")

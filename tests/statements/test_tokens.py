@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.sql.connection import ClosingConnection
 from core.sql.location import locate
 from core.statements.tokens import numbered, parameter_count, statements_of, tokens_of
 
@@ -58,7 +59,7 @@ def test_statements_end_where_sqlite_ends_them(sql: str, pieces: list[str]) -> N
 )
 def test_parameters_are_counted_as_sqlite_counts_them(sql: str, count: int) -> None:
     assert statements_of(sql)[0].parameter_count == count
-    connection = sqlite3.connect(":memory:")
+    connection = ClosingConnection(":memory:")
     try:
         if count:
             with pytest.raises(sqlite3.ProgrammingError, match=f"uses {count}, and there are 0"):

@@ -18,6 +18,7 @@ from typing import Final
 
 from core.dev.states import States
 from core.http.json import JsonObject
+from core.sql.connection import ClosingConnection
 
 KEPT: Final = 5000
 MOST_BYTES: Final = 256 * 1024 * 1024
@@ -131,7 +132,7 @@ def _open(path: Path | None) -> sqlite3.Connection:
         if not ignore.exists():
             ignore.write_text("*\n", "utf-8")
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    connection = sqlite3.connect(
+    connection = ClosingConnection(
         ":memory:" if path is None else path, timeout=2, isolation_level=None, check_same_thread=False
     )
     connection.execute("PRAGMA journal_mode=WAL")

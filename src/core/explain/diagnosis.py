@@ -317,7 +317,8 @@ def _explain_attribute(error: AttributeError) -> str | None:
     given: Any = error.obj
     owner: type[Any] = given.__class__
     name = error.name
-    if name is None:  # it was written, not read: Python names the object in its words alone
+    # It was written, not read: before Python 3.13 the object is named in the text alone.
+    if name is None or str(error).endswith(_WRITTEN):
         return _explain_written(error)
     if inspect.iscoroutine(given):
         return _NOT_AWAITED
@@ -371,6 +372,9 @@ def _explain_binding_name(env: object, name: str) -> str:
         f"Correct the name, or add the attribute {name} to the Env class and the binding to the configuration file. "
         f"Bindings there are: {', '.join(known) or 'none'}."
     )
+
+
+_WRITTEN: Final = ("no __dict__ for setting new attributes", "is read-only", "has no setter")
 
 
 def _explain_written(error: AttributeError) -> str | None:

@@ -105,7 +105,9 @@ def failure_of(error: BaseException, root: Path | None = None) -> Failure:
 
 def _failure_of(error: BaseException, root: Path | None) -> Failure:
     lines = "".join(traceback.TracebackException.from_exception(error).format_exception_only()).rstrip().splitlines()
-    message = words_of(error) if isinstance(error, DeveloperError) else _message(lines, error)
+    # Beside our own advice would stand what Python 3.12 and newer guess of a name.
+    is_said = isinstance(error, DeveloperError | AttributeError | NameError | ImportError)
+    message = words_of(error) if is_said else _message(lines, error)
     problems: tuple[str, ...] = ()
     if isinstance(error, (ConfigurationError, EnvError)):
         problems = tuple(error.problems)

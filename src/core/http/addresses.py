@@ -45,7 +45,8 @@ def normalise_ipv6(text: str) -> str:
 
     if "%" in text:  # a zone, which no URL has
         raise ValueError(text)
-    return _write_ipv6([int(piece, 16) for piece in IPv6Address(text).exploded.split(":")])
+    packed = IPv6Address(text).packed
+    return _write_ipv6([int.from_bytes(packed[at : at + 2], "big") for at in range(0, 16, 2)])
 
 
 def _write_ipv6(pieces: list[int]) -> str:

@@ -18,6 +18,7 @@ from core.backends.embedded.queue import EmbeddedQueue
 from core.backends.embedded.r2 import EmbeddedR2Bucket
 from core.backends.embedded.store import Store
 from core.errors import BindingError, D1Error, KVError, QueueError, R2Error
+from core.sql.connection import ClosingConnection
 from core.sql.migrations import MigrationError, read_migrations
 
 LARGE = b"x" * 3_000_000
@@ -228,7 +229,7 @@ async def test_a_migration_into_a_full_database_says_so(tmp_path: Path) -> None:
 
 
 def test_a_statements_own_mistake_is_not_the_stores() -> None:
-    connection = sqlite3.connect(":memory:")
+    connection = ClosingConnection(":memory:")
     with pytest.raises(sqlite3.OperationalError) as raised:
         connection.execute("SELECT nope")
     assert store_error("here", raised.value) is None

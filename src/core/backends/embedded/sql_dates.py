@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 from weakref import ref
 
-from core.backends.embedded.store import ClosingConnection
 from core.context import Clock
+from core.sql.connection import ClosingConnection
 from core.statements.tokens import Token, quoted, tokens_of
 
 # The places among its arguments where each function takes a time; without the last of them it takes the present.

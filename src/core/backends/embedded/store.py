@@ -11,7 +11,6 @@ costs more than that. Only waiting for another process, and reading and writing 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sqlite3
 import time
@@ -24,6 +23,7 @@ from urllib.parse import quote
 from core.backends.embedded.disk import StoreBusyError, on_disk, store_error
 from core.backends.embedded.files import Files
 from core.context import Clock, system_clock
+from core.sql.connection import ClosingConnection
 
 T = TypeVar("T")
 
@@ -31,14 +31,6 @@ BUSY_TIMEOUT: Final = 5.0
 """Seconds that a write waits for another process before it gives up."""
 
 _CACHED_STATEMENTS: Final = 512
-
-
-class ClosingConnection(sqlite3.Connection):
-    """A connection that closes with its last user; Python 3.13 warns of one that is only forgotten."""
-
-    def __del__(self) -> None:
-        with contextlib.suppress(sqlite3.ProgrammingError):  # one that could not be opened
-            self.close()
 
 
 class Database:

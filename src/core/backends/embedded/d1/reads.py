@@ -20,8 +20,9 @@ import attrs
 
 from core.backends.embedded.d1.plans import Step, with_names
 from core.backends.embedded.sql_dates import Dates
-from core.backends.embedded.store import ClosingConnection, Database
+from core.backends.embedded.store import Database
 from core.context import Clock, system_clock
+from core.sql.connection import ClosingConnection
 from core.statements.tokens import Token, outside, quoted, tokens_of
 
 _COUNTER: Final = "_cf_read"
