@@ -42,6 +42,8 @@ def attrs_fields(info: TypeInfo) -> dict[str, dict[str, Any]]:
 
 # Most fields are of one of these, or of one of these or None: how they are shown, and the values they take.
 _ANY: Final[frozenset[Kind]] = frozenset(["any"])
+_STR: Final[frozenset[Kind]] = frozenset(["str"])
+_NO_TEXTS: Final[frozenset[str]] = frozenset()
 
 
 def kinds_of(type_: Type) -> frozenset[Kind]:
@@ -83,29 +85,34 @@ def given_value(type_: Type) -> Given | None:
     kinds = kinds_of(proper)
     texts = _texts_of(literal if isinstance(literal, LiteralType) else proper)
     # An Enum of texts is one of the values that `bind` takes as they are.
-    kinds = frozenset(["str"]) if texts and kinds == _ANY else kinds
+    kinds = _STR if texts and kinds == _ANY else kinds
     return Given(kinds, texts=texts) if kinds - {"date"} or not kinds else None
 
 
 def _texts_of(type_: Type) -> frozenset[str]:
     """The texts of a Literal or an Enum, None left out; none for a type that has others."""
     proper = get_proper_type(type_)
-    if isinstance(proper, UnionType):
-        each = [_texts_of(item) for item in proper.items if not isinstance(get_proper_type(item), NoneType)]
-        return frozenset().union(*each) if all(each) else frozenset()
-    if isinstance(proper, LiteralType) and proper.fallback.type.is_enum:
-        return _texts_of_members(proper.fallback.type, [str(proper.value)])
-    if isinstance(proper, LiteralType):
-        return frozenset([proper.value]) if isinstance(proper.value, str) else frozenset()
-    if isinstance(proper, Instance) and proper.type.is_enum:
-        return _texts_of_members(proper.type, proper.type.enum_members)
-    return frozenset()
+    match proper:
+        case UnionType():
+            each = [_texts_of(item) for item in proper.items if not isinstance(get_proper_type(item), NoneType)]
+            return frozenset(text for texts in each for text in texts) if all(each) else _NO_TEXTS
+        case LiteralType() if proper.fallback.type.is_enum:
+            return _texts_of_members(proper.fallback.type, [str(proper.value)])
+        case LiteralType(value=str() as text):
+            return frozenset([text])
+        case Instance() if proper.type.is_enum:
+            return _texts_of_members(proper.type, proper.type.enum_members)
+        case _:
+            return _NO_TEXTS
 
 
 def _texts_of_members(enum: TypeInfo, names: list[str]) -> frozenset[str]:
-    found: list[Any] = []
+    texts: list[str] = []
     for name in names:
-        member: Any = enum.names[name].node
-        literal = getattr(get_proper_type(member.type), "last_known_value", None)
-        found.append(getattr(literal, "value", None))
-    return frozenset(found) if all(isinstance(one, str) for one in found) else frozenset()
+        node: Any = enum.names[name].node
+        type_: Type | None = node.type
+        value = get_proper_type(type_)
+        literal = value.last_known_value if isinstance(value, Instance) else None
+        if literal is not None and isinstance(literal.value, str):
+            texts.append(literal.value)
+    return frozenset(texts) if len(texts) == len(names) else _NO_TEXTS

@@ -182,9 +182,9 @@ def given_value(reader: Reader, expression: ast.AST, scope: Scope) -> Given | No
             if not kinds or (kinds != _JSON and kinds & {"any", "json"}):
                 return None
             # Of several texts, some may have been ruled out as well.
-            texts = _texts(reader, _written_out(reader, annotation, resolved.scope)) or frozenset()
-            texts = texts if len(texts) == 1 else frozenset()
-            return Given(kinds, refused=_refused(reader, annotation, resolved.scope), texts=texts)
+            texts = _texts(reader, _written_out(reader, annotation, resolved.scope))
+            alone = next(iter(texts)) if texts is not None and len(texts) == 1 else None
+            return Given(kinds, alone, refused=_refused(reader, annotation, resolved.scope))
         case _:
             return None
 
