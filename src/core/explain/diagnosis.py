@@ -268,7 +268,9 @@ _CALLS: Final = (
         "Methods of `res` send at once and are not awaited: remove the `await`.",
     ),
     (r"the JSON object must be str, bytes or bytearray, not (dict|list)", "It is parsed already: remove `json.loads`."),
-    (r"^Invalid URL: (/.*)$", r"Give the whole URL: `https://example.test\1`."),
+    (r"^(?:Invalid URL|Unable to parse URL): (/.*)$", r"Give the whole URL: `https://example.test\1`."),
+    (r"^(?:Invalid URL|Unable to parse URL): ", "Give a URL with its scheme and host: `https://example.test/path`."),
+    (r"^Invalid HTTP method string: ", "Give the name of a method: `GET`."),
     (_COROUTINE, _NOT_AWAITED),
     (
         r"^results\[\d+\]\.",
