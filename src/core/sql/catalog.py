@@ -19,6 +19,7 @@ from typing import Final
 
 import attrs
 
+from core.sql.checks import allowed_by, checks_of
 from core.sql.connection import ClosingConnection
 from core.sql.location import locate
 from core.sql.migrations import migration_files
@@ -328,10 +329,10 @@ def _describe(connection: sqlite3.Connection) -> Iterator[tuple[str, TableInfo]]
             # A view over something that is no longer there. whoever selects from it gets SQLite's error.
             columns = []
         text = str(sql or "")
-        checks = _checks(text)
+        checks = checks_of(text)
         full = any(token.word == "NOT" and after.word == "NULL" for token, after in pairwise(checks))
         checked = {(token.name or "").lower() for token in checks}
-        allowed = _allowed(text) if checked else {}
+        allowed = allowed_by(text) if checked else {}
         plain = kind in ("table", "shadow")
         keys = sum(row[5] > 0 for row in columns)
         described = tuple(
@@ -383,40 +384,3 @@ def _foreign_keys(connection: sqlite3.Connection, name: str, view: bool) -> froz
             to = keys[0][0] if len(keys) == 1 else ""
         found.add((str(column).lower(), str(table).lower(), str(to).lower()))
     return frozenset(found)
-
-
-def _allowed(sql: str) -> dict[str, tuple[str, ...]]:
-    """The texts that a CHECK of nothing but `name IN ('a', 'b')` allows, by the column; none where texts may be equal
-    that are written otherwise.
-    """
-    found: dict[str, tuple[str, ...]] = {}
-    tokens = tokens_of(sql)
-    if any(token.word == "COLLATE" for token in tokens):
-        return found
-    for at, token in enumerate(tokens):
-        if token.word == "CHECK" and [one.text.upper() for one in tokens[at + 1 : at + 5 : 2]] == ["(", "IN"]:
-            end = next((place for place in range(at + 5, len(tokens)) if tokens[place].text == ")"), len(tokens))
-            inside = tokens[at + 5 : end]
-            texts = [one.text for one in inside[::2] if one.kind == "string" and one.text[0] == "'"]
-            alone = tokens[at + 4].text == "(" and [one.text for one in tokens[end : end + 2]] == [")", ")"]
-            if alone and len(texts) == len(inside[::2]) and all(one.text == "," for one in inside[1::2]):
-                found[(tokens[at + 2].name or "").lower()] = tuple(text_of(one) for one in texts)
-    return found
-
-
-def text_of(literal: str) -> str:
-    """The text that a literal such as 'it''s' is."""
-    return literal[1:-1].replace("''", "'")
-
-
-def _checks(sql: str) -> list[Token]:
-    """The tokens inside the CHECKs of a table."""
-    found: list[Token] = []
-    depth = 0
-    inside = False
-    for token in tokens_of(sql) if "CHECK" in sql.upper() else ():
-        inside = inside or (token.word == "CHECK")
-        depth += {"(": 1, ")": -1}.get(token.text, 0) if inside else 0
-        inside = inside and (depth > 0 or token.word == "CHECK")
-        found += [token] if depth else []
-    return found

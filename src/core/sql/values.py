@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from core.sql.catalog import TableColumn, TableInfo, affinity, text_of
+from core.sql.catalog import TableColumn, TableInfo, affinity
 from core.sql.functions import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, Rule, storages
 from core.sql.messages import left_out
 from core.sql.statement import Slot, Storage
@@ -46,7 +46,7 @@ from core.sql.syntax import (
     froms,
     read_statement,
 )
-from core.statements.tokens import Token, statements_of, words
+from core.statements.tokens import Token, statements_of, text_of, words
 from core.values import frozen
 
 NO_ROW: Final = "is NULL where no row is found"

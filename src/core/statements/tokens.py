@@ -91,6 +91,11 @@ def tokens_of(sql: str) -> list[Token]:
     return tokens
 
 
+def text_of(literal: str) -> str:
+    """The text that a literal such as 'it''s' is."""
+    return literal[1:-1].replace("''", "'")
+
+
 def quoted(name: str) -> str:
     """Return a name as an identifier that can never be read as a string."""
     return "`" + name.replace("`", "``") + "`"
