@@ -768,6 +768,8 @@ def test_what_a_check_may_allow_is_not_told(states: Schema, sql: str) -> None:
         ("UPDATE posts SET state = ?", "public", None),
         ("SELECT id FROM posts WHERE state < ?", "x", None),
         ("UPDATE posts SET state = ?", None, None),
+        ("SELECT id FROM posts WHERE ?1 = '' OR state = ?1", "", None),
+        ("SELECT id FROM posts WHERE CASE ?1 WHEN '' THEN 1 ELSE state = ?1 END", "", None),
     ],
 )
 def test_a_text_that_is_bound_is_one_that_the_check_allows(

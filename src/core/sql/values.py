@@ -127,12 +127,17 @@ _CONSTANTS: Final[Mapping[str, Value]] = {
 }
 """The values of literals, by their kinds."""
 _NOTHING: Final = Values()
+_CHOICES: Final = words("OR CASE IIF IF")
 
 
 def values_of(text: str, tokens: Sequence[Token], tables: Mapping[str, TableInfo]) -> Values:
     """Return the known values of a statement that SQLite compiles; none where it is not understood."""
     try:
         values = _Evaluation(tables).statement(read_statement(text, tokens))
+        if any(token.word in _CHOICES for token in tokens):
+            # `? = '' OR state = ?` asks for any state where the text is none of them.
+            compared = (slot if slot.use == "store" else slot._replace(allowed=()) for slot in values.slots)
+            values = attrs.evolve(values, slots=tuple(compared))
         if values.certain and any(token.word == "NOTHING" for token in tokens):
             return attrs.evolve(values, certain=False)
         return values
