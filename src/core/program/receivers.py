@@ -100,7 +100,8 @@ class Receivers:
         own = served.bound if served is not None else own_arguments(scope.parent)
         arguments = [*function.args.posonlyargs, *function.args.args][own:]
         at = arguments.index(node) if node in arguments else -1
-        if at in (0, 1) and len(arguments) == 2 and served is not None and served.handles:
+        # A decorator that calls the function may give it what it likes.
+        if at in (0, 1) and len(arguments) == 2 and served is not None and served.handles and served.direct:
             websocket = any(route.kind == "websocket" for route in served.handles)
             named = arguments[0].arg in ("res", "response") or (websocket and at == 1)
             return "" if named else (REQUEST, RESPONSE)[at]
