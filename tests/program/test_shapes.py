@@ -138,6 +138,7 @@ RIGHT = [
     "def f(res, req, app):\n    res.json(1, 2)\n    req.body\n    app.run()\n",
     "app.state = 1\nprint(app.state)\n",
     handler("if hasattr(res, 'abc'):", "    res.abc()", "res.send()"),
+    handler("class Mine: ...", "if isinstance(res, Mine):", "    res.abc()", "res.send()"),
     "def with_user(f):\n    async def inner(req, res):\n        await f(res, 'a')\n        res.send()\n    return inner\n"
     "@app.get('/')\n@with_user\nasync def show(a, b):\n    a.status(201)\n    b.upper()\n",
     handler("res.text(req.tenant)"),

@@ -213,18 +213,15 @@ def name_problem(receivers: Receivers, node: Node) -> Problem | None:
         near = get_close_matches(snake(name), members, n=1, cutoff=0.75)
         way = way or (f"Did you mean {near[0]}?" if near else "")
         # A middleware may have given it to a request, a class derived from a binding's may have it.
-        if (way or kind in (RESPONSE, CONTEXT)) and not _is_asked_for(name, node.scope):
+        if (way or kind in (RESPONSE, CONTEXT)) and not _is_asked(owner, node.scope):
             found = f"{kind} has no {name}. {way or 'Correct the name'}"
     return Problem("core-handler", found, node, "attr-defined") if found is not None else None
 
 
-def _is_asked_for(name: str, scope: Scope) -> bool:
-    """Return True for `hasattr(res, "name")` beside it."""
-    return any(
-        isinstance(call.func, ast.Name) and call.func.id == "hasattr" and ast.unparse(call.args[-1]) == repr(name)
-        for call in scope.nodes.of(ast.Call)
-        if call.args
-    )
+def _is_asked(owner: ast.expr, scope: Scope) -> bool:
+    """Return True for `hasattr(res, "name")` or `isinstance(res, Other)` beside it."""
+    calls = (call for call in scope.nodes.of(ast.Call) if call.args and ast.unparse(call.args[0]) == ast.unparse(owner))
+    return any(isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "isinstance") for call in calls)
 
 
 @lru_cache
