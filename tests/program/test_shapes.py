@@ -139,8 +139,10 @@ RIGHT = [
     "app.state = 1\nprint(app.state)\n",
     handler("if hasattr(res, 'abc'):", "    res.abc()", "res.send()"),
     handler("class Mine: ...", "if isinstance(res, Mine):", "    res.abc()", "res.send()"),
-    "def with_user(f):\n    async def inner(req, res):\n        await f(res, 'a')\n        res.send()\n    return inner\n"
-    "@app.get('/')\n@with_user\nasync def show(a, b):\n    a.status(201)\n    b.upper()\n",
+    (
+        "def with_user(f):\n    async def inner(req, res):\n        await f(res, 'a')\n        res.send()\n    return inner\n"
+        "@app.get('/')\n@with_user\nasync def show(a, b):\n    a.status(201)\n    b.upper()\n"
+    ),
     handler("res.text(req.tenant)"),
     "async def tenant(req, res: Response, next):\n    req.tenant = 1\n    await next()\n",
     "class Mine(KVNamespace):\n    def more(self): ...\nasync def keep(kv: Mine):\n    kv.more()\n",
