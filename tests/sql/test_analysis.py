@@ -769,6 +769,7 @@ def test_what_a_check_may_allow_is_not_told(states: Schema, sql: str) -> None:
         ("SELECT id FROM posts WHERE state < ?", "x", None),
         ("UPDATE posts SET state = ?", None, None),
         ("SELECT id FROM posts WHERE ?1 = '' OR state = ?1", "", None),
+        ("SELECT id FROM posts WHERE state = ? COLLATE NOCASE", "DRAFT", None),
         ("SELECT id FROM posts WHERE CASE ?1 WHEN '' THEN 1 ELSE state = ?1 END", "", None),
     ],
 )
@@ -807,5 +808,8 @@ def test_a_case_gives_a_value_where_its_whens_are_all_that_the_check_allows(stat
         "SELECT CASE state WHEN 'draft' THEN 1 WHEN 'public' THEN 2 WHEN 'it''s' THEN 3 END AS a FROM posts"
     )
     part = states.analyse("SELECT CASE state WHEN 'draft' THEN 1 WHEN 'public' THEN 2 END AS a FROM posts")
-    assert (whole.columns or ())[0].null == ""
+    other = states.analyse(
+        "SELECT CASE state COLLATE NOCASE WHEN 'DRAFT' THEN 1 WHEN 'PUBLIC' THEN 2 END AS a FROM posts"
+    )
+    assert (whole.columns or ())[0].null == (other.columns or ())[0].null == ""
     assert (part.columns or ())[0].null == "is NULL where no WHEN holds"

@@ -126,7 +126,7 @@ class StatementAnalysis:
             self._say(f"{column} is NOT NULL and has no default, but the INSERT leaves it out. Give it a value", first)
         for column in values.nulls:
             self._say(f"{column} is NOT NULL, but NULL is written into it. Write a value", first)
-        for text, message in values.strange if all(token.word != "COLLATE" for token in self.tokens) else ():
+        for text, message in values.strange:
             self._say(message, next(token for token in self.tokens if token.text == text))
         if self.problems:
             return self._finish(takes)

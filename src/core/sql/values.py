@@ -133,11 +133,7 @@ _CHOICES: Final = words("OR CASE IIF IF")
 def values_of(text: str, tokens: Sequence[Token], tables: Mapping[str, TableInfo]) -> Values:
     """Return the known values of a statement that SQLite compiles; none where it is not understood."""
     try:
-        values = _Evaluation(tables).statement(read_statement(text, tokens))
-        if any(token.word in _CHOICES for token in tokens):
-            # `? = '' OR state = ?` asks for any state where the text is none of them.
-            compared = (slot if slot.use == "store" else slot._replace(allowed=()) for slot in values.slots)
-            values = attrs.evolve(values, slots=tuple(compared))
+        values = _Evaluation(tables, tokens).statement(read_statement(text, tokens))
         if values.certain and any(token.word == "NOTHING" for token in tokens):
             return attrs.evolve(values, certain=False)
         return values
@@ -339,9 +335,16 @@ def _either(values: Sequence[Value]) -> Value:
 class _Evaluation:
     """One statement, being read."""
 
-    def __init__(self, tables: Mapping[str, TableInfo], views: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, tables: Mapping[str, TableInfo], tokens: Sequence[Token], views: frozenset[str] = frozenset()
+    ) -> None:
         self.tables = tables
         self.views = views
+        used = {token.word for token in tokens}
+        # Texts that are written otherwise may be equal then.
+        self.collates = "COLLATE" in used
+        # `? = '' OR state = ?` asks for any state where the text is none of them.
+        self.chooses = not used.isdisjoint(_CHOICES)
         self.named = _Named()
         self.slots: dict[Slot, None] = {}
         self.strange: dict[tuple[str, str], None] = {}
@@ -452,7 +455,7 @@ class _Evaluation:
             full = False  # it takes the default then
         if isinstance(value, Parameter):
             exact = column.strict or column.key
-            self.slots[Slot(value.number, "store", shown, column.storage, full, exact, column.allowed)] = None
+            self.slots[Slot(value.number, "store", shown, column.storage, full, exact, self.allowed(column))] = None
         self.judge(shown, column, [value])
         return [shown] if full and isinstance(value, Constant) and value.kind == "null" else []
 
@@ -655,7 +658,7 @@ class _Evaluation:
         read = read_statement(table.sql, tokens[begin:])
         if not isinstance(read, Query):
             raise Unclear
-        inner = _Evaluation(self.tables, self.views | {key})
+        inner = _Evaluation(self.tables, tokens, self.views | {key})
         inner.named.query(read)
         found = inner.query(read, None)
         if len(found) != len(table.columns):
@@ -801,17 +804,22 @@ class _Evaluation:
         declared, table = found
         exact = declared.strict or declared.key
         shown, storage = f"{table.name}.{declared.name}", declared.storage
-        allowed = declared.allowed if equal else ()
+        allowed = self.allowed(declared) if equal and not self.chooses else ()
         for parameter in parameters:
             self.slots[Slot(parameter.number, use, shown, storage, declared.filled, exact, allowed)] = None
         if equal:
             self.judge(shown, declared, others)
 
+    def allowed(self, column: TableColumn) -> tuple[str, ...]:
+        """The texts that the CHECK of a column allows, where a text is equal to itself alone."""
+        return () if self.collates else column.allowed
+
     def judge(self, shown: str, column: TableColumn, given: Sequence[Expression]) -> None:
         """Note the texts among some values that a column never has."""
-        for value in given if column.allowed else ():
-            if isinstance(value, Constant) and value.kind == "text" and text_of(value.text) not in column.allowed:
-                self.strange[value.text, left_out(shown, column.allowed, text_of(value.text))] = None
+        allowed = self.allowed(column)
+        for value in given if allowed else ():
+            if isinstance(value, Constant) and value.kind == "text" and text_of(value.text) not in allowed:
+                self.strange[value.text, left_out(shown, allowed, text_of(value.text))] = None
 
     def applied(self, rule: Rule, values: Sequence[Value]) -> Value:
         """The facts about a function's or an operator's result."""
@@ -906,9 +914,10 @@ class _Evaluation:
         """True if a condition or a CHECK may leave no values but those of the WHENs."""
         if isinstance(case.base, Name) and case.base.name not in self.named.filters.all:
             found = self.declared(case.base, scope)
-            whens = {text_of(when.text) for when, _ in case.branches if isinstance(when, Constant)}
-            if found is not None and found[0].allowed and len(whens) == len(case.branches):
-                return whens.issuperset(found[0].allowed)
+            allowed = self.allowed(found[0]) if found is not None else ()
+            texts = [when.text for when, _ in case.branches if isinstance(when, Constant) and when.kind == "text"]
+            if allowed and len(texts) == len(case.branches):
+                return set(map(text_of, texts)).issuperset(allowed)
         conditions = [] if case.base is None else [case.base]
         for name in (name for one in (*conditions, *(when for when, _ in case.branches)) for name in _names_in(one)):
             declared = self.declared(name, scope)
