@@ -45,8 +45,7 @@ class Exposed(Tool):
     ) -> None:
         self._app = app
         self._types = types
-        self.sends: frozenset[str] = frozenset([place for place, type_ in types.items() if type_ is not None])
-        """The parts of a request that its arguments go to, beside the path."""
+        self.sends_body: bool = types["body"] is not None
         self._key = key
         self._places: dict[str, str] = {}
         found = next((each for each in app._chains() if each[0].handler is handler), None)

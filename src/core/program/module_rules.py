@@ -150,7 +150,7 @@ class ModuleRules:
 
     def _check_tools(self, scope: Scope, name: str, routes: Sequence[Route]) -> None:
         """The body that a handler reads, and that a tool which calls its route does not send."""
-        tools = [tool for route in routes if "body" in route.unsent for tool in route.tools]
+        tools = [tool for route in routes for tool in route.bodiless]
         for call in scope.nodes.of(ast.Call) if tools else ():
             match call:
                 case ast.Call(func=ast.Attribute(attr="json", value=ast.Name(id=owner)), args=[body]) if owner == name:

@@ -40,7 +40,7 @@ from core.program.table import (
     Table,
     to_json,
 )
-from core.routing.offered import offer_tools, servers_in, unsent_at
+from core.routing.offered import bodiless_at, offer_tools, servers_in
 from core.routing.table import Route as Registered
 
 _prove_order: Final = core.router.prove_order
@@ -184,7 +184,7 @@ class Start(Recorder):
                 shown.public,
                 shown.optional,
                 shown.tools,
-                unsent_at(entry, servers),
+                bodiless_at(entry, servers),
             )
 
     def _step(self, given: Any) -> int:

@@ -58,7 +58,7 @@ class Route(NamedTuple):
 
     `handler` and `steps` are indices of `Table.steps`; the last `own` steps are those of the registration itself.
     `handler` is None where the last step goes on. `kind` is `http`, `websocket`, or `mount` for another application.
-    `unsent` are the parts of a request that one of its `tools` leaves out, of `query` and `body`.
+    `bodiless` are those of its `tools` that send no body.
     """
 
     method: str
@@ -72,7 +72,7 @@ class Route(NamedTuple):
     public: bool
     optional: bool
     tools: tuple[str, ...] = ()
-    unsent: tuple[str, ...] = ()
+    bodiless: tuple[str, ...] = ()
 
 
 class Event(NamedTuple):

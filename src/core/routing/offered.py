@@ -39,7 +39,7 @@ def tools_at(entry: Route, servers: Iterable[Any]) -> tuple[str, ...]:
     )
 
 
-def unsent_at(entry: Route, servers: Iterable[Any]) -> tuple[str, ...]:
-    """The parts of a request, of `query` and `body`, that a tool which calls the route has no arguments for."""
-    tools = [tool for server in servers for tool in server.tools.values() if tool.function is entry.handler]
-    return tuple(part for part in ("query", "body") if any(part not in tool.sends for tool in tools))
+def bodiless_at(entry: Route, servers: Iterable[Any]) -> tuple[str, ...]:
+    """The names of the tools that call a route and send no body."""
+    tools = (tool for server in servers for tool in server.tools.values() if tool.function is entry.handler)
+    return tuple(tool.name for tool in tools if not tool.sends_body)
