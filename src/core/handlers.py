@@ -178,7 +178,7 @@ def arguments_of(callable_: object) -> int | None:
     """The number of positional arguments that a callable demands, or None where that cannot be known.
 
     A parameter with a default is not demanded. Keyword-only parameters without one make a callable
-    unfit, which is None too.
+    unfit, which is None too. What `functools.wraps` names is asked only where the wrapper takes anything (`*args`).
     """
     # A bound method answers for its function's attributes, `__code__` included: it is asked for first.
     function = getattr(callable_, "__func__", None)
@@ -191,19 +191,23 @@ def arguments_of(callable_: object) -> int | None:
         function = getattr(type(callable_), "__call__", None)
         bound = 1
     code = getattr(function, "__code__", None)
-    if code is None or code.co_flags & _VARIADIC or hasattr(function, "__wrapped__") or code.co_kwonlyargcount:
-        return _arguments_by_signature(callable_)
+    if code is not None and code.co_flags & _VARIADIC and hasattr(function, "__wrapped__"):
+        demanded = arguments_of(function.__wrapped__)
+        return None if demanded is None else demanded - bound
+    if code is None or code.co_flags & _VARIADIC or code.co_kwonlyargcount:
+        is_compiled = code is None and not hasattr(callable_, "func")  # `lru_cache` and the like, and no partial
+        return _arguments_by_signature(callable_, follow_wrapped=is_compiled)
     defaults: tuple[object, ...] = getattr(function, "__defaults__", None) or ()
     return int(code.co_argcount) - len(defaults) - bound
 
 
-def _arguments_by_signature(callable_: object) -> int | None:
+def _arguments_by_signature(callable_: object, follow_wrapped: bool) -> int | None:
     import inspect
 
     if not callable(callable_):
         return None
     try:
-        parameters = inspect.signature(callable_).parameters.values()
+        parameters = inspect.signature(callable_, follow_wrapped=follow_wrapped).parameters.values()
     except (TypeError, ValueError):
         return None
     demanded = 0

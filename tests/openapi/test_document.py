@@ -1057,3 +1057,145 @@ def test_descriptions_have_the_words_of_rfc_9110_under_every_python(shop: Descri
         for status, answer in operation.get("responses", {}).items()
     }
     assert (words["413"], words["422"]) == ("Content Too Large", "Unprocessable Content")
+
+
+def test_a_status_out_of_a_table_a_function_or_a_property_is_known(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "statuses_of_kinds",
+        """
+import enum
+from http import HTTPStatus
+from typing import ClassVar, Final, Literal
+
+from core import App, CoreError, Next, Request, Response
+
+app = App()
+Kind = Literal["missing", "closed"]
+NUMBERS: Final[dict[str, int]] = {"missing": 404, "closed": 409}
+STATUSES: dict[Kind, HTTPStatus] = {"missing": HTTPStatus.GONE, "closed": HTTPStatus.LOCKED}
+GROWING = {"missing": 404}
+
+class Code(enum.StrEnum):
+    MISSING = "missing"
+    CLOSED = "closed"
+
+    @property
+    def status(self) -> int:
+        return {Code.MISSING: 402, Code.CLOSED: 429}[self]
+
+    @property
+    def named(self) -> HTTPStatus:
+        match self:
+            case Code.MISSING:
+                return HTTPStatus.NOT_FOUND
+            case Code.CLOSED:
+                return HTTPStatus.CONFLICT
+
+class Failed(Exception):
+    TABLE: ClassVar[dict[str, int]] = {"a": 451, "b": 421}
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    @property
+    def status(self) -> int:
+        return self.TABLE[self.kind]
+
+def status_of(kind: Kind) -> int:
+    match kind:
+        case "missing":
+            return 404
+        case "closed":
+            return NUMBERS["closed"]
+
+async def status_later(kind: Kind) -> int:
+    return 410 if kind == "missing" else status_of(kind)
+
+def again(depth: int) -> int:
+    return again(depth - 1) if depth else 404
+
+def kind_of(req: Request) -> Kind:
+    return "missing" if req.query.get("missing") else "closed"
+
+@app.get("/table")
+async def table(req: Request, res: Response) -> None:
+    res.status(NUMBERS[kind_of(req)]).json({})
+
+@app.get("/one")
+async def one(req: Request, res: Response) -> None:
+    res.status(NUMBERS["closed"]).json({})
+
+@app.get("/or")
+async def otherwise(req: Request, res: Response) -> None:
+    res.status(NUMBERS.get(kind_of(req), 500)).json({})
+
+@app.get("/error")
+async def error(req: Request, res: Response) -> None:
+    raise CoreError(STATUSES[kind_of(req)], "No")
+
+@app.get("/property")
+async def attribute(req: Request, res: Response) -> None:
+    res.status(Code(kind_of(req)).status).json({})
+
+@app.get("/match")
+async def matched(req: Request, res: Response) -> None:
+    raise CoreError(Code(kind_of(req)).named, "No")
+
+@app.get("/handled")
+async def handled(req: Request, res: Response) -> None:
+    raise Failed("a")
+
+@app.get("/class")
+async def of_class(req: Request, res: Response) -> None:
+    res.status(Failed.TABLE["b"]).json({})
+
+@app.get("/call")
+async def called(req: Request, res: Response) -> None:
+    res.status(status_of(kind_of(req))).json({})
+
+@app.get("/await")
+async def awaited(req: Request, res: Response) -> None:
+    raise CoreError(await status_later(kind_of(req)), "No")
+
+@app.post("/grow")
+async def grow(req: Request, res: Response) -> None:
+    GROWING[kind_of(req)] = 500
+    res.status(GROWING["missing"]).json({})
+
+@app.get("/local")
+async def local(req: Request, res: Response) -> None:
+    made = {"a": 401}
+    made["b"] = 403
+    res.status(made[req.query.get("key") or "a"]).json({})
+
+@app.get("/any")
+async def whichever(req: Request, res: Response) -> None:
+    res.status(HTTPStatus(int(req.query.get("status") or 200))).json({})
+
+@app.get("/endless")
+async def endless(req: Request, res: Response) -> None:
+    res.status(again(1)).json({})
+
+@app.on_error(Failed)
+async def failed(err: Failed, req: Request, res: Response, next: Next) -> None:
+    res.status(err.status).json({"kind": err.kind})
+""",
+    )
+    unknown = ["2XX", "3XX", "4XX", "5XX"]
+    assert {path: answers(*item.values())[:-1] for path, item in described.document["paths"].items()} == {
+        "/table": ["404", "409"],
+        "/one": ["409"],
+        "/or": ["404", "409", "500"],
+        "/error": ["410", "423"],
+        "/property": ["402", "429"],
+        "/match": ["404", "409"],
+        "/handled": ["421", "451"],
+        "/class": ["421"],
+        "/call": ["404", "409"],
+        "/await": ["404", "409", "410"],
+        "/grow": unknown,
+        "/local": unknown,
+        "/any": unknown,
+        "/endless": unknown,
+    }
+    assert len([each for each in described.problems if "status of this answer is not known" in str(each)]) == 4

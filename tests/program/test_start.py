@@ -147,6 +147,42 @@ FORMS: dict[str, tuple[str, list[str]]] = {
         """,
         ["GET /a: wraps.<locals>.inner, a", "GET /b: bare.<locals>.inner, b", "GET /c: Timed.__call__+1, c"],
     ),
+    "decorators that give a function of another kind": (
+        """
+        import functools
+        def answered(f: Any) -> Any:
+            @functools.wraps(f)
+            async def handler(req: Request[Any], res: Response, *, pretty: bool = False) -> None: res.json(await f(req))
+            return handler
+        def checked(f: Any) -> Any:
+            @functools.wraps(f)
+            async def middleware(req: Request[Any], res: Response, next: Any) -> None:
+                if await f(req): await next()
+            return middleware
+        def logged(f: Any) -> Any:
+            @functools.wraps(f)
+            async def anything(*args: Any, **named: Any) -> Any: return await f(*args, **named)
+            return anything
+        app = create_app()
+        @checked
+        async def allowed(req: Request[Any]) -> bool: return True
+        @app.get("/a", allowed)
+        @logged
+        @answered
+        async def a(req: Request[Any]) -> int: return 1
+        class Shown:
+            @logged
+            async def c(self, req: Request[Any], res: Response) -> None: ...
+        app.get("/c", Shown().c)
+        async def with_kind(kind: str, req: Request[Any], res: Response) -> None: ...
+        app.get("/d", functools.update_wrapper(functools.partial(with_kind, "x"), with_kind))
+        """,
+        [
+            "GET /a: allowed > logged.<locals>.anything, answered.<locals>.handler, a",
+            "GET /c: logged.<locals>.anything+1, Shown.c+1",
+            "GET /d: with_kind+1",
+        ],
+    ),
     "steps, views and prefixes": (
         """
         from core.middleware.request_id import request_id
@@ -620,6 +656,13 @@ def test_names_begin_at_base_dir_where_folders_have_no_init(
         ("{}['a']", "Fix it, or let a lifespan do it"),
         ("from core import Requset", "core has no Requset. Did you mean Request?"),
         ("from core import AI", "core has no AI. Did you mean Ai?"),
+        ("from core import cors", "core has no cors. Write from core.middleware.cors import cors"),
+        ("from core import Client", "core has no Client. Write from core.testing import Client"),
+        ("from core import EnvError", "core has no EnvError. Write from core.errors import EnvError"),
+        ("from core import jwt", "core has no jwt. Import what you need from core.middleware.jwt"),
+        ("from core.http import Event", "core.http has no Event. Write from core.http.sse import Event"),
+        ("from core.testing import FakeKV", "core.testing has no FakeKV. Did you mean FakeKVNamespace?"),
+        ("from core import HTTPError", "core has no HTTPError. Correct the name"),
         (
             "from core.mcp import MCP\nMCP(App(), name='x')",
             "Give `name` without its name, in its place: `MCP(app, name)`",

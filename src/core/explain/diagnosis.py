@@ -15,8 +15,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, cast
 
-from core.bindings.kinds import PROTOCOLS
 from core.errors import BindingError, DeveloperError, MissingExtraError, NothingSentError
+from core.explain.imports import fix_for_name
 from core.explain.misuse import (
     fix_for_attribute,
     fix_for_call,
@@ -101,7 +101,9 @@ def _explain(error: BaseException, text: str) -> str | None:
         case ModuleNotFoundError() if error.name is not None:
             return _explain_module(error.name)
         case ImportError() if text.startswith("cannot import name") and " from 'core" in text:
-            return _explain_name(text.split("'")[1], text.split("'")[3])
+            module = text.split("'")[3]
+            fix = fix_for_name(module, text.split("'")[1], dir(sys.modules.get(module)))
+            return fix if fix.endswith("?") else f"{fix}."
         case AttributeError():
             return _explain_attribute(error)
         case UnboundLocalError():
@@ -152,15 +154,6 @@ def _last_sentence(text: str) -> str:
 def _here(name: str | None) -> str | None:
     found = MODULE.get(name or "")
     return None if found is None else told(found)
-
-
-def _explain_name(name: str, module: str) -> str | None:
-    if module == "core" and name in PROTOCOLS:
-        return f"Write `from core.bindings.{PROTOCOLS[name].module} import {name}`."
-    near = get_close_matches(name, [each for each in dir(sys.modules.get(module)) if each[:1] != "_"], n=1)
-    public = getattr(sys.modules.get(module), "__all__", ())
-    listed = f"It has {', '.join(f'`{each}`' for each in public[:6])}." if public else None
-    return _here(name) or (f"Did you mean `{near[0]}`?" if near else listed)
 
 
 def _explain_module(name: str) -> str:

@@ -35,7 +35,7 @@ from mypy.types import AnyType, CallableType, Instance, Overloaded, get_proper_t
 from core.openapi.facts import Held
 from core.openapi.frames import Frames
 from core.openapi.solving import instance_of, solved
-from core.openapi.trees import Notes, called, within
+from core.openapi.trees import Notes, called, constant, within
 from core.openapi.values import Depth, Frame, Target, Value, bounded
 
 
@@ -115,10 +115,8 @@ class Calls:
                 return _joined(self.targets(part, frame) for part in (callee.left, callee.right))
             case CallExpr():
                 return self._returned_functions(callee, frame)
-            case IndexExpr():
-                kept = self.frames.bound(callee.base, frame)
-                if kept is not None and isinstance(kept.expression, DictExpr) and kept.frame is not None:
-                    return _joined(self.targets(value, kept.frame) for _, value in kept.expression.items)
+            case IndexExpr() if found := self.entries(callee.base, callee.index, frame):
+                return _joined(self.targets(value, at) for value, at in found)
             case _:
                 pass
         return self._by_type(callee, frame)
@@ -256,12 +254,50 @@ class Calls:
             return [cls for cls in classes if all(cls.get(name) is not None for name in info.protocol_members)]
         return [cls for cls in self.frames.classes if info in cls.mro[1:]]
 
+    def class_variable(self, info: TypeInfo, name: str) -> tuple[Expression, Frame] | None:
+        """What a class of the program assigns to a name, for all of its instances."""
+        symbol = info.get(name)
+        node = symbol.node if symbol is not None else None
+        home = self.frames.modules.get(node.info.module_name) if isinstance(node, Var) and node.info else None
+        if not isinstance(node, Var) or home is None:
+            return None
+        first = next(iter(Notes(node.info.defn.defs).assigned.get(node, ())), None)
+        return (first, home) if first is not None else None
+
+    def entries(self, table: Expression, key: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
+        """The values of a dict that is written out and stays as it is: that of the key, or of all where it varies."""
+        place = self.frames.origin(table, frame).place
+        if isinstance(table, MemberExpr):
+            named = table.expr.node if isinstance(table.expr, RefExpr) else None
+            owner = named if isinstance(named, TypeInfo) else self.frames.info_of(table.expr, frame)
+            place = self.class_variable(owner, table.name) if owner is not None else None
+        written, at = place or (table, frame)
+        changed = isinstance(table, NameExpr) and any(table.node in each.notes.items for each in at.chain())
+        if not isinstance(written, DictExpr) or changed or any(name is None for name, _ in written.items):
+            return []
+        wanted = constant(key)
+        exact = [value for name, value in written.items if name is not None and wanted and constant(name) == wanted]
+        return [(value, at) for value in exact[-1:] or [value for _, value in written.items]]
+
     def returned(self, call: CallExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
         """The expressions that the program's functions return to a call, in the frames of that call."""
+        return self._returned_by(self.targets(call.callee, frame) or (), *self.frames.arguments(call, frame))
+
+    def computed(self, attribute: MemberExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
+        """The expressions that the program's properties return for an attribute, in the frames of those calls."""
+        info = self.frames.info_of(attribute.expr, frame)
+        symbol = info.get(attribute.name) if info is not None else None
+        if info is None or symbol is None or not isinstance(symbol.node, Decorator) or not symbol.node.var.is_property:
+            return []
+        return self._returned_by(self.methods(info, attribute.name, Value(attribute.expr, frame)) or (), (), {})
+
+    def _returned_by(
+        self, targets: Sequence[Target], given: Sequence[Value], named: Mapping[str, Value]
+    ) -> list[tuple[Expression, Frame]]:
         found: list[tuple[Expression, Frame]] = []
-        for target in self.targets(call.callee, frame) or ():
+        for target in targets:
             if isinstance(target.node, FuncDef | LambdaExpr):
-                inside = self.frames.enter(target, *self.frames.arguments(call, frame))
+                inside = self.frames.enter(target, given, dict(named))
                 found += [(each, inside) for each in inside.notes.returned]
         return found
 

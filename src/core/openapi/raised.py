@@ -7,6 +7,7 @@ handed over or returned the same is known. Of any other no more is known than wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
 
 import attrs
 from mypy.constant_fold import constant_fold_expr
@@ -18,6 +19,7 @@ from mypy.nodes import (
     DictExpr,
     Expression,
     FuncDef,
+    IndexExpr,
     MemberExpr,
     NameExpr,
     OpExpr,
@@ -33,7 +35,7 @@ from core.openapi.facts import Raise
 from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED
 from core.openapi.frames import Frames
 from core.openapi.solving import instance_of
-from core.openapi.trees import Notes, constant
+from core.openapi.trees import constant
 from core.openapi.values import Depth, Frame, Target, Value, bounded
 from core.validation.schema import Schema, any_of
 
@@ -167,18 +169,21 @@ class Raised:
         schema = self.frames.schemas.of(node.type)
         if "const" in schema:
             return schema["const"]
-        first = next(iter(Notes(node.info.defn.defs).assigned.get(node, ())), None)
-        found = constant(first) if first is not None else None
+        assigned = self.calls.class_variable(info, name)
+        found = constant(assigned[0]) if assigned is not None else None
         return found[0] if found is not None else None
 
     # -- statuses
 
+    @bounded(lambda self, expression, frame: ())
     def statuses(self, expression: Expression, frame: Frame) -> tuple[int, ...]:
         """The statuses that an expression may have; () where they are not known."""
         parts: list[tuple[int, ...]] = []
         match expression:
             case ConditionalExpr():
                 parts = [self.statuses(part, frame) for part in (expression.if_expr, expression.else_expr)]
+            case MemberExpr() if found := self.calls.computed(expression, frame):
+                parts = [self.statuses(each, at) for each, at in found]
             case MemberExpr(name=name) if errors := self.errors(expression.expr, frame):
                 parts = [each.status if name == "status" else self._constant_status(each, name) for each in errors]
             case MemberExpr() if (value := self.frames.given(expression, frame)) is not None:
@@ -189,6 +194,14 @@ class Raised:
                 assigned: Sequence[Expression | None] = frame.notes.captured.get(node, ())
                 assigned = assigned or frame.notes.assigned.get(node, ())
                 parts = [self.statuses(each, frame) if each is not None else () for each in assigned]
+            case IndexExpr(base=table, index=key):
+                parts = [self.statuses(each, at) for each, at in self.calls.entries(table, key, frame)]
+            case CallExpr(callee=MemberExpr(expr=table, name="get"), args=[key, otherwise]) if (
+                found := self.calls.entries(table, key, frame)
+            ):
+                parts = [self.statuses(each, at) for each, at in (*found, (otherwise, frame))]
+            case (CallExpr() as call) | AwaitExpr(expr=CallExpr() as call):
+                parts = [self.statuses(each, at) for each, at in self.calls.returned(call, frame)]
             case _:
                 pass
         if parts:
@@ -214,7 +227,8 @@ class Raised:
 def _statuses_in(schema: Schema) -> tuple[int, ...]:
     values = schema.get("enum", [schema["const"]] if "const" in schema else [])
     known = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
-    return tuple(known) if len(known) == len(values) else ()
+    is_any = len(known) == len(HTTPStatus)  # of the type alone, which says no more than int does
+    return tuple(known) if len(known) == len(values) and not is_any else ()
 
 
 def without_null(schema: Schema, otherwise: Schema) -> Schema:

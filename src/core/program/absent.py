@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 
-from core.bindings.kinds import PROTOCOLS
+from core.explain.imports import fix_for_name
 from core.explain.names import IN_WORKERD, MODULE, WORKERD
 from core.program.modules import Modules, Scope
 from core.program.nodes import above
@@ -34,13 +33,8 @@ def absent_names(modules: Modules, scope: Scope) -> Iterator[Problem]:
 
 def no_name(module: str, name: str, names: list[str]) -> str:
     """The message about a name that a module does not have."""
-    near = [one for one in names if one.lower() == name.lower()] or get_close_matches(name, names, n=1)
-    hint = f"Did you mean {near[0]}?" if near else "Correct the name, or define it there"
-    if module == "core" and name in PROTOCOLS:
-        hint = f"Write from core.bindings.{PROTOCOLS[name].module} import {name}"
-    elif module.partition(".")[0] == "core" and name in MODULE:
-        hint = f"In core this is {MODULE[name]}"
-    return f"{module} has no {name}. {hint}"
+    fix = fix_for_name(module, name, names)
+    return f"{module} has no {name}. {fix if name in MODULE else fix.replace('`', '')}"  # findings quote code alone
 
 
 def no_module(name: str) -> str:

@@ -10,7 +10,6 @@ import ast
 import os
 import sys
 import time
-from collections.abc import Callable
 from functools import lru_cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from opcode import opmap
@@ -97,14 +96,13 @@ class Imports(Notes):
                     self.refuse(error, Place(real(file), 1))
                     vars(module)["__getattr__"] = anything
             if is_own(file) or module.__name__.startswith("core."):
-                vars(module).setdefault("__getattr__", self._missing_name(module.__name__, None))
+                self._note_missing_names(module)
 
         loader: Any = SourceFileLoader
         loader.exec_module = run
         for name, module in list(sys.modules.items()):
             if name == "core" or name.startswith("core."):
-                own = vars(module).get("__getattr__")
-                vars(module)["__getattr__"] = self._missing_name(name, own)
+                self._note_missing_names(module)
         if "asyncio.base_events" in sys.modules:
             self._watch_loops(sys.modules["asyncio.base_events"])
         sys.meta_path.append(self)
@@ -119,14 +117,16 @@ class Imports(Notes):
 
         loop.run_forever = run_forever
 
-    def _missing_name(self, module: str, own: Callable[[str], object] | None) -> Callable[[str], object]:
-        """The `__getattr__` of a module: `from module import name` is noted, and goes on with anything."""
+    def _note_missing_names(self, module: ModuleType) -> None:
+        """Let `from module import name` of a name that it has not be noted, and go on with anything."""
+        names_of = vars(module)
+        own = names_of.get("__getattr__")
 
         def get(name: str) -> object:
             try:
                 if own is not None:
                     return own(name)
-                raise AttributeError(f"module {module!r} has no attribute {name!r}")
+                raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
             except AttributeError:
                 frame = sys._getframe(1)
                 code = frame.f_code
@@ -134,13 +134,13 @@ class Imports(Notes):
                     raise
                 if name.startswith("__") or _is_tried(code.co_filename, frame.f_lineno):
                     raise
-            names = getattr(sys.modules[module], "__all__", None) or list(vars(sys.modules[module]))
             from core.program.absent import no_name
 
-            self.note("NoName", no_name(module, name, names), Place(real(code.co_filename), frame.f_lineno))
+            message = no_name(module.__name__, name, names_of.get("__all__") or list(names_of))
+            self.note("NoName", message, Place(real(code.co_filename), frame.f_lineno))
             return anything(name)
 
-        return get
+        names_of["__getattr__"] = get
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """A module that nobody else has found, imported by the program itself."""
