@@ -40,6 +40,8 @@ SCHEMA = """\
 CREATE TABLE authors (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE COLLATE NOCASE)
 CREATE TABLE "odd "" name" (a, b BLOB, up INTEGER REFERENCES "odd "" name"(rowid_), rowid_ INTEGER UNIQUE, s AS (a || 'x'))
 CREATE TABLE books (author INTEGER NOT NULL REFERENCES authors(id), at INTEGER, note TEXT, PRIMARY KEY (author, at)) WITHOUT ROWID
+CREATE TABLE first (id INTEGER PRIMARY KEY, second INTEGER NOT NULL REFERENCES second(id), note TEXT)
+CREATE TABLE second (id INTEGER PRIMARY KEY, first INTEGER NOT NULL REFERENCES first(id))
 CREATE TABLE strict (i INTEGER, r REAL, t TEXT, b BLOB, a ANY) STRICT
 CREATE TABLE log (what TEXT)
 CREATE INDEX later ON books (at) WHERE note IS NOT NULL
@@ -114,6 +116,14 @@ async def fill(env: Env, rows: int) -> None:
             db.prepare("INSERT INTO found (rowid, body) VALUES (4, 'one two'), (9, 'three')"),
         ]
     )
+    # All of them in one circle, of more bytes than a transaction that moves them.
+    await db.batch(
+        [
+            db.prepare("PRAGMA defer_foreign_keys = ON"),
+            *(db.prepare(f"INSERT INTO first VALUES ({at}, {at + 1}, hex(zeroblob(300000)))") for at in range(1, 5)),
+            db.prepare("INSERT INTO second VALUES (2, 2), (3, 3), (4, 4), (5, 1)"),
+        ]
+    )
     await env.JOBS.send({"json": [1, None]})
     await env.JOBS.send("text", content_type="text")
     await env.JOBS.send(b"\x00\xff", content_type="bytes")
@@ -147,6 +157,9 @@ async def tell(env: Env) -> Any:
         db[table] = await env.DB.prepare(f"SELECT {rowid}* FROM {table} ORDER BY 1, 2").raw()
     odd = "rowid AS id_, hex(a), typeof(a), length(b), typeof(b), up, rowid_ > 0, s IS NULL"
     db["odd"] = await env.DB.prepare(f'SELECT {odd} FROM "odd "" name" ORDER BY 1').raw()
+    db["circle"] = await env.DB.prepare(
+        "SELECT first.id, second, first, length(note) FROM first JOIN second ON second.id = second ORDER BY 1"
+    ).raw()
     db["strict"] = await env.DB.prepare("SELECT i, r, t, hex(b), a FROM strict ORDER BY 2").raw()
     db["types"] = await env.DB.prepare("SELECT typeof(i), typeof(r), typeof(t), typeof(b), typeof(a) FROM strict").raw()
     db["match"] = await env.DB.prepare("SELECT rowid FROM found WHERE found MATCH 'two'").raw()

@@ -239,7 +239,7 @@ def _parts(contents: Contents) -> Iterator[_Part]:
     for statement in contents.statements:
         part.statements.append((statement.sql, statement.rows))
         size += statement.size
-        if size > _PART and statement.end:
+        if size > _PART:
             yield part
             part, size = _Part(), 0
     part.last, part.alarm = True, contents.alarm

@@ -53,9 +53,9 @@ class Imported extends DurableObject {
       const there = this.counts();
       if (there.values > 0 || Object.keys(there.tables).length > 0) return { there };
     }
+    // Rows may come before those that they refer to, and in another transaction. It is for this connection alone.
+    storage.sql.exec('PRAGMA foreign_keys = OFF');
     storage.transactionSync(() => {
-      // Rows may come before those that they refer to.
-      storage.sql.exec('PRAGMA defer_foreign_keys = ON');
       for (const [key, value] of values) storage.kv.put(key, value);
       for (const [sql, rows] of statements) {
         for (const row of rows) storage.sql.exec(sql, ...row.map((value) => value?.b === undefined ? value : Uint8Array.fromBase64(value.b)));
