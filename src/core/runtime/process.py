@@ -18,7 +18,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
 from core.errors import DeveloperError
 
@@ -44,7 +44,7 @@ class Workerd:
         self._process = process
         self._tasks = tasks
         self.ports = ports
-        self.ended: asyncio.Future[int] = asyncio.ensure_future(self.wait())
+        self.ended: asyncio.Future[int] = asyncio.ensure_future(self._end())
         """Its status, once it has ended and the last of its output was read."""
 
     @property
@@ -72,7 +72,7 @@ class Workerd:
         arguments: Sequence[str] = (),
         on_line: Callable[[str, str], None] = lambda stream, line: None,
         seconds: float = _START_SECONDS,
-    ) -> Workerd:
+    ) -> Self:
         """Start `workerd serve` and return when all its `sockets` listen.
 
         `text` is its configuration, which is written to `config`, for its user alone: a cluster's key may be in it.
@@ -125,17 +125,15 @@ class Workerd:
             await started.kill()
             raise WorkerdError(f"workerd did not start within {seconds:.0f} s.\n{_tail(said)}") from None
         except EOFError:
-            await started.wait()
-            raise WorkerdError(
-                f"workerd ended with status {process.returncode} instead of starting.\n{_tail(said)}"
-            ) from None
+            status = await started.ended
+            raise WorkerdError(f"workerd ended with status {status} instead of starting.\n{_tail(said)}") from None
         except BaseException:
             await started.kill()
             raise
         return started
 
     def at_end(self, action: Callable[[], Awaitable[None]]) -> None:
-        """Have `action` run once it has ended. `wait` waits for that too."""
+        """Have `action` run once it has ended, as a part of its end."""
 
         async def act() -> None:
             await self._process.wait()
@@ -143,8 +141,7 @@ class Workerd:
 
         self._tasks.append(asyncio.create_task(act()))
 
-    async def wait(self) -> int:
-        """Wait for its end and for the last of its output; its status."""
+    async def _end(self) -> int:
         status = await self._process.wait()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         return status
@@ -154,10 +151,7 @@ class Workerd:
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGTERM)
-            try:
-                return await asyncio.wait_for(asyncio.shield(self.wait()), seconds)
-            except TimeoutError:
-                pass
+            await asyncio.wait({self.ended}, timeout=seconds)
         return await self.kill()
 
     async def kill(self) -> int:
@@ -165,7 +159,7 @@ class Workerd:
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
-        return await self.wait()
+        return await asyncio.shield(self.ended)
 
 
 def _write_private(path: Path, text: str) -> None:
@@ -214,9 +208,11 @@ def _tail(lines: Sequence[str]) -> str:
     return "\n".join(f"  {line}" for line in lines[-20:])
 
 
-async def exchange(port: int, method: str, path: str, body: bytes, seconds: float | None) -> tuple[int, bytes]:
+async def exchange(
+    port: int, method: str, path: str, body: bytes, seconds: float | None, *, token: str = ""
+) -> tuple[int, bytes]:
     """One request to 127.0.0.1, on a connection of its own: the status and the body. 0 is the status of no answer, and
-    of one that ended early.
+    of one that ended early. `token` is the text of Authorization.
     """
     from http.client import HTTPException, HTTPResponse
 
@@ -224,7 +220,8 @@ async def exchange(port: int, method: str, path: str, body: bytes, seconds: floa
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
             head = (
-                f"{method} {path} HTTP/1.1\r\nHost: health\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+                f"{method} {path} HTTP/1.1\r\nHost: health\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
+                f"Authorization: {token}\r\n\r\n"
             )
             writer.write(head.encode() + body)
             await writer.drain()

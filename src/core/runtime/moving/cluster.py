@@ -10,16 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
-import http.client
 import json
 import os
 import secrets
 import tempfile
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +28,7 @@ from core.runtime.cluster_key import prove_key
 from core.runtime.moving.buckets import find_buckets
 from core.runtime.moving.objects import Contents, Source, find_objects, namespaces_of
 from core.runtime.plan import Cluster
-from core.runtime.process import Workerd
+from core.runtime.process import Workerd, exchange
 from core.runtime.r2 import reach_bucket
 from core.runtime.toolchain import Toolchain
 
@@ -116,10 +112,10 @@ async def _attempt(
             on_line=lambda stream, line: said.append(line),
         )
         try:
-            await asyncio.to_thread(_move, _Door(workerd.ports["http"], token), moved, side_by_side)
+            door, sources = _Door(workerd.ports["http"], token), iter([*moved.left.values()])
+            await asyncio.gather(*(_move(door, sources, moved) for _ in range(side_by_side)))
             if moved.problems:
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(asyncio.shield(workerd.wait()), 2)
+                await asyncio.wait({workerd.ended}, timeout=2)
             ended = workerd.returncode is not None
         finally:
             # The objects are handed over, so that the first node need not wait for a lease to end.
@@ -137,7 +133,6 @@ class _Moved:
         self.problems: list[str] = []
         self.left = {(source.namespace, source.id): source for source in objects}
         self._all = len(objects)
-        self._lock = threading.Lock()
 
     @property
     def progress(self) -> str:
@@ -147,7 +142,7 @@ class _Moved:
         )
 
     def add(self, source: Source, contents: Contents) -> None:
-        """Note an object that is written whole. Called by several threads."""
+        """Note an object that is written whole."""
         here = Counter[str]()
         if source.unit == "objects":
             here.update(objects=1, values=contents.count, alarms=contents.alarm is not None)
@@ -157,45 +152,43 @@ class _Moved:
             here[source.unit] += contents.tables.get(source.table, 0)
         else:
             here["rows"] += sum(contents.tables.values())
-        with self._lock:
-            del self.left[source.namespace, source.id]
-            self.counts[source.binding].update(here)
+        del self.left[source.namespace, source.id]
+        self.counts[source.binding].update(here)
 
     def lines(self) -> Iterator[str]:
         for binding, counts in self.counts.items():
             yield f"{binding}: {', '.join(f'{number:,} {unit}' for unit, number in counts.items()) or 'nothing'}"
 
 
-def _move(door: _Door, moved: _Moved, side_by_side: int) -> None:
-    def move(source: Source) -> None:
+async def _move(door: _Door, sources: Iterator[Source], moved: _Moved) -> None:
+    """Write objects of `sources`, which others take from as well, until there are none or one cannot be written."""
+    for source in sources:
         if moved.problems:
             return  # one that cannot be written is seldom alone
         try:
             with source.contents() as contents:
-                _write(door, source, contents)
+                await _write(door, source, contents)
                 moved.add(source, contents)
-        except (OSError, http.client.HTTPException) as error:
+        except OSError as error:  # TimeoutError is one
             moved.problems.append(
                 f"{_named(source)}: the process that writes it did not answer: {type(error).__name__} {error}"
             )
         except Exception as error:
             moved.problems.append(f"{_named(source)}: {error}")
 
-    with ThreadPoolExecutor(side_by_side) as pool:
-        list(pool.map(move, [*moved.left.values()]))
-
 
 def _named(source: Source) -> str:
     return f"{source.binding} ({source.name or source.id})"
 
 
-def _write(door: _Door, source: Source, contents: Contents) -> None:
+async def _write(door: _Door, source: Source, contents: Contents) -> None:
     """Write an object, in as many parts as it takes. Raises DeveloperError where it is not as it should be."""
     for path, file in contents.files:
-        door.put(path, file)
+        await door.ask("PUT", f"/file?path={path}", file.read_bytes())
     expected = {"tables": dict(contents.tables), "values": contents.count}
     for part in _parts(contents):
-        answer = door.ask({"namespace": source.namespace, "name": source.name, "id": source.id, **attrs.asdict(part)})
+        asked = {"namespace": source.namespace, "name": source.name, "id": source.id, **attrs.asdict(part)}
+        answer: Mapping[str, Any] = json.loads(await door.ask("POST", "/", json.dumps(asked).encode()))
         if "not found" in answer.get("error", ""):
             raise DeveloperError(
                 "a node of the cluster has it. Stop all nodes, and begin again with the first one after"
@@ -253,24 +246,10 @@ class _Door:
     port: int
     token: str
 
-    def ask(self, value: object) -> Mapping[str, Any]:
-        answer: Mapping[str, Any] = json.loads(self._exchange("POST", "/", json.dumps(value).encode()))
+    async def ask(self, method: str, path: str, body: bytes) -> bytes:
+        status, answer = await exchange(self.port, method, path, body, _SECONDS, token=self.token)
+        if status == 0:
+            raise ConnectionError("it closed the connection")
+        if not 200 <= status <= 299:
+            raise DeveloperError(f"{status} {answer.decode('utf-8', 'replace')}")
         return answer
-
-    def put(self, path: str, file: Path) -> None:
-        """Write a file that an object names."""
-        with file.open("rb") as content:
-            self._exchange("PUT", f"/file?path={path}", content, file.stat().st_size)
-
-    def _exchange(self, method: str, path: str, body: Any, size: int | None = None) -> bytes:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_SECONDS)
-        try:
-            headers = {"Authorization": self.token, **({} if size is None else {"Content-Length": str(size)})}
-            connection.request(method, path, body, headers)
-            response = connection.getresponse()
-            answer = response.read()
-            if not 200 <= response.status <= 299:
-                raise DeveloperError(f"{response.status} {answer.decode('utf-8', 'replace')}")
-            return answer
-        finally:
-            connection.close()

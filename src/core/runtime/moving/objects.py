@@ -76,7 +76,7 @@ class Source:
     """An object to be: its namespace's unique key, its id, or its name where it is known.
 
     `binding` names it to people, and `unit` and `table` the things that are counted: none counts objects. `contents`
-    opens it, in the thread that reads it.
+    opens it.
     """
 
     binding: str
