@@ -205,7 +205,7 @@ async def cold_start(tools: Toolchain, target: Target, state: Path) -> None:
     node = await start_node(tools, target.bundle, PLAN, state=state)
     await asyncio.to_thread(_get, node.port, "/")
     target.cold.append(time.perf_counter() - began)
-    await node.workerd.kill()
+    await node.kill()
 
 
 def _get(port: int, path: str) -> bytes:
@@ -236,7 +236,7 @@ def _many(port: int, paths: list[str], sent: bytes | None = None) -> float:
 
 def resident(node: Node) -> float:
     """Resident memory of the process, in MB."""
-    for line in Path(f"/proc/{node.workerd.pid}/status").read_text().splitlines():
+    for line in Path(f"/proc/{node.pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1000
     raise AssertionError("no VmRSS")
@@ -261,7 +261,7 @@ async def plain_requests(tools: Toolchain, targets: list[Target], folder: Path, 
             for node, target in zip(nodes, targets, strict=True):
                 target.plain.append(await asyncio.to_thread(_many, node.port, ["/"] * (requests // 6)))
         for node in nodes:
-            await node.workerd.kill()
+            await node.kill()
 
 
 async def calls(tools: Toolchain, targets: list[Target], folder: Path, requests: int) -> dict[str, list[float]]:
@@ -284,13 +284,13 @@ async def calls(tools: Toolchain, targets: list[Target], folder: Path, requests:
         ratio = statistics.median(ours / by_hand for by_hand, ours in rounds)
         found[path] = [*(round(mean, 3) for mean in means), round(ratio, 3)]
     for node in nodes:
-        await node.workerd.kill()
+        await node.kill()
     return found
 
 
 def _processor(node: Node) -> float:
     """The processor's seconds of a process so far."""
-    fields = Path(f"/proc/{node.workerd.pid}/stat").read_text().rpartition(")")[2].split()
+    fields = Path(f"/proc/{node.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -311,7 +311,7 @@ async def memory(
     for done in range(0, requests, step):
         await asyncio.to_thread(_many, node.port, [f"/work/{number}" for number in range(done, done + step)])
         told.append(resident(node))
-    await node.workerd.kill()
+    await node.kill()
     return first, told
 
 

@@ -82,8 +82,9 @@ class Background:
 class Running:
     """A node and a client for it."""
 
-    def __init__(self, node: Node, lines: list[str], background: Background) -> None:
+    def __init__(self, node: Node, state: Path, lines: list[str], background: Background) -> None:
         self.node = node
+        self.state = state
         self.lines = lines
         self._background = background
 
@@ -129,7 +130,7 @@ class Running:
             time.sleep(0.02)
 
     def stop(self) -> int:
-        return self._background.run(self.node.workerd.stop())
+        return self._background.run(self.node.stop())
 
 
 @pytest.fixture(scope="session")
@@ -266,7 +267,7 @@ def start(tools: Toolchain, bundle: Bundle, background: Background, tmp_path: Pa
 
     def start(**given: Any) -> Running:
         before: Running | None = given.pop("state_of", None)
-        state = tmp_path / f"state{len(started)}" if before is None else before.node.state
+        state = tmp_path / f"state{len(started)}" if before is None else before.state
         running = start_running(tools, bundle, background, state, **given)
         started.append(running)
         return running
@@ -341,12 +342,12 @@ def start_running(tools: Toolchain, bundle: Bundle, background: Background, stat
             **given,
         )
     )
-    return Running(node, lines, background)
+    return Running(node, state, lines, background)
 
 
 def advance(worker: Running, milliseconds: float) -> dict[str, Any]:
     """Move the clock of a worker with a test clock; its queues and alarms that come due have run."""
-    connection = http.client.HTTPConnection("127.0.0.1", worker.node.workerd.ports["cron"], timeout=120)
+    connection = http.client.HTTPConnection("127.0.0.1", worker.node.ports["cron"], timeout=120)
     try:
         connection.request("POST", f"/clock?advance={int(milliseconds)}")
         answer: dict[str, Any] = json.loads(connection.getresponse().read())

@@ -26,7 +26,6 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from core.runtime.bundle import Bundle
-from core.runtime.node import ask_to_leave
 from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain
 
@@ -57,7 +56,7 @@ def _nodes(
         assert started[-1].get("/").status in (200, 404)
     yield started
     for node in started:
-        background.run(node.node.workerd.stop(seconds=8))
+        background.run(node.node.stop(seconds=8))
 
 
 def test_a_cluster_survives_the_death_of_a_node(nodes: list[Running], background: Background) -> None:
@@ -79,7 +78,7 @@ def test_a_cluster_survives_the_death_of_a_node(nodes: list[Running], background
             acknowledged.append(number)
     owned = [first.request("POST", f"/counters/own{number}").json()["count"] for number in range(5)]
     assert owned == [2] * 5
-    background.run(first.node.workerd.kill())
+    background.run(first.node.kill())
     died = time.monotonic()
 
     answer = _until_ok(lambda: second.request("POST", "/counters/own0", seconds=10), LEASE * 4)
@@ -117,7 +116,7 @@ def test_a_room_of_200_sockets_on_three_nodes(rooms: list[Running], background: 
         try:
             await members[1].send("hello")
             assert [await asyncio.wait_for(member.recv(), 30) for member in members] == ["m1: hello"] * 3
-            await asyncio.to_thread(background.run, ask_to_leave(rooms[0].node))
+            await asyncio.to_thread(background.run, rooms[0].node.ask_to_leave())
             stopping = asyncio.create_task(asyncio.to_thread(rooms[0].stop))
             codes = [await asyncio.wait_for(_code(member), 60) for member in members]
             assert await stopping == 0
@@ -160,7 +159,7 @@ def test_a_node_that_misses_its_lease_loses_nothing(nodes: list[Running], backgr
     assert answer.json()["count"] == 4
     os.kill(first.node.pid, signal.SIGCONT)
     # It finds that its lease is over, and ends rather than answer with what it has: `core serve` starts it again.
-    assert background.run(first.node.workerd.wait()) != 0
+    assert background.run(asyncio.wait_for(first.node.ended, 60)) != 0
     assert second.request("POST", "/counters/paused").json()["count"] == 6
 
 

@@ -110,7 +110,7 @@ def test_a_password_that_the_worker_keeps_is_proven_by_cpython(conduit: Running)
     assert ask(conduit, "POST", "/users", {"user": user})[0] == 201
     (kept,) = [
         row[0]
-        for file in conduit.node.state.rglob("*.sqlite")
+        for file in conduit.state.rglob("*.sqlite")
         for row in rows(file, "SELECT password FROM users WHERE username = 'eve'")
     ]
 

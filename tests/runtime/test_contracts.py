@@ -149,7 +149,7 @@ def members(
         assert started[-1].get("/").status == 404
     yield started
     for running in started:
-        background.run(running.node.workerd.stop(seconds=8))
+        background.run(running.node.stop(seconds=8))
 
 
 @pytest.mark.parametrize(("kind", "case"), list(cases("workerd")))

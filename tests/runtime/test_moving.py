@@ -57,7 +57,7 @@ def start(tools: Toolchain, moved: Bundle, background: Background, tmp_path: Pat
 
     yield start
     for node in started:
-        background.run(node.node.workerd.kill())
+        background.run(node.node.kill())
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def start(
 
     yield start
     for node in started:
-        background.run(node.node.workerd.kill())
+        background.run(node.node.kill())
 
 
 def is_away(node: Running, kind: str, value: str) -> None:
@@ -94,7 +94,7 @@ def test_what_a_killed_node_had_is_retryable_until_another_has_it(
     start: Callable[..., Running], bucket: str, background: Background, tmp_path: Path
 ) -> None:
     first, second = (start(name, cluster=member_of(bucket, tmp_path.name)) for name in ("first", "second"))
-    background.run(first.node.workerd.kill())
+    background.run(first.node.kill())
     for kind in ("kv", "d1", "durable_object"):
         is_away(second, kind, "killed")
     # A node has queues of its own, and R2 is no node's.

@@ -28,7 +28,7 @@ from tests.support.moto import s3_service
 from core.backends.s3.objects import SharedObjects
 from core.backends.s3.r2 import PIECE
 from core.runtime.bundle import Bundle, Migrations
-from core.runtime.node import apply_migrations, open_node, post_json
+from core.runtime.node import apply_migrations
 from core.runtime.plan import Plan
 from core.runtime.state_folder import empty_databases
 from core.runtime.toolchain import Toolchain
@@ -419,13 +419,13 @@ def test_requests_wait_at_a_node_that_is_closed_until_it_is_opened(
             assert not any(answer.done() for answer in early)
             assert background.run(apply_migrations(node.node, migrated)) == ["DB: applied 0001_notes.sql"]
             assert not any(answer.done() for answer in early)
-            background.run(open_node(node.node))
+            background.run(node.node.post("/open", {}))
             assert [answer.result().text for answer in early] == ["0 notes"] * 5
         assert node.get("/").text == "0 notes"
         # Edited since: it is not applied again, and said to be changed.
         job = {"binding": "DB", "table": "d1_migrations", "files": [("0001_notes.sql", [FIRST])]}
         for digest, changed in (("1", []), ("2", ["0001_notes.sql"])):
-            asked = post_json(node.node.health_port, "/migrate", {**job, "hashes": {"0001_notes.sql": digest}})
+            asked = node.node.post("/migrate", {**job, "hashes": {"0001_notes.sql": digest}})
             assert background.run(asked) == {"applied": [], "changed": changed}
     finally:
         node.stop()

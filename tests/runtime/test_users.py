@@ -239,11 +239,11 @@ def test_the_curl_lines_of_both_readmes_are_answered_as_printed(begin: Callable[
 
 def events_of(node: Running) -> list[tuple[str, int, str]]:
     """The rows that a stopped node has in the table `events` of its files."""
-    for file in node.node.state.rglob("*.sqlite"):
+    for file in node.state.rglob("*.sqlite"):
         database = sqlite3.connect(file)
         try:
             if database.execute("SELECT name FROM sqlite_master WHERE name = 'events'").fetchone() is not None:
                 return database.execute("SELECT kind, user_id, request_id FROM events").fetchall()
         finally:
             database.close()
-    raise AssertionError(f"no file below {node.node.state} has a table `events`")
+    raise AssertionError(f"no file below {node.state} has a table `events`")

@@ -129,7 +129,7 @@ async def _start_once(bundle: Bundle, toolchain: Toolchain) -> None:
                 bundle,
                 state=Path(folder) / "state",
                 env={**os.environ, **dict.fromkeys(secrets, "placeholder")},
-                bindings=[{"name": PLACEHOLDERS_BINDING, "text": "yes"}] if secrets else (),
+                texts={PLACEHOLDERS_BINDING: "yes"} if secrets else {},
             )
     except DeveloperError as error:
         shutil.rmtree(bundle.folder, ignore_errors=True)

@@ -50,44 +50,60 @@ ASKED_SECONDS = 10.0
 _SPANS_EVERY = 1.0
 
 
-@attrs.define(eq=False)
-class Node:
-    """A running node. `port` is where it answers, `health_port` where it says whether it can, both on 127.0.0.1.
-    `numbers` are those that it gave last, where it counts. One that is kept is `ready` once its application is loaded
-    and its migrations are applied.
+class Node(Workerd):
+    """A running workerd with an application. One that is kept is `ready` once that is loaded and its migrations are
+    applied. `numbers` are those that it gave last, where it counts.
     """
 
-    workerd: Workerd
-    state: Path
-    port: int
-    health_port: int
-    numbers: Snapshot = attrs.field(factory=JsonObject)
-    ready: asyncio.Future[None] = attrs.field(init=False)
+    ready: asyncio.Future[None]
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, ports: dict[str, int], tasks: list[asyncio.Task[None]]
+    ) -> None:
+        super().__init__(process, ports, tasks)
+        self.numbers: Snapshot = {}
 
     @property
-    def pid(self) -> int:
-        """The process id."""
-        return self.workerd.pid
-
-    async def measure(self) -> None:
-        """Ask for its numbers. One that does not answer in time keeps those that it gave before."""
-        answer = await post_json(self.health_port, "/metrics", {}, seconds=2.0)
-        if "error" not in answer:
-            self.numbers = answer
-
-    @property
-    def ended(self) -> asyncio.Future[int]:
-        """Its status, once it has ended."""
-        return self.workerd.ended
+    def port(self) -> int:
+        """The port of 127.0.0.1 at which it answers, where it was given no listener."""
+        return self.ports["http"]
 
     @property
     def takes_over(self) -> asyncio.Future[None]:
         """Done when the node before it may stop."""
         return self.ready
 
-    async def answers(self, seconds: float | None) -> str | None:
-        """Return the reason why it does not answer, or None."""
-        return await ask_health(self.health_port, seconds=seconds)
+    async def post(self, path: str, value: object, *, seconds: float = 300.0) -> JsonObject:
+        """Have it do something that its health endpoint can, such as migrate a database."""
+        try:
+            _, body = await exchange(self.ports["health"], "POST", path, json.dumps(value).encode(), seconds)
+            answer: JsonObject = json.loads(body)
+            return answer
+        except (OSError, ValueError) as error:
+            return {"error": f"the node did not answer: {type(error).__name__} {error}"}
+
+    async def measure(self) -> None:
+        """Ask for its numbers. One that does not answer in time keeps those that it gave before."""
+        answer = await self.post("/metrics", {}, seconds=2.0)
+        if "error" not in answer:
+            self.numbers = answer
+
+    async def answers(self, seconds: float | None = 60.0) -> str | None:
+        """Return the reason why it does not answer, or None. The first question has it load Python and the
+        application.
+        """
+        try:
+            status, body = await exchange(self.ports["health"], "GET", "/", b"", seconds)
+        except TimeoutError:
+            return f"{SILENT} {seconds:g} s"
+        except OSError as error:
+            return f"it does not answer: {error}"
+        if status == 200:
+            return None
+        try:
+            return str(json.loads(body)["problems"])
+        except (ValueError, KeyError, TypeError):
+            return body.decode("utf-8", "replace") or "it closed the connection"
 
     async def condition(self) -> str | None:
         """The same for whoever asks for health."""
@@ -95,25 +111,32 @@ class Node:
 
     async def where(self) -> str:
         """Return its requests in flight."""
-        told = await post_json(self.health_port, "/where", {}, seconds=5.0)
+        told = await self.post("/where", {}, seconds=5.0)
         return told.get("where") or "it does not answer, and workerd has no stacks to show from outside"
+
+    async def ask_to_leave(self, *, hold: bool = False, seconds: float = 2.0) -> None:
+        """Have it end its endless connections: it closes WebSockets with 1001, and ends streams of events.
+
+        With `hold`, requests that arrive are held, also beyond this call, for at most three quarters of `seconds`,
+        without the time in which Python is busy. Told to stop meanwhile, the node answers them with
+        `Connection: close`, where it would have cut off their connections.
+
+        One that hangs is not waited for longer than `seconds`.
+        """
+        await self.post("/leave", {"hold": seconds * 750 if hold else 0}, seconds=seconds)
 
     async def leave(self, deadline: float) -> asyncio.Future[None]:
         """End it by `deadline`: first endless connections, then requests in flight."""
         left = deadline - time.monotonic()
         sending = asyncio.ensure_future(send_spans(self, last=True, seconds=left))
-        await ask_to_leave(self, hold=True, seconds=min(2.0, left / 2))
+        await self.ask_to_leave(hold=True, seconds=min(2.0, left / 2))
 
         async def end() -> None:
             # Requests are held for a while only: nothing is waited for between, and no other node.
-            await self.workerd.stop(seconds=max(0.1, deadline - time.monotonic()))
+            await self.stop(seconds=max(0.1, deadline - time.monotonic()))
             await sending
 
         return asyncio.ensure_future(end())
-
-    async def kill(self) -> None:
-        """End it at once: one that hangs does not heed SIGTERM."""
-        await self.workerd.kill()
 
 
 async def start_node(
@@ -130,7 +153,7 @@ async def start_node(
     private_network: bool = False,
     closed: bool = False,
     sockets: Mapping[str, Socket] | None = None,
-    bindings: Sequence[Mapping[str, Any]] = (),
+    texts: Mapping[str, str | None] = {},
     adjust: Callable[[Sequence[Mapping[str, Any]]], None] = lambda services: None,
     on_line: Callable[[str, str], None] = lambda stream, line: None,
 ) -> Node:
@@ -139,25 +162,23 @@ async def start_node(
     `listener` is a socket that is open already, which several nodes may share; without one it takes a free port.
     `front` is the proxy whose headers are to be believed: give it only behind one that sets them. `lock` is the lock of
     the state folder, which the process is to hold as well. With `closed` it listens and lets events wait, until it is
-    told to let them in by `open_node`: a request that hangs would else come before the question whether the process is
-    well. `env` is the environment of the process, with the secrets in it; `bindings` are further ones, in Cap'n Proto's
-    form; `adjust` is that of `worker_config`.
+    told to let them in by `make_ready`: a request that hangs would else come before the question whether the process is
+    well. `env` is the environment of the process, with the secrets in it; `texts` are further bindings of
+    texts; `adjust` is that of `worker_config`.
     """
     listening = {
         "http": Socket("127.0.0.1:0", proto_header=front.proto_header),
         "health": Socket("127.0.0.1:0", "Health"),
         **(sockets or {}),
     }
-    extra = list(bindings)
-    if front.ip_header is not None:
-        extra.append({"name": IP_HEADER_BINDING, "text": front.ip_header})
-    if front.origin is not None:
-        extra.append({"name": ORIGIN_BINDING, "text": front.origin})
-    if cluster is not None and plan.consumers:
-        delays = {consumer.queue: consumer.settings.get("retryDelay", 0) for consumer in plan.consumers}
-        extra.append({"name": RETRY_DELAYS_BINDING, "text": json.dumps(delays)})
-    if closed:
-        extra.append({"name": CLOSED_BINDING, "text": "1"})
+    delays = {consumer.queue: consumer.settings.get("retryDelay", 0) for consumer in plan.consumers}
+    texts = {
+        IP_HEADER_BINDING: front.ip_header,
+        ORIGIN_BINDING: front.origin,
+        RETRY_DELAYS_BINDING: json.dumps(delays) if cluster is not None and delays else None,
+        CLOSED_BINDING: "1" if closed else None,
+        **texts,
+    }
     async with AsyncExitStack() as opened:
         buckets: Mapping[str, External] = {}
         if plan.r2:
@@ -180,11 +201,11 @@ async def start_node(
             sockets=listening,
             cluster=cluster,
             buckets=buckets,
-            extra_bindings=extra,
+            extra_bindings=[{"name": name, "text": text} for name, text in texts.items() if text is not None],
             private_network=private_network,
             adjust=adjust,
         )
-        workerd = await Workerd.start(
+        node = await Node.start(
             toolchain.workerd,
             state / "workerd.capnp",
             text,
@@ -197,8 +218,8 @@ async def start_node(
             inherited=() if lock is None else (lock,),
             on_line=on_line,
         )
-        workerd.at_end(opened.pop_all().aclose)
-    return Node(workerd, state, workerd.ports.get("http", 0), workerd.ports["health"])
+        node.at_end(opened.pop_all().aclose)
+    return node
 
 
 def node_output(
@@ -209,50 +230,24 @@ def node_output(
     label: str = "",
     extra: Mapping[str, Any] | None = None,
     metrics: bool = False,
-) -> tuple[Callable[[str, str], None], list[Mapping[str, str]]]:
-    """Return what takes the lines of a node whose application is in `root`, and the bindings that tell it what to give.
+) -> tuple[Callable[[str, str], None], Mapping[str, str]]:
+    """Return what takes the lines of a node whose application is in `root`, and the texts that tell it what to give.
 
     Lines of text begin with `label`, and go to `write` instead of the log where that is given. Records have `extra`.
     """
-    bindings: list[Mapping[str, str]] = [{"name": METRICS_BINDING, "text": "1"}] if metrics else []
+    texts = {METRICS_BINDING: "1"} if metrics else {}
     if are_collected():
-        bindings.append({"name": SPANS_BINDING, "text": "1"})
+        texts[SPANS_BINDING] = "1"
     reader: LineReader | LogReader
     if log.is_json:
         # Before each of its own records: nobody whose text it prints can know it.
         mark = f"{secrets.token_hex(16)} "
-        bindings.append({"name": LOG_FORMAT_BINDING, "text": mark})
+        texts[LOG_FORMAT_BINDING] = mark
         reader = log.reader("workerd", extra, mark=mark)
     else:
         to = write or log.write
         reader = LogReader(lambda line: to(f"{label}{line}"), root)
-    return lambda stream, line: reader.line(line), bindings
-
-
-async def ask_health(port: int, *, seconds: float | None = 60.0) -> str | None:
-    """Return the reason why a node does not answer, or None.
-
-    The first question has it load Python and the application.
-    """
-    try:
-        status, body = await exchange(port, "GET", "/", b"", seconds)
-    except TimeoutError:
-        return f"{SILENT} {seconds:g} s"
-    except OSError as error:
-        return f"it does not answer: {error}"
-    if status == 200:
-        return None
-    try:
-        return str(json.loads(body)["problems"])
-    except (ValueError, KeyError, TypeError):
-        return body.decode("utf-8", "replace") or "it closed the connection"
-
-
-async def open_node(node: Node) -> None:
-    """Let in the events that wait at a node which was started `closed`. Raises WorkerdError if it does not answer."""
-    answer = await post_json(node.health_port, "/open", {}, seconds=60.0)
-    if "error" in answer:
-        raise WorkerdError(str(answer["error"]))
+    return lambda stream, line: reader.line(line), texts
 
 
 async def try_bundle(
@@ -262,7 +257,7 @@ async def try_bundle(
     state: Path,
     env: Mapping[str, str],
     lock: int | None = None,
-    bindings: Sequence[Mapping[str, Any]] = (),
+    texts: Mapping[str, str | None] = {},
 ) -> None:
     """The trial of a bundle, before a new build takes over, and before `core build` says that one is made.
 
@@ -278,12 +273,12 @@ async def try_bundle(
             env=env,
             lock=lock,
             closed=True,
-            bindings=bindings,
+            texts=texts,
         )
         try:
             await make_ready(node, bundle, migrate=True, opened=False)
         finally:
-            await node.workerd.kill()
+            await node.kill()
     finally:
         shutil.rmtree(state, ignore_errors=True)
 
@@ -294,12 +289,12 @@ async def make_ready(node: Node, bundle: Bundle, *, migrate: bool, opened: bool 
     One that is not to be `opened` answers nothing but its health. Returns the steps done, in lines. Raises WorkerdError
     where it cannot answer, DeveloperError for a wrong migration.
     """
-    problem = await ask_health(node.health_port)
+    problem = await node.answers()
     if problem is not None:
         raise WorkerdError(f"the application cannot answer:\n{problem}")
     done = await apply_migrations(node, bundle) if migrate else []
-    if opened:
-        await open_node(node)
+    if opened and "error" in (answer := await node.post("/open", {}, seconds=60.0)):
+        raise WorkerdError(str(answer["error"]))
     return done
 
 
@@ -307,7 +302,7 @@ async def apply_migrations(node: Node, bundle: Bundle) -> list[str]:
     """Apply the bundle's pending SQL migrations; the steps done, in lines. Raises DeveloperError."""
     done: list[str] = []
     for binding, migrations in bundle.migrations.items():
-        answer = await post_json(node.health_port, "/migrate", {"binding": binding, **attrs.asdict(migrations)})
+        answer = await node.post("/migrate", {"binding": binding, **attrs.asdict(migrations)})
         if "error" in answer:
             raise DeveloperError(f"{binding}: {answer['error']}. Put the migration right and start again")
         done += [f"{binding}: applied {name}" for name in answer["applied"]]
@@ -316,28 +311,6 @@ async def apply_migrations(node: Node, bundle: Bundle) -> list[str]:
             for name in answer["changed"]
         ]
     return done
-
-
-async def ask_to_leave(node: Node, *, hold: bool = False, seconds: float = 2.0) -> None:
-    """Have a node end its endless connections: it closes WebSockets with 1001, and ends streams of events.
-
-    With `hold`, requests that arrive are held, also beyond this call, for at most three quarters of `seconds`, without
-    the time in which Python is busy. Told to stop meanwhile, the node answers them with `Connection: close`, where it
-    would have cut off their connections.
-
-    One that hangs is not waited for longer than `seconds`.
-    """
-    await post_json(node.health_port, "/leave", {"hold": seconds * 750 if hold else 0}, seconds=seconds)
-
-
-async def post_json(port: int, path: str, value: object, *, seconds: float = 300.0) -> JsonObject:
-    """Have a node do something that its health endpoint can, such as migrate a database."""
-    try:
-        _, body = await exchange(port, "POST", path, json.dumps(value).encode(), seconds)
-        answer: JsonObject = json.loads(body)
-        return answer
-    except (OSError, ValueError, TimeoutError) as error:
-        return {"error": f"the node did not answer: {type(error).__name__} {error}"}
 
 
 def are_collected() -> bool:
@@ -365,7 +338,7 @@ async def send_spans(*nodes: Node, last: bool = False, seconds: float = 2.0) -> 
         return
     from core.hosts.otel import send
 
-    running = [node for node in nodes if node.workerd.returncode is None]
-    asked = (post_json(node.health_port, "/spans", {"last": last}, seconds=seconds) for node in running)
+    running = [node for node in nodes if node.returncode is None]
+    asked = (node.post("/spans", {"last": last}, seconds=seconds) for node in running)
     for answer in await asyncio.gather(*asked):
         send(answer.get("spans", ()))

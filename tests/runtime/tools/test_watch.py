@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
-from pathlib import Path
 
 from core.runtime.keeper import until_unwell
-from core.runtime.node import Node, ask_health
-from core.runtime.process import Workerd
+from core.runtime.node import Node
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 FAILING = b'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 26\r\n\r\n{"problems": "DB is lost"}'
@@ -43,11 +41,11 @@ class Watched:
     async def node(self) -> AsyncGenerator[Node]:
         server = await asyncio.start_server(self.answer, "127.0.0.1", 0)
         process = await asyncio.create_subprocess_exec("sleep", "60")
-        workerd = Workerd(process, {}, [])
+        node = Node(process, {"health": server.sockets[0].getsockname()[1]}, [])
         try:
-            yield Node(workerd, Path(), 0, server.sockets[0].getsockname()[1])
+            yield node
         finally:
-            await workerd.kill()
+            await node.kill()
             server.close()
             for writer in self.open:
                 writer.close()
@@ -73,11 +71,11 @@ async def test_the_end_of_the_process_is_noticed_while_it_is_asked() -> None:
     async with watched.node() as node:
         watching = asyncio.create_task(until_unwell(node, patience=30, every=0.01))
         await watched.questioned.wait()
-        await node.workerd.kill()
+        await node.kill()
         assert await watching == "ended with status -9"
 
 
 async def test_an_answer_that_is_cut_off_or_is_no_answer_is_a_problem_and_no_error() -> None:
     async with Watched([CUT_OFF, STRANGE]).node() as node:
-        assert await ask_health(node.health_port) == "it closed the connection"
-        assert await ask_health(node.health_port) == "null"
+        assert await node.answers() == "it closed the connection"
+        assert await node.answers() == "null"
