@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from functools import lru_cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
@@ -20,15 +21,7 @@ from core import http
 from core.app import App
 from core.dispatch.answers import body_failed
 from core.errors import CLIENT_GONE, NULL_BODY_STATUSES
-from core.hosts.process import (
-    FAILED,
-    TOLD,
-    BackgroundContext,
-    join_headers,
-    quote_path,
-    stream_until_gone,
-    trace_where_asked,
-)
+from core.hosts.process import FAILED, TOLD, BackgroundContext, trace_where_asked
 from core.http.framing import has_no_length
 from core.http.header_block import HeaderBlock
 from core.http.headers import check_name
@@ -57,13 +50,14 @@ class AsgiRequest(OpenRequest):
 
     _scope: Scope
     _receive: Receive
-    _index: dict[bytes, bytes] | None
-    _headers: _ScopeHeaders | None
+    _index: dict[bytes, bytes] | None = None
+    _headers: _ScopeHeaders | None = None
 
     @classmethod
     def bound(cls, env: object, ctx: ExecutionContext, app: App[Any] | None = None) -> Callable[[], AsgiRequest]:
         """The class of requests with these bindings and this context, to this application."""
-        made: Any = type("Request", (cls,), {"env": env, "ctx": ctx, "_app": app, "__init__": object.__init__})
+        common = {"env": env, "ctx": ctx, "_app": app, "params": NO_PARAMS, "id": "", "_query": None}
+        made: Any = type("Request", (cls,), {**common, "__init__": object.__init__})
         return cast("Callable[[], AsgiRequest]", made)
 
     @property
@@ -82,8 +76,7 @@ class AsgiRequest(OpenRequest):
         """The root that the application is mounted at: a prefix of the path that the server, or another application,
         took off.
         """
-        root = _root_of(self._scope)
-        return quote_path(root) if root else ""
+        return _quoted(_root_of(self._scope))
 
     @property
     def headers(self) -> http.HeadersView:
@@ -96,12 +89,9 @@ class AsgiRequest(OpenRequest):
 
     def header(self, name: str, /) -> str | None:
         """The value of a header, or None."""
-        try:
-            key = _NAMES[name]
-        except KeyError:
-            key = _name(name)
-            if key == b"edge-connecting-ip":
-                return self.ip
+        key = _name(name)
+        if key == b"edge-connecting-ip":
+            return self.ip
         index = self._index
         if index is None:
             pairs = self._scope["headers"]
@@ -197,10 +187,16 @@ class _ScopeHeaders(http.HeadersView):
         # Asked for what is not set: the members of a view, before the headers are decoded.
         if name not in http.HeadersView.__slots__:
             raise AttributeError(name)
-        pairs = self.req._scope["headers"]
-        whole = join_headers(
-            [(key.decode("latin-1").lower(), text.decode("latin-1")) for key, text in pairs], self.req.ip
-        )
+        values: dict[str, str] = {}
+        for key, text in self.req._scope["headers"]:
+            header, value = key.decode("latin-1").lower(), text.decode("latin-1")
+            if header in values:
+                value = f"{values[header]}{'; ' if header == 'cookie' else ', '}{value}"
+            values[header] = value
+        values.pop("edge-connecting-ip", None)
+        if (ip := self.req.ip) is not None:
+            values["edge-connecting-ip"] = ip
+        whole = http.HeadersView.trusted(values, [])
         self._values, self._cookies, self._parts = whole._values, whole._cookies, whole._parts
         return getattr(self, name)
 
@@ -247,7 +243,7 @@ def _path_of(scope: Scope) -> str:
     """
     path: str = scope["path"]
     raw: bytes | None = scope.get("raw_path")
-    sent = quote_path(path) if raw is None else raw.partition(b"?")[0].decode("latin-1")
+    sent = _quoted(path) if raw is None else raw.partition(b"?")[0].decode("latin-1")
     root = _root_of(scope)
     if not root:
         return sent
@@ -257,8 +253,14 @@ def _path_of(scope: Scope) -> str:
     if _unquoted(sent) != path:
         longest = min(len(sent), 3 * len(root.encode("utf-8", "replace")))
         ends = (at for at in range(1, longest + 1) if sent[at : at + 1] in ("/", ""))
-        sent = next((sent[at:] for at in ends if _unquoted(sent[:at]) == root), quote_path(path))
+        sent = next((sent[at:] for at in ends if _unquoted(sent[:at]) == root), _quoted(path))
     return sent or "/"
+
+
+def _quoted(path: str) -> str:
+    from urllib.parse import quote
+
+    return quote(path, safe="/~!$&'()*+,;=:@-._")
 
 
 def _unquoted(path: str) -> str:
@@ -327,16 +329,9 @@ def _type_pair(content_type: str) -> tuple[bytes, bytes]:
     return _TYPES.get(content_type) or _known_pair(item) or _pair(item)
 
 
-# Names of headers as bytes, by the spelling that was asked for. The client's address is none of them: it has no header.
-_NAMES: dict[str, bytes] = {}
-_NAMES_MOST = 1024
-
-
+@lru_cache(1024)
 def _name(name: str) -> bytes:
-    key = check_name(name, "get").encode("latin-1")
-    if len(_NAMES) < _NAMES_MOST and key != b"edge-connecting-ip":
-        _NAMES[name] = key
-    return key
+    return check_name(name, "get").encode("latin-1")
 
 
 def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]:
@@ -402,9 +397,6 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
             await _serve_other(scope, receive, send, app, env, ctx, bound)
             return
         req = bound()
-        req.params = NO_PARAMS
-        req.id = ""
-        req._query = req._index = req._headers = None
         req._scope = scope
         req._receive = receive
         req.method = method = scope["method"]
@@ -456,45 +448,54 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         await send({"type": "http.response.start", "status": res.status_code, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    served: Any = serve
-    if app.lifespans is not None:
-        # A server may not tell of its start, and an application that mounts this one does not either.
-        served = _started_before(serve, app, env)
-    served.context = ctx
-    return cast("AsgiApplication", served)
-
-
-def _started_before(serve: Any, app: App[Any], env: object) -> Any:
     async def serve_started(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan" and app.lifespans is not None:
             await app.lifespans.ensure(env)
         await serve(scope, receive, send)
 
-    return serve_started
+    # A server may not tell of its start, and an application that mounts this one does not either.
+    served: Any = serve if app.lifespans is None else serve_started
+    served.context = ctx
+    return cast("AsgiApplication", served)
 
 
 async def _stream(res: Response, chunks: AsyncIterator[bytes], req: AsgiRequest, send: Send) -> None:
-    try:
-        await send({"type": "http.response.start", "status": res.status_code, "headers": header_pairs(res, None)})
-    except BaseException:  # the client is gone (ASGI, 2.4), or the request was cancelled
-        await close(chunks)
-        raise
+    """Send a body until its client is gone, and end its generator with it, so that its resources are given back."""
 
-    async def send_chunk(chunk: bytes) -> None:
-        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    async def write() -> None:
+        async for chunk in chunks:
+            if chunk:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def watch() -> None:
         while (await req._receive())["type"] != "http.disconnect":
             pass
 
+    tasks: list[asyncio.Future[None]] = []
     try:
-        whole = await stream_until_gone(chunks, send_chunk, watch)
+        await send({"type": "http.response.start", "status": res.status_code, "headers": header_pairs(res, None)})
+        writer, watcher = asyncio.ensure_future(write()), asyncio.ensure_future(watch())
+        tasks += writer, watcher
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if not writer.done():
+            return
+        writer.result()
     except Exception as error:
+        from core.errors.body import BodyEndedError
+
+        if not tasks:
+            raise  # the client is gone (ASGI, 2.4)
+        if isinstance(error, BodyEndedError):
+            return  # it went away while chunks were made of its own body
         body_failed(error, req)
         req._scope[FAILED] = error
         raise  # so that a server breaks the connection
-    if whole:
-        await send({"type": "http.response.body", "body": b""})
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await close(chunks)
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _serve_other(
@@ -528,9 +529,6 @@ async def _serve_other(
 
         # The opening handshake is a GET, and runs through the application as one.
         req = bound()
-        req.params = NO_PARAMS
-        req.id = ""
-        req._query = req._index = req._headers = None
         req._scope = scope
         req._receive = receive
         req.method = "GET"
