@@ -56,7 +56,7 @@ _LONGEST_WAIT: Final = 300
 class _Isolate:
     """The values kept between events."""
 
-    app: App[Any] | None = None
+    app: App[Any]  # there from the start on
     main: ModuleType | None = None
     env: object = None
     has_env = False
@@ -82,7 +82,7 @@ def preload() -> None:
     """Import the modules that the first event needs, for a memory snapshot to have them."""
     from core.backends.workerd.env import preload as preload_bindings
 
-    env_class = _app().env_class
+    env_class = _isolate.app.env_class
     if env_class is not None:
         with suppress(EnvError):  # which `problems` reports
             preload_bindings(env_class)
@@ -107,7 +107,7 @@ def problems(env: object) -> str | None:
 def _secrets_asked() -> dict[str, bool] | None:
     from core.hosts.secrets_asked import secrets_asked  # a build alone asks
 
-    env_class = _app().env_class
+    env_class = _isolate.app.env_class
     # An application without an Env is asked for any name.
     return None if env_class is None or env_class is Any else secrets_asked(env_class)
 
@@ -180,7 +180,7 @@ def _env(env: object, secrets: Mapping[str, str] | None = None) -> object:
     if not _isolate.has_env:
         from core.backends.workerd.env import build_env
 
-        app = _app()
+        app = _isolate.app
         header = getattr(env, IP_HEADER_BINDING, None)
         _isolate.ip_header = header.lower() if isinstance(header, str) else None
         origin = getattr(env, ORIGIN_BINDING, None)
@@ -208,12 +208,6 @@ def _env(env: object, secrets: Mapping[str, str] | None = None) -> object:
     return _isolate.env
 
 
-def _app() -> App[Any]:
-    if _isolate.app is None:
-        raise DeveloperError("the application was not started: call start() first")
-    return _isolate.app
-
-
 def _run(work: Coroutine[Any, Any, Any]) -> object:
     """Run a coroutine up to its first pause: its result when there was none, else the task that goes on."""
     task: asyncio.Task[object] = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)  # type: ignore[call-arg,unused-ignore]  # 3.12
@@ -224,7 +218,7 @@ def fetch(given: Any, method: str, url: str) -> Any:
     """Answer the request of `given`, which has the runtime's `request`, `env` and `ctx`."""
     own = _isolate.env if _isolate.has_env else _env(given.env)
     req = WorkersRequest(given, method, url, own, WorkersContext(given), _isolate.ip_header)
-    app = req._app = _isolate.app or _app()
+    app = req._app = _isolate.app
     return _run(answer(app, req))
 
 
@@ -234,14 +228,14 @@ def queue(batch: object, env: object, ctx: object) -> object:
 
     own, context, came = _env(env), WorkersContext(Given(ctx)), WorkerdMessageBatch(batch)
     delays = getattr(env, RETRY_DELAYS_BINDING, None)
-    work = _app().consume(came, own, context) if delays is None else _consume(came, own, context, str(delays))
-    return _run(entered(_app(), work, own, context))
+    work = _isolate.app.consume(came, own, context) if delays is None else _consume(came, own, context, str(delays))
+    return _run(entered(_isolate.app, work, own, context))
 
 
 async def _consume(batch: WorkerdMessageBatch, env: object, ctx: WorkersContext, delays: str) -> None:
     """Consume a batch, and put it off where a binding was away: attempts at once would be used up before it is back."""
     try:
-        await _app().consume(batch, env, ctx)
+        await _isolate.app.consume(batch, env, ctx)
     except BindingError as error:
         if error.retryable:
             import json
@@ -256,7 +250,7 @@ def scheduled(event: Any, env: Any, ctx: Any) -> Any:
     """Run the handlers scheduled for a cron trigger."""
     came = ScheduledEvent(str(event.cron), float(event.scheduledTime) / 1000)
     own, context = _env(env), WorkersContext(Given(ctx))
-    return _run(entered(_app(), _app().trigger(came, own, context), own, context))
+    return _run(entered(_isolate.app, _isolate.app.trigger(came, own, context), own, context))
 
 
 def durable_object(name: str, ctx: object, env: object) -> object:
@@ -286,7 +280,7 @@ def durable_object_call(instance: object, method: str, *args: object) -> object:
     """Call a method of a Durable Object for its stub, or one of its events."""
     from core.hosts.workers.durable import call_method_or_tell
 
-    return _run(call_method_or_tell(instance, method, args, _app().instrument))
+    return _run(call_method_or_tell(instance, method, args, _isolate.app.instrument))
 
 
 def report(env: object) -> dict[str, object]:

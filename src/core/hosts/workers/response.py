@@ -15,6 +15,8 @@ from core.response import Response
 if TYPE_CHECKING:
     from core.app import App
     from core.backends.workerd.web_socket import WorkerdWebSocket
+    from core.context import ExecutionContext
+    from core.http.websocket import Upgrade
     from core.request import AnyRequest
 
 # JavaScript's form of header lists that come again and again, most of all those with one content type.
@@ -35,12 +37,10 @@ def js_response(res: Response, req: AnyRequest) -> object:
     """The runtime's `Response` for one that is finalized. The request is kept alive until a streamed body has ended."""
     across = bridge()
     if res.upgrade is not None and res.status_code == 101:
-        from core.hosts.workers.websocket import open_socket
-
         # The handshake is the runtime's, but for the subprotocol.
         agreed = res.upgrade.protocol
         headers = (*(() if agreed is None else (("sec-websocket-protocol", agreed),)), *res.own_headers())
-        given = {"status": 101, "headers": _js_headers(headers), "webSocket": open_socket(res.upgrade, req.ctx)}
+        given = {"status": 101, "headers": _js_headers(headers), "webSocket": _open_socket(res.upgrade, req.ctx)}
         return across.new_response(None, **given)
     body = res.body
     options: dict[str, object] = {"headers": _js_headers(tuple(res.header_fields()))}
@@ -58,17 +58,38 @@ def js_response(res: Response, req: AnyRequest) -> object:
     # A client that goes away would end the request, and with it the cleaning up after the stream.
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     req.ctx.wait_until(ended)
-    chunks: AsyncIterator[bytes] = Owned(_logged(body, req), body)
-    if _is_events(res.content_type):
-        from core.backends.workerd.leaving import until_leaving
-
-        chunks = Owned(until_leaving(chunks), chunks)
+    chunks = _until_leaving(Owned(_logged(body, req), body), res.content_type)
     return across.new_response(js_stream(chunks, on_end=lambda: _end(ended)), **options)
 
 
-def _is_events(content_type: str | None) -> bool:
-    """True for a body that has no end of its own, and that its reader asks for again when it has ended."""
-    return content_type is not None and content_type.startswith("text/event-stream")
+def _open_socket(upgrade: Upgrade, ctx: ExecutionContext) -> object:
+    """The client's end of a new pair, while the session begins on the server's; or that of another connection."""
+    from core.backends.workerd.web_socket import WorkerdWebSocket
+
+    if isinstance(upgrade.peer, WorkerdWebSocket):
+        # The runtime carries the messages itself, with nothing of this request in between.
+        return upgrade.peer.js_socket
+    client, server = bridge().js.WebSocketPair.new().object_values()
+    socket = WorkerdWebSocket(server, upgrade.protocol)
+    socket.accept()
+
+    async def run() -> None:
+        socket.within()
+        await upgrade.run(socket)
+        await socket.drained()
+
+    ctx.wait_until(run())
+    return client
+
+
+def _until_leaving(chunks: AsyncIterator[bytes], content_type: str | None) -> AsyncIterator[bytes]:
+    """The chunks of a body. One of events, which has no end and is asked for again, ends with the process."""
+    if content_type is None or not content_type.startswith("text/event-stream"):
+        return chunks
+    from core.backends.workerd.leaving import until_leaving
+    from core.http.driven import Owned
+
+    return Owned(until_leaving(chunks), chunks)
 
 
 def _end(ended: asyncio.Future[None]) -> None:
@@ -91,12 +112,7 @@ def js_response_of(response: http.Response) -> object:
         given["statusText"] = response.status_text
     whole = response.body_bytes_or_none()
     if whole is None:
-        chunks: AsyncIterator[bytes] = response.stream()
-        if _is_events(response.headers.get("content-type")):
-            from core.backends.workerd.leaving import until_leaving
-            from core.http.driven import Owned
-
-            chunks = Owned(until_leaving(chunks), chunks)
+        chunks = _until_leaving(response.stream(), response.headers.get("content-type"))
         return across.new_response(js_stream(chunks), **given)
     return across.new_response(js_bytes(whole) if whole else None, **given)
 
