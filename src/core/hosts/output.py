@@ -19,31 +19,26 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Final, TextIO, cast
 
+import attrs
+
 from core.telemetry.logs import JsonFormatter, json_line
 
 _START: Final = "Traceback (most recent call last):"
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
+@attrs.define
 class LineReader:
     """Takes text that was not written as JSON, and gives it to `write` as lines of JSON, a traceback as one.
 
     A line that begins with `mark`, which only the process itself knows, has a record of its `logging` behind it.
     """
 
-    def __init__(
-        self,
-        write: Callable[[str], object],
-        logger: str,
-        *,
-        extra: Mapping[str, object] | None = None,
-        mark: str | None = None,
-    ) -> None:
-        self._mark = mark
-        self._write = write
-        self._logger = logger
-        self._extra: Mapping[str, object] = extra or {}
-        self._frames: list[str] | None = None
+    _write: Callable[[str], object]
+    _logger: str
+    _extra: Mapping[str, object] = attrs.field(factory=dict[str, object], kw_only=True)
+    _mark: str | None = attrs.field(default=None, kw_only=True)
+    _frames: list[str] | None = attrs.field(default=None, init=False)
 
     def line(self, text: str) -> None:
         """One piece of output: a line, or several that belong together."""
@@ -52,24 +47,20 @@ class LineReader:
             self._write(json.dumps({**json.loads(record), **self._extra}) if self._extra else record)
             return
         text = _ANSI.sub("", text).rstrip()
-        if self._frames is not None and (text.startswith(" ") or not text):
+        if self._frames is not None:
             self._frames.append(text)
-        elif self._frames is not None:
-            frames, self._frames = [*self._frames, text], None
-            self._record("ERROR", self._logger, text, exception="\n".join(frames))
+            if text and not text.startswith(" "):
+                self._record("ERROR", text, exception="\n".join(self._frames))
+                self._frames = None
         elif text == _START:
             self._frames = [text]
+        elif "\n" in text and _START in text:
+            self._record("ERROR", text.rpartition("\n")[2], exception=text)
         elif text.strip():
-            self._plain(text)
+            self._record("ERROR" if text.startswith("error: ") else "INFO", text)
 
-    def _plain(self, text: str) -> None:
-        if "\n" in text and _START in text:
-            self._record("ERROR", self._logger, text.rpartition("\n")[2], exception=text)
-        else:
-            self._record("ERROR" if text.startswith("error: ") else "INFO", self._logger, text)
-
-    def _record(self, level: str, logger: str, message: str, *, exception: str | None = None) -> None:
-        self._write(json_line(level, logger, message, exception=exception, extra=self._extra))
+    def _record(self, level: str, message: str, *, exception: str | None = None) -> None:
+        self._write(json_line(level, self._logger, message, exception=exception, extra=self._extra))
 
 
 class JsonStream:

@@ -15,6 +15,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import attrs
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -65,7 +67,7 @@ class ServiceLog:
         """A reader that makes records of a process's output. Lines that begin with `mark` are records already."""
         from core.hosts.output import LineReader
 
-        return LineReader(self.write, logger, extra=extra, mark=mark)
+        return LineReader(self.write, logger, extra=extra or {}, mark=mark)
 
 
 _FRAME = re.compile(r'  File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<name>.+))?$')
@@ -87,6 +89,7 @@ _HUNG_FIX = (
 )
 
 
+@attrs.define
 class LogReader:
     """Takes the lines of one stream and gives them on to `write`, a traceback as the record of its failure.
 
@@ -94,11 +97,10 @@ class LogReader:
     the framework's counts as the application's.
     """
 
-    def __init__(self, write: Callable[[str], None], root: Path) -> None:
-        self._write = write
-        self._root = root
-        self._frames: list[list[str]] | None = None
-        self._noted = False
+    _write: Callable[[str], None]
+    _root: Path
+    _frames: list[list[str]] | None = attrs.field(default=None, init=False)
+    _noted: bool = attrs.field(default=False, init=False)
 
     def line(self, line: str) -> None:
         """One line of output."""
