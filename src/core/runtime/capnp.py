@@ -62,12 +62,7 @@ def worker_config(
     if buckets is None:
         plan = attrs.evolve(plan, r2={}, absent={**plan.absent, **dict.fromkeys(plan.r2, _NO_BUCKETS)})
     services: list[Mapping[str, object]] = [_application(plan, modules, storage, extra_bindings)]
-    if plan.classes:
-        services.append(_disk(_OBJECTS, storage, "do"))
-    services += _kv(plan, storage, cluster)
-    services += _d1(plan, storage)
-    services += _queues(plan, storage, cluster)
-    services += _cron(plan, storage)
+    services += _with_state(plan, storage, cluster)
     services += [_bucket(name, (buckets or {})[bucket]) for name, bucket in plan.r2.items()]
     adjust(services[1:])
     if plan.assets is not None:
@@ -101,19 +96,11 @@ def worker_config(
 
 def make_folders(storage: Path, plan: Plan, cluster: Cluster | None = None) -> None:
     """Make the storage, and the folders below it that must exist before workerd starts."""
-    folders = [""]
-    if plan.classes:
-        folders.append("do")
-    if plan.kv:
-        folders += ["kv", "kv-cache" if cluster else "kv-blobs"]
-    if plan.d1:
-        folders.append("d1")
-    if plan.queues or plan.consumers:
-        folders.append("queues")
-    if plan.crons:
-        folders.append("cron")
-    for name in folders:
-        (storage / name).mkdir(parents=True, exist_ok=True)
+    storage.mkdir(parents=True, exist_ok=True)
+    for service in _with_state(plan, storage, cluster):
+        disk: Any = service.get("disk")
+        if disk is not None:
+            Path(disk["path"]).mkdir(exist_ok=True)
 
 
 def cluster_config(
@@ -197,6 +184,17 @@ def _application(
         worker["durableObjectNamespaces"] = [_namespace(cls, f"{plan.name}-{cls}") for cls in plan.classes]
         worker["durableObjectStorage"] = {"localDisk": _OBJECTS}
     return {"name": plan.name, "worker": worker}
+
+
+def _with_state(plan: Plan, storage: Path | str, cluster: Cluster | None) -> list[Mapping[str, object]]:
+    """The services that keep something, and their disks."""
+    return [
+        *([_disk(_OBJECTS, storage, "do")] if plan.classes else []),
+        *_kv(plan, storage, cluster),
+        *_d1(plan, storage),
+        *_queues(plan, storage, cluster),
+        *_cron(plan, storage),
+    ]
 
 
 def _kv(plan: Plan, storage: Path | str, cluster: Cluster | None) -> list[Mapping[str, object]]:
