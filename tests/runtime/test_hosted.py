@@ -32,7 +32,7 @@ def hosted(
         main="main",
         files={**collected.files, "platform_host.py": HOST.read_bytes()},
         glue=background.run(prepare(tools)),
-        classes=bundle.classes,
+        classes=bundle.manifest["classes"],
         host="platform_host",
     )
     running = start_running(

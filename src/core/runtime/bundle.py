@@ -89,12 +89,10 @@ class Migrations:
 
 @attrs.frozen
 class Bundle:
-    """A bundle on disk. `classes` has the methods of each Durable Object class."""
+    """A bundle on disk."""
 
     folder: Path
     name: str
-    main: str
-    classes: Mapping[str, Sequence[str]]
     modules: Sequence[Module]
     packages: Sequence[PackageSize]
     manifest: Mapping[str, Any]
@@ -146,8 +144,6 @@ class Bundle:
         return cls(
             folder=folder,
             name=manifest["name"],
-            main=manifest["main"],
-            classes=manifest["classes"],
             modules=[Module(**module) for module in manifest["modules"]],
             packages=[PackageSize(**package) for package in manifest["packages"]],
             manifest=manifest,

@@ -105,11 +105,14 @@ def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Pla
     absent = unsupported(worker)
     for name in _names(worker, KINDS["hyperdrive"]):
         del absent[name]
+    own = worker.name or "app"
+    if own in ("internet", "do-storage") or own.startswith("core-"):
+        own = f"app-{own}"  # services of the runtime have such names
     date = max(str(worker.compatibility_date or _DEFAULT_DATE), _OLDEST_DATE)
     flags = [flag for flag in worker.compatibility_flags if not flag.startswith("python_")]
     flags += [flag for flag, since in _NEEDED_FLAGS.items() if date < since and flag not in flags]
     return Plan(
-        name=_service_name(worker.name or "app"),
+        name=own,
         compatibility_date=date,
         compatibility_flags=flags,
         vars={name: value for name, value in variables.items() if name not in secrets},
@@ -137,15 +140,21 @@ def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Pla
             table.name: table.class_name for table in worker.durable_objects.bindings if table.script_name is None
         },
         crons=list(worker.triggers.crons),
-        services={
-            table.binding: _service_name(worker.name or "app")
-            for table in worker.services
-            if table.service == worker.name
-        },
+        services={table.binding: own for table in worker.services if table.service == worker.name},
         absent=absent,
         assets=None
         if assets is None or assets.directory is None
-        else (assets.binding or "", str(folder / assets.directory), _asset_settings(worker)),
+        else (
+            assets.binding or "",
+            str(folder / assets.directory),
+            {
+                "html_handling": assets.html_handling,
+                "not_found_handling": assets.not_found_handling,
+                "run_worker_first": assets.run_worker_first
+                if isinstance(assets.run_worker_first, bool)
+                else list(assets.run_worker_first),
+            },
+        ),
     )
 
 
@@ -177,19 +186,3 @@ def _names(worker: Worker, kind: Kind) -> list[str]:
     for key in kind.section:
         tables = getattr(tables, key)
     return [getattr(table, kind.key) for table in (tables if kind.many else [tables]) if table is not None]
-
-
-def _service_name(name: str) -> str:
-    return name if name not in ("internet", "do-storage") and not name.startswith("core-") else f"app-{name}"
-
-
-def _asset_settings(worker: Worker) -> Mapping[str, object]:
-    assets = worker.assets
-    assert assets is not None
-    return {
-        "html_handling": assets.html_handling,
-        "not_found_handling": assets.not_found_handling,
-        "run_worker_first": assets.run_worker_first
-        if isinstance(assets.run_worker_first, bool)
-        else list(assets.run_worker_first),
-    }
