@@ -12,6 +12,9 @@ import os
 import shutil
 import socket
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import attrs
 
 from core.errors import DeveloperError
 from core.hosts.limits import Limits, raise_descriptors
@@ -50,7 +53,7 @@ async def serve(toolchain: Toolchain, bundle: Bundle, options: ServeOptions) -> 
     if cluster is not None and await prove_key(toolchain, cluster, replace=options.new_cluster_key):
         log.say(f"CORE_CLUSTER_KEY is the key of {cluster.bucket} from now on")
     shutil.rmtree(options.state / BUILDS, ignore_errors=True)
-    builds = _Builds(toolchain, bundle, options, listener, lock, log)
+    builds = _Builds(toolchain, bundle.folder, options, listener, lock, log)
     kind = Kind(
         titles={str(index): f"process {index}" for index in range(options.processes)},
         start=builds.start,
@@ -88,25 +91,17 @@ def _alone(old: Bundle, new: Bundle) -> bool:
     return old.plan.keeps_state or new.plan.keeps_state
 
 
+@attrs.define
 class _Builds:
-    """Copies of a bundle, and the nodes that are started of each."""
+    """Copies of the bundle in the folder `source`, and the nodes that are started of each."""
 
-    def __init__(
-        self,
-        toolchain: Toolchain,
-        bundle: Bundle,
-        options: ServeOptions,
-        listener: socket.socket,
-        lock: int,
-        log: ServiceLog,
-    ) -> None:
-        self._log = log
-        self._toolchain = toolchain
-        self._source = bundle.folder
-        self._options = options
-        self._builds = 0
-        self._listener = listener
-        self._lock = lock
+    _toolchain: Toolchain
+    _source: Path
+    _options: ServeOptions
+    _listener: socket.socket
+    _lock: int
+    _log: ServiceLog
+    _builds: int = 0
 
     def copy(self) -> Bundle:
         """A copy of the bundle as it is now: a later build in its place counts only when it is asked for."""
