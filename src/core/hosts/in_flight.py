@@ -77,8 +77,5 @@ def _waiting(work: object) -> Iterator[FrameType]:
 
 def frames_of(thread: int) -> list[FrameType]:
     """The frames of a thread, outermost first."""
-    frame, found = sys._current_frames().get(thread), list[FrameType]()
-    while frame is not None:
-        found.append(frame)
-        frame = frame.f_back
-    return found[::-1]
+    frame = sys._current_frames().get(thread)
+    return [] if frame is None else [frame for frame, _ in traceback.walk_stack(frame)][::-1]

@@ -8,6 +8,7 @@ named in OpenTelemetry's own variables, such as `OTEL_SERVICE_NAME`, `OTEL_TRACE
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Final
 
 from core.app import App
@@ -87,17 +88,13 @@ class OtelTracer:
         return OtelSpan(self._tracer.start_span(name, context, _KINDS[kind], attributes))
 
 
-_sending: list[tuple[TracerProvider, BatchSpanProcessor]] = []
-
-
+@cache
 def _sender() -> tuple[TracerProvider, BatchSpanProcessor]:
-    if not _sending:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-        provider, processor = TracerProvider(), BatchSpanProcessor(OTLPSpanExporter())
-        provider.add_span_processor(processor)
-        _sending.append((provider, processor))
-    return _sending[0]
+    provider, processor = TracerProvider(), BatchSpanProcessor(OTLPSpanExporter())
+    provider.add_span_processor(processor)
+    return provider, processor
 
 
 def export(app: App[Any], env: object) -> Tracer:

@@ -40,12 +40,7 @@ def chain() -> list[list[object]]:
 
 def importing() -> bool:
     """Return True if a module is being imported by the application right now, rather than pyodide at work."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(SITE):
-            return True
-        frame = frame.f_back
-    return False
+    return any(name == "<module>" for _, _, name in chain())
 
 
 importers: dict[str, list[list[object]]] = {}
