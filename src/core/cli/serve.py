@@ -178,8 +178,8 @@ def _run_python(args: argparse.Namespace) -> int:
     import os
 
     from core.cli.project import find_configuration
-    from core.runtime.cpython.options import PythonOptions
     from core.runtime.cpython.supervisor import serve_python
+    from core.runtime.options import PythonOptions
 
     config = find_configuration(args.config)
     given = {

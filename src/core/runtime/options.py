@@ -1,14 +1,15 @@
-"""The options of `core serve`, checked: those of serving, and those of a bundle and of a cluster."""
+"""The options of `core serve`: those of serving, of a bundle and a cluster, and of CPython, as its processes get them."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import attrs
 
 from core.errors import DeveloperError, UsageError
+from core.hosts.limits import Limits
 from core.runtime.plan import Cluster
 from core.runtime.secrets import read_secrets
 from core.telemetry.logs import LogFormat
@@ -109,3 +110,55 @@ class ServeOptions(Serving):
     private_network: bool = False
     cluster: Cluster | None = None
     new_cluster_key: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class PythonOptions(Serving):
+    """Options of serving with so many processes, `workers`, that answer requests. `limits` are those of each.
+
+    They are a `Place`: the application to load.
+    """
+
+    config: Path
+    environment: str | None
+    workers: int = 1
+    limits: Limits = attrs.field(factory=Limits)
+
+    @property
+    def state_folder(self) -> Path:
+        """The folder in which the embedded bindings keep their state."""
+        return self.state
+
+
+@attrs.frozen
+class Job:
+    """The job of one process, by the `options` of the service. `name` is the supervisor's for it; the others are
+    descriptors and paths that it inherits.
+
+    `listener` is the socket to serve at: TCP for `web`, Unix for `state`. `objects_at` is where the Durable Objects
+    are, for `web`. `control` is the socket to the supervisor, whose process id is `parent`; at `reports` it asks where
+    the process is, and reads the answer. `records` takes log records as lines of JSON, None for lines of text.
+    """
+
+    name: str
+    role: Literal["web", "state"]
+    options: PythonOptions
+    control: int
+    listener: int
+    parent: int
+    reports: int = -1
+    records: int | None = None
+    objects_at: str | None = None
+
+    def dumped(self) -> str:
+        """The job as an argument of a command."""
+        from cattrs.preconf.json import make_converter
+
+        return make_converter().dumps(self)
+
+    @classmethod
+    def loaded(cls, text: str) -> Job:
+        """The job that `dumped` wrote."""
+        from cattrs.preconf.json import make_converter
+
+        return make_converter().loads(text, cls)

@@ -29,8 +29,8 @@ from core.backends.remote.durable_object import ObjectServer
 from core.config.model import Configuration
 from core.errors import DeveloperError
 from core.hosts.process import BackgroundContext, trace_where_asked
-from core.runtime.cpython.options import Job
 from core.runtime.cpython.web import open_server
+from core.runtime.options import Job
 from core.runtime.process import die_with_parent
 from core.runtime.secrets import secrets_of
 from core.telemetry.logs import TextFormatter

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from core.errors import DeveloperError
-from core.runtime.cpython.options import ASKED, Job
 from core.runtime.keeper import SILENT
 from core.runtime.logs import ServiceLog
+from core.runtime.options import Job
 from core.runtime.process import read_lines, read_pipe
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Reports:
         """Ask for one. Returns False where none came in time."""
         with contextlib.suppress(OSError):
             self._heard.clear()
-            self._socket.send(ASKED)
+            self._socket.send(b"?")
         return await self.heard(_TOLD_WITHIN)
 
     async def heard(self, seconds: float) -> bool:
@@ -132,10 +132,9 @@ class Child:
             )
         if read_end is not None and process.stdout is not None:
             records, _ = await read_pipe(read_end, _LONGEST_LINE)
-            _begin(read_lines(records, "", lambda _, line: log.write(line)))
+            _begin(read_lines(records, log.write))
             # Output that Python cannot catch, such as the last lines of a library, is to be a record too.
-            reader = log.reader("process")
-            _begin(read_lines(process.stdout, "", lambda _, line: reader.line(line)))
+            _begin(read_lines(process.stdout, log.reader("process").line))
         reports = Reports(ours, lambda text: log.warn(f"{job.name} (process {process.pid}):\n{text}"))
         _begin(reports.listen())
         return cls(job, process, control, reports, log)

@@ -21,11 +21,11 @@ import attrs
 from core.config.load import load as load_configuration
 from core.config.model import Configuration
 from core.hosts.limits import raise_descriptors
-from core.runtime.cpython.options import Job, PythonOptions
 from core.runtime.cpython.process import ASKED_SECONDS, Child
 from core.runtime.keeper import Keeper, Kind
 from core.runtime.listening import ASK_UVICORN, open_listener
 from core.runtime.logs import ServiceLog
+from core.runtime.options import Job, PythonOptions
 from core.runtime.secrets import check_folder
 from core.runtime.state_folder import lock_state
 
