@@ -21,7 +21,6 @@ PARTS = {
     "otel",
     "output",
     "process",
-    "secrets_asked",
     "server",
 }
 HOSTS = sorted({file.stem for file in (ROOT / "src" / "core" / "hosts").glob("*.py")} - PARTS)

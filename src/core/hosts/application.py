@@ -1,4 +1,4 @@
-"""The application in a module that was imported, or why there is none."""
+"""The application in a module that was imported, or why there is none; and the secrets that its Env asks for."""
 
 from __future__ import annotations
 
@@ -44,3 +44,17 @@ def find_app(module: ModuleType, attribute: str = "app", config: str = "") -> Ap
             begun = (number for number, line in enumerate(source, 1) if re.match(rf"{made}\s*[:=]", line))
             error.location = path, next(begun, 1)
     raise error
+
+
+def secrets_asked(env_class: type, /) -> dict[str, bool]:
+    """The names under which an Env takes a secret, if the configuration has nothing else there, and True where it
+    cannot do without. Raises EnvError as `fields_of` does.
+    """
+    from core.bindings.secret import Secret
+    from core.env import fields_of
+
+    return {
+        field.name: not field.optional
+        for field in fields_of(env_class)
+        if field.kind is Secret or (field.optional and (field.kind is str or field.converted))
+    }

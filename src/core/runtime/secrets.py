@@ -15,7 +15,7 @@ from typing import Final
 
 from core.config.model import Configuration
 from core.errors import DeveloperError, UsageError
-from core.hosts.secrets_asked import secrets_asked
+from core.hosts.application import secrets_asked
 
 CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
 # An environment takes 128 kB for one variable, and workerd gets its secrets there.

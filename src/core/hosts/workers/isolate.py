@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from core.app import App
 from core.context import ScheduledEvent
 from core.errors import BindingError, DeveloperError, EnvError
-from core.hosts.application import find_app
+from core.hosts.application import find_app, secrets_asked
 from core.hosts.workers.context import Given, WorkersContext, entered
 from core.hosts.workers.request import WorkersRequest
 from core.hosts.workers.response import answer
@@ -105,8 +105,6 @@ def problems(env: object) -> str | None:
 
 
 def _secrets_asked() -> dict[str, bool] | None:
-    from core.hosts.secrets_asked import secrets_asked  # a build alone asks
-
     env_class = _isolate.app.env_class
     # An application without an Env is asked for any name.
     return None if env_class is None or env_class is Any else secrets_asked(env_class)
