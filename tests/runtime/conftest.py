@@ -338,7 +338,7 @@ def start_running(tools: Toolchain, bundle: Bundle, background: Background, stat
             plan,
             state=state,
             env=env,
-            on_line=lambda stream, line: lines.append(line),
+            on_line=lines.append,
             **given,
         )
     )

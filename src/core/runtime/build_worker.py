@@ -139,7 +139,7 @@ async def ask(
             config,
             cwd=bundle.folder,
             env={**os.environ, **dict.fromkeys(plan.secrets, "placeholder")},
-            on_line=lambda stream, line: said.append(line),
+            on_line=said.append,
         )
         try:
             status, answer = await exchange(workerd.ports["http"], "GET", job, b"", _SECONDS)

@@ -104,12 +104,8 @@ class Bundle:
 
     @property
     def plan(self) -> Plan:
-        """Return the configuration's requirements when the bundle was made. Raises BundleError for a bundle without
-        them.
-        """
-        data = self.manifest.get("plan")
-        if data is None:
-            raise BundleError(f"{self.folder} says nothing of the bindings it needs. Run `core build` again.")
+        """The configuration's requirements when the bundle was made."""
+        data = self.manifest["plan"]
         assets = data["assets"]
         settings: JsonObject = {
             **data,

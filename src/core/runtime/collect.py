@@ -7,13 +7,21 @@ and whether their package works without them is decided elsewhere. A requirement
 
 from __future__ import annotations
 
+import ast
+import importlib.metadata
+import importlib.util
+import os
 import re
-from collections.abc import Collection
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
+
+import attrs
 
 from core.errors import MissingExtraError
 from core.program.entry import OTHER_FOLDERS
-from core.runtime.bundle import BundleError
+from core.runtime.bundle import DEVELOPMENT, BundleError, PackageSize, compressed_size
 
 try:
     from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
@@ -21,18 +29,6 @@ try:
     from packaging.utils import canonicalize_name
 except ImportError:
     raise MissingExtraError("core build: pip install 'core-edge[dev]'") from None
-
-import ast
-import importlib.metadata
-import importlib.util
-import os
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-
-import attrs
-
-from core.runtime.bundle import DEVELOPMENT, PackageSize, compressed_size
 
 _COMPILED = re.compile(r"\.(so|pyd|dylib|dll)(\.[0-9]+)*$")
 _LARGEST_DATA_FILE = 5_000_000

@@ -155,7 +155,7 @@ async def start_node(
     sockets: Mapping[str, Socket] | None = None,
     texts: Mapping[str, str | None] = {},
     adjust: Callable[[Sequence[Mapping[str, Any]]], None] = lambda services: None,
-    on_line: Callable[[str, str], None] = lambda stream, line: None,
+    on_line: Callable[[str], object] = lambda line: None,
 ) -> Node:
     """Start a node and return when it listens.
 
@@ -188,7 +188,7 @@ async def start_node(
             if cluster is None:
                 service = R2Service.of_folder(state, names)
             else:
-                service = await R2Service.of_cluster(cluster, names, lambda line: on_line("stderr", line))
+                service = await R2Service.of_cluster(cluster, names, on_line)
             await service.start()
             opened.push_async_callback(service.close)
             buckets = service.externals
@@ -230,7 +230,7 @@ def node_output(
     label: str = "",
     extra: Mapping[str, Any] | None = None,
     metrics: bool = False,
-) -> tuple[Callable[[str, str], None], Mapping[str, str]]:
+) -> tuple[Callable[[str], None], Mapping[str, str]]:
     """Return what takes the lines of a node whose application is in `root`, and the texts that tell it what to give.
 
     Lines of text begin with `label`, and go to `write` instead of the log where that is given. Records have `extra`.
@@ -247,7 +247,7 @@ def node_output(
     else:
         to = write or log.write
         reader = LogReader(lambda line: to(f"{label}{line}"), root)
-    return lambda stream, line: reader.line(line), texts
+    return reader.line, texts
 
 
 async def try_bundle(

@@ -35,7 +35,7 @@ class Workerd:
     """A running workerd.
 
     `ports` has the port of every socket that was bound to an address, by the socket's name. `on_line` is called with
-    ("stdout" | "stderr", line) for every line of its output.
+    every line of its output.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Workerd:
         fds: Mapping[str, socket.socket] | None = None,
         inherited: Sequence[int] = (),
         arguments: Sequence[str] = (),
-        on_line: Callable[[str, str], None] = lambda stream, line: None,
+        on_line: Callable[[str], object] = lambda line: None,
         seconds: float = _START_SECONDS,
     ) -> Self:
         """Start `workerd serve` and return when all its `sockets` listen.
@@ -87,10 +87,10 @@ class Workerd:
         command += [f"--socket-fd={name}={opened.fileno()}" for name, opened in listening.items()]
         said: list[str] = []
 
-        def heard(stream: str, line: str) -> None:
+        def heard(line: str) -> None:
             if len(said) < 400:
                 said.append(line)
-            on_line(stream, line)
+            on_line(line)
 
         try:
             process = await asyncio.create_subprocess_exec(
@@ -113,10 +113,8 @@ class Workerd:
             raise
         finally:
             os.close(write_end)
-        streams = {"stdout": process.stdout, "stderr": process.stderr}
-        tasks = [
-            asyncio.create_task(read_lines(found, name, heard)) for name, found in streams.items() if found is not None
-        ]
+        streams = [stream for stream in (process.stdout, process.stderr) if stream is not None]
+        tasks = [asyncio.create_task(read_lines(stream, heard)) for stream in streams]
         ports: dict[str, int] = {}
         started = cls(process, ports, tasks)
         try:
@@ -168,8 +166,8 @@ def _write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
-async def read_lines(stream: asyncio.StreamReader, name: str, heard: Callable[[str, str], None]) -> None:
-    """Call `heard` with `name` and each line of a process's output, until there is no more."""
+async def read_lines(stream: asyncio.StreamReader, heard: Callable[[str], object]) -> None:
+    """Call `heard` with each line of a process's output, until there is no more."""
     while True:
         try:
             line = await stream.readline()
@@ -177,7 +175,7 @@ async def read_lines(stream: asyncio.StreamReader, name: str, heard: Callable[[s
             line = await stream.read(_LONGEST_LINE)
         if not line:
             return
-        heard(name, line.decode("utf-8", "replace").rstrip("\n"))
+        heard(line.decode("utf-8", "replace").rstrip("\n"))
 
 
 async def read_pipe(descriptor: int, limit: int = _LONGEST_LINE) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:

@@ -59,7 +59,7 @@ class R2Service:
         self,
         buckets: Mapping[str, StoredR2Bucket],
         closing: AsyncExitStack,
-        say: Callable[[str], None] = lambda line: None,
+        say: Callable[[str], object] = lambda line: None,
     ) -> None:
         self._tokens = {secrets.token_urlsafe(32): name for name in buckets}
         self._buckets = {token: buckets[name] for token, name in self._tokens.items()}
@@ -76,7 +76,7 @@ class R2Service:
         return cls({name: EmbeddedR2Bucket(store, name) for name in names}, closing)
 
     @classmethod
-    async def of_cluster(cls, cluster: Cluster, names: Iterable[str], say: Callable[[str], None]) -> R2Service:
+    async def of_cluster(cls, cluster: Cluster, names: Iterable[str], say: Callable[[str], object]) -> R2Service:
         """The buckets `names` inside a cluster's bucket. Raises DeveloperError where it cannot be used."""
         shared = await reach_bucket(cluster, say)
         storages = {name: SharedBucketStorage(shared, name) for name in names}
@@ -143,7 +143,7 @@ class R2Service:
             return _Answer(refused=(400, int(found[2] or 10001), found[1]))
 
 
-async def reach_bucket(cluster: Cluster, say: Callable[[str], None]) -> SharedObjects:
+async def reach_bucket(cluster: Cluster, say: Callable[[str], object]) -> SharedObjects:
     """The bucket of a cluster, after it was tried. Raises DeveloperError where it cannot be used."""
     shared = SharedObjects(cluster.bucket, cluster.options)
     try:

@@ -109,7 +109,7 @@ async def _attempt(
             Path(folder) / "import.capnp",
             text,
             env=os.environ,
-            on_line=lambda stream, line: said.append(line),
+            on_line=said.append,
         )
         try:
             door, sources = _Door(workerd.ports["http"], token), iter([*moved.left.values()])
