@@ -9,11 +9,11 @@ watches it, or the change to a new version.
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import signal
 import socket
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from importlib.metadata import version
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import attrs
@@ -161,7 +161,12 @@ class Keeper(Generic[P, V]):
         self._leaving: set[P] = set()  # others have taken over from them
         self._versions = dict.fromkeys(kind.titles, version)
         self._changing = {name: asyncio.Lock() for name in kind.titles}
-        self._totals = _Totals(place, build)
+        self._meter = Meter()
+        self._meter.set("core_start_time_seconds", to=time.time())
+        self._meter.set("core_build", importlib.metadata.version("core-edge"), place, build, to=1)
+        for outcome in ("replaced", "refused"):
+            self._meter.add("core_reloads", outcome, by=0)
+        self._left: Snapshot = {}  # the counters of processes that have ended, so that no counter goes down
         self._stopping = asyncio.Event()
         self._rolling = asyncio.Event()
 
@@ -231,8 +236,8 @@ class Keeper(Generic[P, V]):
                     await self._end(process)
                 # Never two on one state: the rest of it is gone before the next one starts.
                 await process.kill()
-                self._totals.keep(process)
-                self._totals.add("core_process_restarts", name)
+                self._keep_numbers(process)
+                self._meter.add("core_process_restarts", name)
             pause = _PAUSES[min(failures, len(_PAUSES) - 1)]
             tell = self._log.warn if "memory" in reason else self._log.fail
             tell(f"{title} {reason}; starting it again in {pause:g} s")
@@ -274,7 +279,11 @@ class Keeper(Generic[P, V]):
         self._leaving.add(process)
         await (await process.leave(time.monotonic() + self._options.stop_seconds))
         self._leaving.remove(process)
-        self._totals.keep(process)
+        self._keep_numbers(process)
+
+    def _keep_numbers(self, ended: P) -> None:
+        self._left = add_up([self._left, ended.numbers], gauges=False)
+        ended.numbers = {}
 
     # -- all of them
 
@@ -295,10 +304,10 @@ class Keeper(Generic[P, V]):
                         await self._replace(name, version, migrate=index == 0 and self._options.migrate)
             except (DeveloperError, OSError) as error:
                 self._log.fail(f"the new version does not serve; the old one goes on: {error}")
-                self._totals.add("core_reloads", "refused")
+                self._meter.add("core_reloads", "refused")
             else:
                 self._log.say("replaced the processes")
-                self._totals.add("core_reloads", "replaced")
+                self._meter.add("core_reloads", "replaced")
             self._kind.used(self._versions.values())
 
     async def _end_all(self) -> None:
@@ -341,7 +350,15 @@ class Keeper(Generic[P, V]):
         return (200 if well else 503), report if outside is None else {**report, "address": outside}
 
     async def _numbers(self) -> str:
-        return await self._totals.text(self.processes, self._leaving)
+        """The numbers of all processes added up, and of their keeper, as the text of OpenMetrics."""
+        processes = dict(self.processes)
+        await asyncio.gather(*(process.measure() for process in processes.values()))
+        for name, process in processes.items():
+            self._meter.add("core_process_restarts", name, by=0)
+            self._meter.set("core_process_up", name, to=float(_is_up(process)))
+            self._meter.set("core_process_resident_memory_bytes", name, to=memory_of(process.pid))
+        counted = {*processes.values(), *self._leaving}
+        return exposition([self._left, self._meter.snapshot(), *(process.numbers for process in counted)])
 
 
 def _is_up(process: Process) -> bool:
@@ -354,34 +371,3 @@ async def _state_of(process: Process) -> str | None:
     if not process.ready.done():
         return "it is starting"
     return await process.condition() or "ok"
-
-
-class _Totals:
-    """The numbers of all processes added up, with the counts of their keeper.
-
-    A process that ended leaves its counters behind, as it gave them last, so that no counter goes down.
-    """
-
-    def __init__(self, place: str, build: str) -> None:
-        self._meter = Meter()
-        self._meter.set("core_start_time_seconds", to=time.time())
-        self._meter.set("core_build", version("core-edge"), place, build, to=1)
-        for outcome in ("replaced", "refused"):
-            self._meter.add("core_reloads", outcome, by=0)
-        self._left: Snapshot = {}
-        self.add = self._meter.add
-
-    def keep(self, ended: Process) -> None:
-        """Keep the counters of a process that has ended."""
-        self._left = add_up([self._left, ended.numbers], gauges=False)
-        ended.numbers = {}
-
-    async def text(self, processes: Mapping[str, Process], leaving: Iterable[Process]) -> str:
-        """The numbers as the text of OpenMetrics."""
-        await asyncio.gather(*(process.measure() for process in processes.values()))
-        for name, process in processes.items():
-            self._meter.add("core_process_restarts", name, by=0)
-            self._meter.set("core_process_up", name, to=float(_is_up(process)))
-            self._meter.set("core_process_resident_memory_bytes", name, to=memory_of(process.pid))
-        counted = {*processes.values(), *leaving}
-        return exposition([self._left, self._meter.snapshot(), *(process.numbers for process in counted)])
