@@ -111,9 +111,7 @@ def js_objects() -> list[dict[str, object]]:
         if not file or not file.startswith(SITE):
             continue
         for attribute, value in list(vars(module).items()):
-            if not isinstance(value, JsProxy):
-                continue
-            if _is_global(js, attribute, value):
+            if not isinstance(value, JsProxy) or _is_global(js, attribute, value):
                 continue
             held.append(
                 {
@@ -144,12 +142,7 @@ def described(error: BaseException) -> dict[str, object]:
     ]
     words = traceback.format_exception_only(error)
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
-    return {"type": type(error).__name__, "text": "".join(words).strip(), "frames": frames, "missing": missing}
-
-
-def _without_seed(self: random.Random, a: object = None, *rest: object, **named: object) -> bool:
-    """Return True if `Random.seed` was left to draw a seed itself."""
-    return a is None
+    return {"text": "".join(words).strip(), "frames": frames, "missing": missing}
 
 
 def bytecode() -> dict[str, str | None]:
@@ -193,7 +186,8 @@ def inspect(host: str, main: str, env: object) -> str:
     for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
         if hasattr(owner, name):
             guard(owner, name, f"os.{name.lstrip('_')}")
-    guard(random.Random, "seed", "random.seed", when=_without_seed)
+    # Without an argument it draws a seed itself.
+    guard(random.Random, "seed", "random.seed", when=lambda self, a=None, *rest, **named: a is None)
     for name in ("random", "randint", "randrange", "choice", "choices", "shuffle", "sample", "uniform", "getrandbits"):
         guard(random, name, f"random.{name}")
     sys.addaudithook(audit)
@@ -208,7 +202,7 @@ def inspect(host: str, main: str, env: object) -> str:
         report["error"] = described(error)
     else:
         watching = False
-        report.update(loaded.report(env) if hasattr(loaded, "report") else {})
+        report.update(loaded.report(env))
         findings.extend(js_objects())
         report["bytecode"] = bytecode()
     report["findings"] = findings
