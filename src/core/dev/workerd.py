@@ -160,8 +160,7 @@ class _Dev:
         )
         self._node = node
         try:
-            for line in await make_ready(node, bundle, migrate=self._options.migrate):
-                _write(line)
+            await make_ready(node, bundle, migrate=self._options.migrate, say=_write)
         except DeveloperError as error:
             # It cannot answer, or its database has another schema than the code: requests wait for the next change.
             await self._stop()

@@ -283,19 +283,27 @@ async def try_bundle(
         shutil.rmtree(state, ignore_errors=True)
 
 
-async def make_ready(node: Node, bundle: Bundle, *, migrate: bool, opened: bool = True) -> list[str]:
+async def make_ready(
+    node: Node,
+    bundle: Bundle,
+    *,
+    migrate: bool,
+    opened: bool = True,
+    say: Callable[[str], object] = lambda line: None,
+) -> None:
     """Have a node that was started `closed` load the application, apply migrations where asked to, and open it.
 
-    One that is not to be `opened` answers nothing but its health. Returns the steps done, in lines. Raises WorkerdError
+    One that is not to be `opened` answers nothing but its health. `say` is told the steps done. Raises WorkerdError
     where it cannot answer, DeveloperError for a wrong migration.
     """
     problem = await node.answers()
     if problem is not None:
         raise WorkerdError(f"the application cannot answer:\n{problem}")
-    done = await apply_migrations(node, bundle) if migrate else []
+    if migrate:
+        for line in await apply_migrations(node, bundle):
+            say(line)
     if opened and "error" in (answer := await node.post("/open", {}, seconds=60.0)):
         raise WorkerdError(str(answer["error"]))
-    return done
 
 
 async def apply_migrations(node: Node, bundle: Bundle) -> list[str]:

@@ -58,7 +58,8 @@ async def serve(toolchain: Toolchain, bundle: Bundle, options: ServeOptions) -> 
         titles={str(index): f"process {index}" for index in range(options.processes)},
         start=builds.start,
         next_version=builds.next,
-        alone=_alone,
+        # Never two on one state: but for an application without any, connections wait.
+        alone=lambda old, new: old.plan.keeps_state or new.plan.keeps_state,
         used=builds.keep_only,
         question=ASK_WORKERD,
         asked_seconds=ASKED_SECONDS,
@@ -84,11 +85,6 @@ def _secrets_of(
     plan: Plan, options: ServeOptions, warn: Callable[[str], None] = lambda line: None
 ) -> Mapping[str, str]:
     return read_secrets(plan.secrets, os.environ, options.secrets, optional=plan.optional_secrets, warn=warn)
-
-
-def _alone(old: Bundle, new: Bundle) -> bool:
-    """Never two on one state: but for an application without any, connections wait."""
-    return old.plan.keeps_state or new.plan.keeps_state
 
 
 @attrs.define
@@ -143,12 +139,8 @@ class _Builds:
             texts=texts,
             on_line=on_line,
         )
-        node.ready = asyncio.ensure_future(self._make_ready(node, bundle, migrate))
+        node.ready = asyncio.ensure_future(make_ready(node, bundle, migrate=migrate, say=self._log.say))
         return node
-
-    async def _make_ready(self, node: Node, bundle: Bundle, migrate: bool) -> None:
-        for line in await make_ready(node, bundle, migrate=migrate):
-            self._log.say(line)
 
     async def next(self) -> Bundle:
         """Have the build of this moment answer, with a state of its own, before it gets anybody's."""
