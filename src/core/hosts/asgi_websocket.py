@@ -86,9 +86,8 @@ async def serve_websocket(
     res = Response()
     await dispatcher.respond(req, res)
     upgrade = res.upgrade
-    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in res.to_http().headers.items()]
     if res.status_code != 101 or upgrade is None:
-        await _refuse(res, headers, scope, send)
+        await _refuse(res, scope, send)
         return
     # Set-Cookie comes once for each cookie, as in every other answer.
     own = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in res.own_headers()]
@@ -100,10 +99,12 @@ async def serve_websocket(
     await upgrade.run(AsgiWebSocket(receive, send, upgrade.protocol))
 
 
-async def _refuse(res: Response, headers: list[tuple[bytes, bytes]], scope: Message, send: Send) -> None:
+async def _refuse(res: Response, scope: Message, send: Send) -> None:
     if "websocket.http.response" not in (scope.get("extensions") or {}) or res.status_code == 101:
         await send({"type": "websocket.close", "code": 1000})
         return
-    body = await res.to_http().bytes()
+    response = res.to_http()
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers.items()]
+    body = await response.bytes()
     await send({"type": "websocket.http.response.start", "status": res.status_code, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": body})

@@ -48,17 +48,6 @@ class Copied:
     size: int
 
 
-def _read_manifest(folder: Path) -> dict[str, str]:
-    """The hash of each file of a backup by its path. Raises what reading and json raise, KeyError and TypeError too."""
-    found: Any = json.loads((folder / _MANIFEST).read_bytes())
-    if found["format"] != _FORMAT:
-        raise ValueError(found["format"])
-    hashes: dict[str, str] = dict(found["hashes"])
-    if not all(isinstance(text, str) for pair in hashes.items() for text in pair):
-        raise TypeError("hashes are texts")
-    return hashes
-
-
 def back_up(state: Path, target: Path) -> Copied:
     """Copy `state` to `target`, which is new. Raises DeveloperError."""
     if not state.is_dir():
@@ -261,7 +250,10 @@ def _unpack(backup: Path, folder: Path) -> None:
 def _check(folder: Path, backup: Path) -> Copied:
     """Compare everything with the manifest, and have SQLite check each database. Raises DeveloperError."""
     try:
-        hashes = _read_manifest(folder)
+        manifest: Any = json.loads((folder / _MANIFEST).read_bytes())
+        hashes: dict[str, str] = dict(manifest["hashes"])
+        if manifest["format"] != _FORMAT or not all(isinstance(text, str) for text in hashes.values()):
+            raise ValueError
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise DeveloperError(
             f"{backup} is not a backup of this version of core: it has no {_MANIFEST} that can be read. Name a file or "

@@ -21,7 +21,7 @@ from core.runtime.capnp import Raw, make_folders, worker_config
 from core.runtime.collect import MARKERS, collect
 from core.runtime.plan import Plan, Socket
 from core.runtime.process import Workerd, exchange
-from core.runtime.toolchain import Toolchain
+from core.runtime.toolchain import KEY, Toolchain
 
 _SECONDS = 120.0
 
@@ -40,7 +40,7 @@ async def prepare(toolchain: Toolchain) -> Sequence[str]:
     So is the standard library with the bytecode of what an application of the framework loads: an interpreter starts
     with it in a third of the time.
     """
-    kept = toolchain.root / f"adapters-{toolchain.key}.json"
+    kept = toolchain.root / f"adapters-{KEY}.json"
     try:
         glue: list[str] = json.loads(kept.read_bytes())
         return glue
@@ -67,7 +67,7 @@ class KeptBytecode:
     """
 
     def __init__(self, toolchain: Toolchain) -> None:
-        self._folder = toolchain.root / f"bytecode-{toolchain.key}"
+        self._folder = toolchain.root / f"bytecode-{KEY}"
 
     def of(self, sources: Mapping[str, bytes]) -> dict[str, bytes]:
         """What is kept of these sources, by its path in a bundle."""

@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from http import HTTPStatus
 
 from core.errors import DeveloperError
 from core.hosts.process import UNAVAILABLE
@@ -23,14 +23,6 @@ ASK_UVICORN = b"OPTIONS * HTTP/1.1\r\nHost: health\r\nConnection: close\r\n\r\n"
 """A request to the server itself (RFC 9110, section 9.3.7), which workerd would hand on."""
 ASK_WORKERD = b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n"
 """A request without Host, which workerd refuses as soon as it has accepted the connection."""
-
-Report: TypeAlias = Callable[[], Awaitable[tuple[int, Mapping[str, Any]]]]
-"""Gives status and body: 200 while the application can answer, else 503."""
-
-Numbers: TypeAlias = Callable[[], Awaitable[str]]
-"""Gives the numbers as the text of OpenMetrics."""
-
-_REASONS = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -151,8 +143,15 @@ async def ask_listener(listener: socket.socket, ask: bytes, *, seconds: float = 
     return "a new connection was answered 503" if status == [b"503"] else None
 
 
-async def start_health(address: tuple[str, int], report: Report, numbers: Numbers | None = None) -> asyncio.Server:
-    """Answer at `address`, for as long as the server is open. Raises DeveloperError where it cannot listen there."""
+async def start_health(
+    address: tuple[str, int],
+    report: Callable[[], Awaitable[tuple[int, Mapping[str, object]]]],
+    numbers: Callable[[], Awaitable[str]] | None = None,
+) -> asyncio.Server:
+    """Answer at `address`, for as long as the server is open. Raises DeveloperError where it cannot listen there.
+
+    `report` gives status and body: 200 while the application can answer, else 503; `numbers` the text of OpenMetrics.
+    """
 
     async def answer(head: bytes) -> bytes:
         type_ = "application/json"
@@ -166,7 +165,7 @@ async def start_health(address: tuple[str, int], report: Report, numbers: Number
 
             status, body, type_ = 200, (await numbers()).encode(), CONTENT_TYPE
         head = (
-            f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {type_}\r\nContent-Length: {len(body)}\r\n"
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {type_}\r\nContent-Length: {len(body)}\r\n"
             "Connection: close\r\n\r\n"
         ).encode()
         return head + body

@@ -32,7 +32,7 @@ from core.runtime.capnp import worker_config
 from core.runtime.collect import Collected, collect
 from core.runtime.node import try_bundle
 from core.runtime.plan import Plan, Socket
-from core.runtime.toolchain import Toolchain
+from core.runtime.toolchain import KEY, Toolchain
 
 
 @attrs.frozen
@@ -165,7 +165,7 @@ async def check_compiled(
     asked = json.dumps(
         {name: {"compiled": [*found.files], "modules": found.modules} for name, found in compiled.items()}
     )
-    parts = [toolchain.key.encode(), worker_file("compiled.py"), asked.encode()]
+    parts = [KEY.encode(), worker_file("compiled.py"), asked.encode()]
     for path, content in sorted(collected.files.items()):
         parts += (path.encode(), b"" if path in collected.own else content)
     cache, key = Cache(project), digest_of(parts)

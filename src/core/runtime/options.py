@@ -1,4 +1,4 @@
-"""The options of `core serve`: those of serving, of a bundle and a cluster, and of CPython, as its processes get them."""
+"""The options of `core serve`: those of serving, of a bundle, of a cluster, and of CPython and its processes."""
 
 from __future__ import annotations
 

@@ -25,6 +25,9 @@ from core.errors import DeveloperError
 # Read from the package.json beside this file by a test, so that the two cannot drift.
 PINNED = {"workerd": "1.20261117.1", "pyodide": "314.0.7"}
 
+KEY = f"workerd-{PINNED['workerd']}-pyodide-{PINNED['pyodide']}"
+"""The key under which everything made by this pair (adapters, snapshots) is valid."""
+
 _SIZE = 176_000_000
 """The bytes of an installation, nearly."""
 
@@ -48,14 +51,9 @@ class Toolchain:
     pyodide: Path
 
     @property
-    def key(self) -> str:
-        """The key under which everything made by this pair (adapters, snapshots) is valid."""
-        return f"workerd-{PINNED['workerd']}-pyodide-{PINNED['pyodide']}"
-
-    @property
     def compiled_library(self) -> Path:
         """The standard library with bytecode, which is there once it was prepared."""
-        return self.root / f"library-{self.key}.zip"
+        return self.root / f"library-{KEY}.zip"
 
 
 def cache_folder() -> Path:
