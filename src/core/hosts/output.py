@@ -83,7 +83,6 @@ class JsonStream:
             self._records.flush()
 
     def write(self, text: str, /) -> int:
-        """Write text."""
         with self._lock:
             self._rest += text
             if self._rest.endswith("\n"):

@@ -116,7 +116,6 @@ class Bundle:
 
     @property
     def migrations(self) -> Mapping[str, Migrations]:
-        """The SQL migrations of each D1 binding."""
         try:
             data = json.loads((self.folder / "migrations.json").read_bytes())
         except OSError:

@@ -36,28 +36,15 @@ SILENT: Final = "it did not answer within"
 class Process(Protocol):
     """A process that can be kept."""
 
+    pid: int
     numbers: Snapshot
     """Its numbers, as it gave them last."""
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        ...
-
-    @property
-    def ended(self) -> asyncio.Future[int]:
-        """Its status, once it has ended. Never cancelled: that would end the reading of its output."""
-        ...
-
-    @property
-    def ready(self) -> asyncio.Future[None]:
-        """Done when it answers requests; a DeveloperError where it cannot."""
-        ...
-
-    @property
-    def takes_over(self) -> asyncio.Future[None]:
-        """Done when the process before it may stop; a DeveloperError where it cannot serve."""
-        ...
+    ended: asyncio.Future[int]
+    """Its status, once it has ended. Never cancelled: that would end the reading of its output."""
+    ready: asyncio.Future[None]
+    """Done when it answers requests; a DeveloperError where it cannot."""
+    takes_over: asyncio.Future[None]
+    """Done when the process before it may stop; a DeveloperError where it cannot serve."""
 
     async def answers(self, seconds: float | None) -> str | None:
         """Ask whether it is well. The reason why it is not, which begins with `SILENT` where it hangs; or None."""

@@ -50,11 +50,9 @@ class ServiceLog:
         self.write(line)
 
     def warn(self, line: str) -> None:
-        """Write a warning."""
         self.say(line, "WARNING")
 
     def fail(self, line: str) -> None:
-        """Write an error."""
         self.say(line, "ERROR")
 
     def warn_once(self, line: str) -> None:
@@ -103,7 +101,6 @@ class LogReader:
     _noted: bool = attrs.field(default=False, init=False)
 
     def line(self, line: str) -> None:
-        """One line of output."""
         if self._frames is None:
             if line == _START:
                 self._frames = []

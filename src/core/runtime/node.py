@@ -51,11 +51,12 @@ _SPANS_EVERY = 1.0
 
 
 class Node(Workerd):
-    """A running workerd with an application. One that is kept is `ready` once that is loaded and its migrations are
-    applied. `numbers` are those that it gave last, where it counts.
+    """A running workerd with an application: a `Process` of the keeper's. One that is kept is `ready`, and takes over,
+    once that is loaded and its migrations are applied.
     """
 
     ready: asyncio.Future[None]
+    takes_over: asyncio.Future[None]
 
     def __init__(
         self, process: asyncio.subprocess.Process, ports: dict[str, int], tasks: list[asyncio.Task[None]]
@@ -68,11 +69,6 @@ class Node(Workerd):
         """The port of 127.0.0.1 at which it answers, where it was given no listener."""
         return self.ports["http"]
 
-    @property
-    def takes_over(self) -> asyncio.Future[None]:
-        """Done when the node before it may stop."""
-        return self.ready
-
     async def post(self, path: str, value: object, *, seconds: float = 300.0) -> JsonObject:
         """Have it do something that its health endpoint can, such as migrate a database."""
         try:
@@ -83,7 +79,6 @@ class Node(Workerd):
             return {"error": f"the node did not answer: {type(error).__name__} {error}"}
 
     async def measure(self) -> None:
-        """Ask for its numbers. One that does not answer in time keeps those that it gave before."""
         answer = await self.post("/metrics", {}, seconds=2.0)
         if "error" not in answer:
             self.numbers = answer
@@ -106,11 +101,9 @@ class Node(Workerd):
             return body.decode("utf-8", "replace") or "it closed the connection"
 
     async def condition(self) -> str | None:
-        """The same for whoever asks for health."""
         return await self.answers(ASKED_SECONDS)
 
     async def where(self) -> str:
-        """Return its requests in flight."""
         told = await self.post("/where", {}, seconds=5.0)
         return told.get("where") or "it does not answer, and workerd has no stacks to show from outside"
 

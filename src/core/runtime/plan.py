@@ -59,7 +59,6 @@ class Plan:
 
     @property
     def names(self) -> set[str]:
-        """The names of all bindings."""
         named = (self.vars, self.secrets, self.optional_secrets, self.kv, self.d1, self.queues, self.r2)
         assets = () if self.assets is None else (self.assets[0],)
         return set[str]().union(*named, self.durable_objects, self.services, self.absent, assets)

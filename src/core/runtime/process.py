@@ -44,13 +44,9 @@ class Workerd:
         self._process = process
         self._tasks = tasks
         self.ports = ports
+        self.pid: int = process.pid
         self.ended: asyncio.Future[int] = asyncio.ensure_future(self._end())
         """Its status, once it has ended and the last of its output was read."""
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._process.pid
 
     @property
     def returncode(self) -> int | None:

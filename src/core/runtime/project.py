@@ -40,7 +40,6 @@ class Project:
 
     @property
     def folder(self) -> Path:
-        """The folder of the configuration file."""
         return self.configuration.directory
 
     @property

@@ -87,7 +87,6 @@ class R2Service:
         return cls({name: StoredR2Bucket(storage) for name, storage in storages.items()}, closing, say)
 
     async def start(self) -> Self:
-        """Listen."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_CHUNK)
         host, port = self._server.sockets[0].getsockname()
         self.externals: dict[str, External] = {

@@ -139,7 +139,9 @@ class _Builds:
             texts=texts,
             on_line=on_line,
         )
-        node.ready = asyncio.ensure_future(make_ready(node, bundle, migrate=migrate, say=self._log.say))
+        node.ready = node.takes_over = asyncio.ensure_future(
+            make_ready(node, bundle, migrate=migrate, say=self._log.say)
+        )
         return node
 
     async def next(self) -> Bundle:

@@ -54,7 +54,6 @@ class WorkerdStore(Store):
     """The D1 databases that workerd keeps in a state folder, to be opened as embedded ones while no node has it."""
 
     def file(self, kind: str, name: str) -> Path:
-        """Return where a database is."""
         assert self.path is not None
         return database_file(self.path, name)
 

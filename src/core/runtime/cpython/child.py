@@ -215,7 +215,6 @@ class LoopLag:
         self._most = 0.0
 
     def start(self) -> None:
-        """Begin to measure."""
         loop = asyncio.get_running_loop()
         self._beat(loop, loop.time())
 

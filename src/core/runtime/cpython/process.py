@@ -81,19 +81,19 @@ class ChildError(DeveloperError):
 
 
 class Child:
-    """A running process. `takes_over` and `ready` are done when it has said so, or failed with ChildError."""
+    """A running process, as the keeper has it."""
 
     def __init__(
         self, job: Job, process: asyncio.subprocess.Process, control: socket.socket, reports: Reports, log: ServiceLog
     ) -> None:
         self._process = process
+        self.pid: int = process.pid
         self._control = control
         self._reports = reports
         self._log = log
         self._measured = asyncio.Event()
         self._asking: deque[asyncio.Future[str]] = deque()
         self.numbers: Snapshot = {}
-        """Its numbers, as it gave them last."""
         loop = asyncio.get_running_loop()
         self._loaded: asyncio.Future[None] = loop.create_future()
         self.ready: asyncio.Future[None] = loop.create_future()
@@ -138,11 +138,6 @@ class Child:
         reports = Reports(ours, lambda text: log.warn(f"{job.name} (process {process.pid}):\n{text}"))
         _begin(reports.listen())
         return cls(job, process, control, reports, log)
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._process.pid
 
     async def _listen(self) -> None:
         reader, self._writer = await asyncio.open_connection(sock=self._control, limit=_LONGEST_LINE)
@@ -205,7 +200,6 @@ class Child:
         return None
 
     async def measure(self) -> None:
-        """Ask for its numbers. One that does not answer in time keeps those that it gave before."""
         self._measured.clear()
         if self._loaded.done() and not self.ended.done():
             with contextlib.suppress(OSError, TimeoutError):
@@ -223,13 +217,11 @@ class Child:
         return asyncio.ensure_future(end())
 
     async def kill(self) -> None:
-        """End it at once."""
         self.signal(signal.SIGKILL)
         await asyncio.shield(self.ended)
         await asyncio.wait({self._listening})
 
     def signal(self, number: int) -> None:
-        """Send a signal, unless it has ended."""
         if not self.ended.done():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)

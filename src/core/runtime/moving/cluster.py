@@ -142,7 +142,6 @@ class _Moved:
         )
 
     def add(self, source: Source, contents: Contents) -> None:
-        """Note an object that is written whole."""
         here = Counter[str]()
         if source.unit == "objects":
             here.update(objects=1, values=contents.count, alarms=contents.alarm is not None)

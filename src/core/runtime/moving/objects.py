@@ -160,7 +160,6 @@ def _unknown(state: Path, plan: Plan) -> list[str]:
 
 
 def opened(path: Path) -> sqlite3.Connection:
-    """A database of a backup, to read."""
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
     connection.text_factory = read_text
     return connection

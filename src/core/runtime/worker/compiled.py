@@ -26,7 +26,6 @@ class Recorder:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
-        """Keep the module whose code imports."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and not frame.f_code.co_filename.startswith(SITE):
             frame = frame.f_back

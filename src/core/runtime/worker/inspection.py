@@ -51,7 +51,6 @@ class Recorder:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
-        """Keep the chain."""
         if watching:
             importers.setdefault(name, chain())
 
