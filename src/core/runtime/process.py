@@ -18,6 +18,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Self, cast
 
 from core.errors import DeveloperError
@@ -222,22 +223,13 @@ async def exchange(
             answer = await reader.read()
         finally:
             writer.close()
-    response = HTTPResponse(cast("socket.socket", _Received(answer)), method=method)
+    received = SimpleNamespace(makefile=lambda mode: io.BytesIO(answer))  # in place of a socket
+    response = HTTPResponse(cast("socket.socket", received), method=method)
     try:
         response.begin()
         return response.status, response.read()
     except HTTPException:
         return 0, b""
-
-
-class _Received:
-    """Stands in for a socket whose answer has come."""
-
-    def __init__(self, answer: bytes) -> None:
-        self._answer = answer
-
-    def makefile(self, mode: str) -> io.BytesIO:
-        return io.BytesIO(self._answer)
 
 
 _PR_SET_PDEATHSIG = 1

@@ -20,6 +20,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,9 @@ from core.telemetry.logs import TextFormatter
 if TYPE_CHECKING:
     from core.hosts.server import Server
     from core.telemetry.metrics import Meter
+
+
+_BEAT = 0.1
 
 
 def main(arguments: list[str]) -> int:
@@ -83,7 +87,7 @@ class _Child:
         self._meter: Meter | None = None
         self._gauges: Callable[[Meter], None] = lambda meter: None
         self._server: Server | None = None
-        self._lag = LoopLag()
+        self._lag = 0.0
 
     async def run(self) -> int:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop.set)
@@ -100,7 +104,7 @@ class _Child:
                     from core.telemetry.metrics import Meter
 
                     self._meter = Meter()
-                    self._lag.start()
+                    self._measure_lag(time.monotonic())
                 await (self._serve(loaded) if self._job.role == "web" else self._keep(loaded))
                 await self._context.drain()
                 self._give_numbers()
@@ -126,11 +130,18 @@ class _Child:
     def _give_numbers(self) -> None:
         if self._meter is not None:
             self._gauges(self._meter)
-            self._meter.set("core_process_event_loop_lag_seconds", self._job.name, to=self._lag.taken())
+            self._meter.set("core_process_event_loop_lag_seconds", self._job.name, to=self._lag)
+            self._lag = 0.0
             if (server := self._server) is not None:
                 self._meter.set("core_process_open_connections", self._job.name, to=server.open_connections)
                 self._meter.set("core_process_requests_in_flight", self._job.name, to=server.requests_in_flight)
             self._tell(f"numbers {json.dumps(self._meter.snapshot())}")
+
+    def _measure_lag(self, due: float) -> None:
+        """Keep how late the running loop does at most what is due, ten times a second from now on."""
+        now = time.monotonic()
+        self._lag = max(self._lag, now - due)
+        asyncio.get_running_loop().call_later(_BEAT, self._measure_lag, now + _BEAT)
 
     async def _load(self) -> Loaded | None:
         options = self._job.options
@@ -203,30 +214,6 @@ class _Child:
         await self._stop.wait()
         await objects.close()
         await background.stop()
-
-
-_BEAT = 0.1
-
-
-class LoopLag:
-    """Measures how late the running loop does what is due, ten times a second from `start` on."""
-
-    def __init__(self) -> None:
-        self._most = 0.0
-
-    def start(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._beat(loop, loop.time())
-
-    def taken(self) -> float:
-        """The longest lag since this was asked last, in seconds."""
-        most, self._most = self._most, 0.0
-        return most
-
-    def _beat(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
-        now = loop.time()
-        self._most = max(self._most, now - due)
-        loop.call_later(_BEAT, self._beat, loop, now + _BEAT)
 
 
 def answer_where(descriptor: int) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import attrs
@@ -165,9 +165,10 @@ def opened(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _object_of_workerd(path: Path, binding: str, unit: str, table: str, **given: Any) -> Source:
-    """An object of workerd's own state, as it is."""
-    wake, files, name = given.get("wake", False), given.get("files"), given.get("name")
+def _object_of_workerd(
+    path: Path, binding: str, unit: str, table: str, name: str | None, *, wake: bool = False, blobs: Path | None = None
+) -> Source:
+    """An object of workerd's own state, as it is. `blobs` is the folder of the files that its entries name."""
 
     @contextlib.contextmanager
     def contents() -> Generator[Contents]:
@@ -182,14 +183,12 @@ def _object_of_workerd(path: Path, binding: str, unit: str, table: str, **given:
             if "_cf_KV" in there:
                 (count,) = connection.execute("SELECT count(*) FROM _cf_KV").fetchone()
                 values = connection.execute("SELECT key, value FROM _cf_KV ORDER BY key")
-            yield Contents(
-                values,
-                statements_of(connection),
-                _soon() if wake else alarm,
-                counts_of(connection),
-                count,
-                () if files is None else files(connection),
-            )
+            files: list[tuple[str, Path]] = []
+            if blobs is not None:
+                named = connection.execute("SELECT blob FROM entries WHERE blob IS NOT NULL")
+                files = [(blob, blobs / blob) for (blob,) in named]
+            alarm = _soon() if wake else alarm
+            yield Contents(values, statements_of(connection), alarm, counts_of(connection), count, files)
 
     return Source(binding, path.parent.name, path.stem, name, unit, table, contents)
 
@@ -206,12 +205,7 @@ def _kv(state: Path, binding: str, namespace: str) -> Iterator[Source]:
     id = str(id_from_name(_KV, None, namespace))
     path = state / "kv" / _KV / f"{id}.sqlite"
     if path.is_file():
-
-        def files(connection: sqlite3.Connection) -> Iterator[tuple[str, Path]]:
-            for (blob,) in connection.execute("SELECT blob FROM entries WHERE blob IS NOT NULL"):
-                yield blob, state / "kv-blobs" / blob
-
-        yield _object_of_workerd(path, binding, "keys", "entries", files=files, name=namespace)
+        yield _object_of_workerd(path, binding, "keys", "entries", namespace, blobs=state / "kv-blobs")
     embedded = Store(state).file("kv", namespace)
     assert embedded is not None
     if embedded.is_file():
@@ -254,7 +248,7 @@ def _d1(state: Path, binding: str, database: str) -> Iterator[Source]:
     assert embedded is not None
     for place in (path, embedded):
         if place.is_file():
-            found = _object_of_workerd(place, binding, "rows", "", name=database)
+            found = _object_of_workerd(place, binding, "rows", "", database)
             yield attrs.evolve(found, namespace=_D1, id=path.stem)
 
 
@@ -263,7 +257,7 @@ def _messages(state: Path, binding: str, queue: str) -> Iterator[Source]:
         name = f"{queue}#{shard}"
         path = state / "queues" / _QUEUE / f"{id_from_name(_QUEUE, None, name)}.sqlite"
         if path.is_file():
-            yield _object_of_workerd(path, binding, "messages", "messages", wake=True, name=name)
+            yield _object_of_workerd(path, binding, "messages", "messages", name, wake=True)
     embedded = state / "queues" / "messages.sqlite"
     if embedded.is_file():
         id = str(id_from_name(_QUEUE, None, f"{queue}#0"))
@@ -301,7 +295,7 @@ def _class(state: Path, plan: Plan, cls: str, binding: str) -> tuple[list[Source
     folder = state / "do" / key
     names = _names(folder)
     found = [
-        _object_of_workerd(path, binding, "objects", "", name=names.get(path.stem))
+        _object_of_workerd(path, binding, "objects", "", names.get(path.stem))
         for path in sorted(folder.glob("*.sqlite"))
         if path.stem != "metadata"
     ]

@@ -22,7 +22,6 @@ Row: TypeAlias = Sequence[Any]
 
 # The bytes of values after which the rows read so far become statements.
 _TOGETHER: Final = 256 * 1024
-_OWN: Final = "name NOT LIKE '\\_cf\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
 
 
 @attrs.frozen
@@ -116,9 +115,9 @@ def _encoded(value: object) -> tuple[str, Sequence[object]]:
 def _tables(connection: sqlite3.Connection) -> Sequence[tuple[str, str, int]]:
     """Name, type, and whether it is without rowids, of the tables that are neither SQLite's nor the runtime's."""
     return connection.execute(
-        f"SELECT t.name, t.type, t.wr FROM pragma_table_list t JOIN sqlite_master m ON m.name = t.name "
-        f"WHERE t.schema = 'main' AND t.type IN ('table', 'virtual') AND t.{_OWN.replace('AND name', 'AND t.name')} "
-        "ORDER BY m.rowid"
+        "SELECT t.name, t.type, t.wr FROM pragma_table_list t JOIN sqlite_master m ON m.name = t.name "
+        "WHERE t.schema = 'main' AND t.type IN ('table', 'virtual') AND t.name NOT LIKE '\\_cf\\_%' ESCAPE '\\' "
+        "AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY m.rowid"
     ).fetchall()
 
 
