@@ -35,7 +35,6 @@ _V8_FLAGS = ("--gc-global", "--min-semi-space-size=4")
 _KV = "core-kv"
 _D1 = "core-d1"
 _QUEUES = "core-queues"
-_CRON = "core-cron"
 _R2 = "core-r2"
 _OBJECTS = "do-storage"
 _ASSETS = "core-assets"
@@ -188,38 +187,32 @@ def _application(
 
 def _with_state(plan: Plan, storage: Path | str, cluster: Cluster | None) -> list[Mapping[str, object]]:
     """The services that keep something, and their disks."""
-    return [
-        *([_disk(_OBJECTS, storage, "do")] if plan.classes else []),
-        *_kv(plan, storage, cluster),
-        *_d1(plan, storage),
-        *_queues(plan, storage, cluster),
-        *_cron(plan, storage),
-    ]
-
-
-def _kv(plan: Plan, storage: Path | str, cluster: Cluster | None) -> list[Mapping[str, object]]:
-    if not plan.kv:
-        return []
-    bindings: list[Mapping[str, object]] = [
-        {"name": "SHARD", "durableObjectNamespace": "KVNamespace"},
-        {"name": "BLOBS", "service": "core-kv-blobs"},
-    ]
-    blobs = _disk("core-kv-blobs", storage, "kv-blobs")
-    cache: list[Mapping[str, object]] = []
-    if cluster is not None:
-        # Values too large for a row live in the bucket, where every node finds them, and are cached on this one.
-        blobs = {"name": "core-kv-blobs", "bucket": {"path": "kv-blobs"}}
-        cache = [_disk("core-kv-cache", storage, "kv-cache")]
-        bindings += [{"name": "BLOB_CACHE", "service": "core-kv-cache"}, _json("CLUSTERED", True)]
-    return [*_bundled(_KV, "kv.js", "KVNamespace", bindings, storage, "kv"), blobs, *cache]
-
-
-def _d1(plan: Plan, storage: Path | str) -> list[Mapping[str, object]]:
-    if not plan.d1:
-        return []
-    return _bundled(
-        _D1, "d1.js", "D1Database", [{"name": "DATABASE", "durableObjectNamespace": "D1Database"}], storage, "d1"
-    )
+    services: list[Mapping[str, object]] = []
+    worker = {"name": "worker", "service": plan.name}
+    clustered = [] if cluster is None else [_json("CLUSTERED", True)]
+    if plan.classes:
+        services.append(_disk(_OBJECTS, storage, "do"))
+    if plan.kv:
+        blobs = {"name": "BLOBS", "service": "core-kv-blobs"}
+        if cluster is None:
+            services += _bundled("kv", "KVNamespace", "SHARD", [blobs], storage)
+            services.append(_disk("core-kv-blobs", storage, "kv-blobs"))
+        else:
+            # Values too large for a row live in the bucket, where every node finds them, and are cached on this one.
+            cache = {"name": "BLOB_CACHE", "service": "core-kv-cache"}
+            services += _bundled("kv", "KVNamespace", "SHARD", [blobs, cache, *clustered], storage)
+            services.append({"name": "core-kv-blobs", "bucket": {"path": "kv-blobs"}})
+            services.append(_disk("core-kv-cache", storage, "kv-cache"))
+    if plan.d1:
+        services += _bundled("d1", "D1Database", "DATABASE", [], storage)
+    if plan.queues or plan.consumers:
+        consumers = {consumer.queue: {"consumer": "worker", **consumer.settings} for consumer in plan.consumers}
+        given = [_json("CONSUMERS", consumers), worker, *clustered]
+        services += _bundled("queues", "QueueShard", "SHARD", given, storage, _EXTRA_HANDLERS)
+    if plan.crons:
+        given = [_json("CRONS", {"worker": list(plan.crons)}), worker]
+        services += _bundled("cron", "Schedule", "SCHEDULE", given, storage, _EXTRA_HANDLERS)
+    return services
 
 
 def _bucket(name: str, external: External) -> Mapping[str, object]:
@@ -230,53 +223,28 @@ def _bucket(name: str, external: External) -> Mapping[str, object]:
     }
 
 
-def _queues(plan: Plan, storage: Path | str, cluster: Cluster | None) -> list[Mapping[str, object]]:
-    if not plan.queues and not plan.consumers:
-        return []
-    consumers = {consumer.queue: {"consumer": "worker", **consumer.settings} for consumer in plan.consumers}
-    bindings: list[Mapping[str, object]] = [
-        {"name": "SHARD", "durableObjectNamespace": "QueueShard"},
-        _json("CONSUMERS", consumers),
-        {"name": "worker", "service": plan.name},
-    ]
-    if cluster is not None:
-        bindings.append(_json("CLUSTERED", True))
-    return _bundled(_QUEUES, "queues.js", "QueueShard", bindings, storage, "queues", _EXTRA_HANDLERS)
-
-
-def _cron(plan: Plan, storage: Path | str) -> list[Mapping[str, object]]:
-    if not plan.crons:
-        return []
-    bindings: list[Mapping[str, object]] = [
-        {"name": "SCHEDULE", "durableObjectNamespace": "Schedule"},
-        _json("CRONS", {"worker": list(plan.crons)}),
-        {"name": "worker", "service": plan.name},
-    ]
-    return _bundled(_CRON, "cron.js", "Schedule", bindings, storage, "cron", _EXTRA_HANDLERS)
-
-
 _EXTRA_HANDLERS = ("service_binding_extra_handlers",)
 
 
 def _bundled(
-    name: str,
-    module: str,
+    kind: str,
     cls: str,
-    bindings: Sequence[Mapping[str, object]],
+    binding: str,
+    others: Sequence[Mapping[str, object]],
     storage: Path | str,
-    folder: str,
     flags: Sequence[str] = (),
 ) -> list[Mapping[str, object]]:
-    """One of the services whose code is inside workerd's binary, and the disk it keeps its objects on."""
+    """One of the services whose code is inside workerd's binary, and the disk it keeps its objects on, by `binding`."""
+    name = f"core-{kind}"
     worker = {
-        "modules": [{"name": module, "bundled": f"/workerd/{module}"}],
+        "modules": [{"name": f"{kind}.js", "bundled": f"/workerd/{kind}.js"}],
         "compatibilityDate": _SERVICE_DATE,
         "compatibilityFlags": list(flags),
-        "bindings": list(bindings),
+        "bindings": [{"name": binding, "durableObjectNamespace": cls}, *others],
         "durableObjectNamespaces": [_namespace(cls, cls)],
         "durableObjectStorage": {"localDisk": f"{name}-storage"},
     }
-    return [{"name": name, "worker": worker}, _disk(f"{name}-storage", storage, folder)]
+    return [{"name": name, "worker": worker}, _disk(f"{name}-storage", storage, kind)]
 
 
 def _d1_binding(name: str, database: str) -> Mapping[str, object]:
