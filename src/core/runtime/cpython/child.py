@@ -30,7 +30,7 @@ from core.backends.remote.durable_object import ObjectServer
 from core.config.model import Configuration
 from core.errors import DeveloperError
 from core.hosts.process import BackgroundContext, trace_where_asked
-from core.runtime.cpython.web import open_server
+from core.runtime.cpython.web import open_server, unless_stopped
 from core.runtime.options import Job
 from core.runtime.process import die_with_parent
 from core.runtime.secrets import secrets_of
@@ -193,14 +193,9 @@ class _Child:
 
         Waits for the process before this one to give it up.
         """
-        taking = asyncio.ensure_future(loaded.start())
-        stopping = asyncio.ensure_future(self._stop.wait())
-        await asyncio.wait((taking, stopping), return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        if not taking.done():
-            taking.cancel()
+        await unless_stopped(self._stop, loaded.start())
+        if self._stop.is_set():
             return
-        taking.result()
         tracer = trace_where_asked(loaded.app, loaded.env)
         if self._meter is not None:
             from core.assembly.background import measure_state

@@ -94,7 +94,7 @@ class _Asgi:
 
         async def receive_until_stopped() -> Any:
             nonlocal closed
-            message = await _unless(self._stop, receive())
+            message = await unless_stopped(self._stop, receive())
             if message is not None:
                 return message
             if not closed:
@@ -110,9 +110,9 @@ class _Asgi:
         return receive_until_stopped, send_while_open
 
 
-async def _unless(stop: asyncio.Event, message: Awaitable[Any]) -> Any:
-    """The next message, or None where `stop` is set first."""
-    waiting, stopping = asyncio.ensure_future(message), asyncio.ensure_future(stop.wait())
+async def unless_stopped(stop: asyncio.Event, work: Awaitable[Any]) -> Any:
+    """The result of `work`, or None where `stop` is set first: then it is cancelled."""
+    waiting, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait((waiting, stopping), return_when=asyncio.FIRST_COMPLETED)
     finally:
