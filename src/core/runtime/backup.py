@@ -150,9 +150,8 @@ def _copy_others(state: Path, folder: Path, copies: list[Path]) -> None:
     for path in sorted(state.rglob("*")):
         of_database = ".sqlite" in path.suffix or path.parent.suffix == ".files" or path.suffix in (".lock", ".tmp")
         copy = folder / path.relative_to(state)
-        if BUILDS in path.relative_to(state).parts:
-            continue
-        if of_database or path.name in _OWN or not path.is_file() or copy.exists():
+        own = path.name in _OWN or BUILDS in path.relative_to(state).parts
+        if of_database or own or not path.is_file() or copy.exists():
             continue
         _made(copy.parent)
         with contextlib.suppress(FileNotFoundError):  # removed meanwhile

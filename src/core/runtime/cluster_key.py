@@ -88,7 +88,7 @@ export default {
 async def _ask(cluster: Cluster, port: int, method: str, body: str = "") -> str:
     try:
         status, answer = await exchange(port, method, "/", body.encode(), _SECONDS)
-    except (OSError, TimeoutError) as error:
+    except OSError as error:
         raise _unreachable(cluster, f"{type(error).__name__} {error}") from None
     if not 200 <= status <= 299:
         raise _unreachable(cluster, f"{status} {answer.decode('utf-8', 'replace')}")

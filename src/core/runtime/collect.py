@@ -232,13 +232,11 @@ def _closure(
 def _files_of(distribution: importlib.metadata.Distribution) -> dict[str, Path]:
     """The files of an installed distribution, by the path they are imported under."""
     files = [file for file in distribution.files or () if ".." not in file.parts]
-    if any(file.suffix == ".py" and ".dist-info" not in str(file) for file in files):
-        paths = {file.as_posix(): Path(str(distribution.locate_file(file))) for file in files}
-        return {path: place for path, place in paths.items() if _is_shipped(path)}
+    places = {file.as_posix(): Path(str(distribution.locate_file(file))) for file in files}
+    if any(path.endswith(".py") and ".dist-info" not in path for path in places):
+        return {path: place for path, place in places.items() if _is_shipped(path)}
     # Installed for editing: its files are elsewhere, and the import system knows where. Or all of it is compiled.
-    found = {
-        file.as_posix(): Path(str(distribution.locate_file(file))) for file in files if _COMPILED.search(file.name)
-    }
+    found = {path: place for path, place in places.items() if _COMPILED.search(path)}
     for top in _tops(distribution):
         spec = importlib.util.find_spec(top)
         if spec is not None:

@@ -179,7 +179,7 @@ class Keeper(Generic[P, V]):
                 host, port = self._listener.getsockname()[:2]
                 at = health.sockets[0].getsockname()[1]
                 self._log.say(f"serving on http://{host}:{port}, health on http://{options.health[0]}:{at}")
-                down = turn_away_while_down(self._listener, self._is_up)
+                down = turn_away_while_down(self._listener, self._may_answer)
                 work = [*map(self._keep, self._kind.titles), self._roll(), down, *(begin() for begin in beside)]
                 tasks = [asyncio.ensure_future(part) for part in work]
                 # One of them ends only by a mistake of ours: better to end, and be started anew, than to be unwatched.
@@ -312,7 +312,7 @@ class Keeper(Generic[P, V]):
             await (await behind.leave(max(deadline, time.monotonic() + 1.0)))
         away.close()
 
-    def _is_up(self) -> bool:
+    def _may_answer(self) -> bool:
         return any(_is_up(process) for name, process in self.processes.items() if name != self._kind.behind)
 
     def _tell_where(self) -> None:

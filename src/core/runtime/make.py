@@ -56,7 +56,7 @@ async def make_bundle(
     snapshot: bool = True,
     extra: Iterable[str] = (),
     left_out: Iterable[str] = (),
-    files: Mapping[str, bytes] | None = None,
+    files: Mapping[str, bytes] = {},
     migrations: Mapping[str, Migrations] | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Bundle:
@@ -69,8 +69,7 @@ async def make_bundle(
     _check_out(out)
     progress("collecting the application and its dependencies")
     collected = collect(Path(entry.folder), project=project, extra=extra, left_out=left_out)
-    if files:
-        collected = attrs.evolve(collected, files={**collected.files, **files})
+    collected = attrs.evolve(collected, files={**collected.files, **files})
     glue, seen = await _look(collected, entry, project, plan, toolchain, progress)
     plan = with_secrets(plan, seen.secrets)
     compiled = {**collected.files, **seen.bytecode}

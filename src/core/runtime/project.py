@@ -159,17 +159,16 @@ def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Pla
 
 def unsupported(worker: Worker) -> dict[str, str]:
     """The bindings of a configuration that workerd by itself has no service for, one sentence each."""
-    places = {kind.title: _names(worker, kind) for kind in KINDS.values() if not kind.alone}
+    database = KINDS["hyperdrive"]
+    places = {kind.title: _names(worker, kind) for kind in KINDS.values() if not kind.alone and kind is not database}
     places["service binding to another worker"] = [
         table.binding for table in worker.services if table.service != worker.name
     ]
     places["Durable Object class of another worker"] = [
         table.name for table in worker.durable_objects.bindings if table.script_name is not None
     ]
-    databases = _names(worker, KINDS["hyperdrive"])
-    places.pop(KINDS["hyperdrive"].title)
     return dict.fromkeys(
-        databases,
+        _names(worker, database),
         "a client of a database opens sockets, which Python has not in workerd, so no asyncpg and no other driver "
         "connects there. Run the worker on CPython: `core serve --python`",
     ) | {

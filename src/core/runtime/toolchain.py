@@ -5,6 +5,7 @@ npm is needed for the installation alone; neither it nor Node takes part when an
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -156,11 +157,8 @@ def _install(progress: Callable[[str], None]) -> Toolchain:
                 f"npm fetched no workerd binary for {platform.system()} {platform.machine()}. Run the command on Linux "
                 "(x86_64 or arm64), or in a container of it."
             )
-        try:
+        with contextlib.suppress(OSError):  # another command was faster
             place.rename(target)
-        except OSError:
-            if _at(target) is None:
-                raise
     installed = _at(target)
     if installed is None:
         raise ToolchainError(f"{target} is not a whole installation. Remove the folder and run the command again.")

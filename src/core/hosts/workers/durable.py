@@ -68,15 +68,14 @@ async def call_method(
             await _web_socket_event(instance, method, args)
             return None
         case _:
-            pass
-    incoming = [from_js(unwrap(value)) for value in args]
-    keywords: dict[str, Any] = {}
-    if incoming and isinstance(incoming[-1], dict) and KEYWORDS in incoming[-1]:
-        last: Any = incoming.pop()
-        keywords = last[KEYWORDS]
-        follow(last.get(PARENT))
-    result = await getattr(instance, method)(*incoming, **keywords)
-    return bridge().jsnull if result is None else js_value(result)
+            incoming = [from_js(unwrap(value)) for value in args]
+            keywords: dict[str, Any] = {}
+            if incoming and isinstance(incoming[-1], dict) and KEYWORDS in incoming[-1]:
+                last: Any = incoming.pop()
+                keywords = last[KEYWORDS]
+                follow(last.get(PARENT))
+            result = await getattr(instance, method)(*incoming, **keywords)
+            return bridge().jsnull if result is None else js_value(result)
 
 
 async def _web_socket_event(instance: Any, method: str, args: Sequence[Any]) -> None:
