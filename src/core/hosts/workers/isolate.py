@@ -27,28 +27,17 @@ if TYPE_CHECKING:
     from core.backends.workerd.queue import WorkerdMessageBatch
     from core.telemetry.metrics import Meter
 
-IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"
-"""The text binding that names the header which a trusted proxy writes the client's address into."""
-
-ORIGIN_BINDING = "CORE_ORIGIN"
-"""The text binding that has scheme and host as clients know them."""
-
+# The text bindings that the supervisor gives an isolate, and a build (`PLACEHOLDERS_BINDING`).
+IP_HEADER_BINDING = "CORE_CLIENT_ADDRESS_HEADER"  # the header which a trusted proxy writes the client's address into
+ORIGIN_BINDING = "CORE_ORIGIN"  # scheme and host as clients know them
+# Asks for log records as lines of JSON. Its text begins each of them, so that no other line is taken for one.
 LOG_FORMAT_BINDING = "CORE_LOG_FORMAT"
-"""The text binding that asks for log records as lines of JSON. Its text begins each of them, so that no other line is
-taken for one."""
-
+# For a look at the application: secrets have placeholders for values, if it says so, and those that only the Env names
+# have none yet.
 PLACEHOLDERS_BINDING = "CORE_PLACEHOLDERS"
-"""The text binding of a build that looks at the application: secrets have placeholders for values, if it says so, and
-those that only the Env names have none yet."""
-
-METRICS_BINDING = "CORE_METRICS"
-"""The text binding that asks for numbers."""
-
-RETRY_DELAYS_BINDING = "CORE_RETRY_DELAYS"
-"""The text binding that has, in a cluster, the configured retry delay of each queue: a JSON object."""
-
-SPANS_BINDING = "CORE_SPANS"
-"""The text binding that asks for spans."""
+METRICS_BINDING = "CORE_METRICS"  # asks for numbers
+SPANS_BINDING = "CORE_SPANS"  # asks for spans
+RETRY_DELAYS_BINDING = "CORE_RETRY_DELAYS"  # in a cluster, the configured retry delay of each queue: a JSON object
 
 _LONGEST_WAIT: Final = 300
 
