@@ -149,16 +149,3 @@ class Job:
     reports: int = -1
     records: int | None = None
     objects_at: str | None = None
-
-    def dumped(self) -> str:
-        """The job as an argument of a command."""
-        from cattrs.preconf.json import make_converter
-
-        return make_converter().dumps(self)
-
-    @classmethod
-    def loaded(cls, text: str) -> Job:
-        """The job that `dumped` wrote."""
-        from cattrs.preconf.json import make_converter
-
-        return make_converter().loads(text, cls)

@@ -24,6 +24,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from cattrs.preconf.json import make_converter
+
 from core.assembly.background import Background
 from core.assembly.project import Loaded, load
 from core.backends.remote.durable_object import ObjectServer
@@ -46,7 +48,7 @@ _BEAT = 0.1
 
 def main(arguments: list[str]) -> int:
     """Do the job that the argument describes; the exit code."""
-    job = Job.loaded(arguments[0])
+    job = make_converter().loads(arguments[0], Job)
     die_with_parent(job.parent)
     # The terminal's Ctrl-C is for the supervisor, which stops its processes in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

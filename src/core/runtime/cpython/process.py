@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import attrs
+from cattrs.preconf.json import make_converter
 
 from core.errors import DeveloperError
 from core.runtime.keeper import SILENT
@@ -122,7 +123,7 @@ class Child:
                 "-P",
                 "-m",
                 "core.runtime.cpython.child",
-                attrs.evolve(job, reports=asked.fileno()).dumped(),
+                make_converter().dumps(attrs.evolve(job, reports=asked.fileno())),
                 stdin=asyncio.subprocess.DEVNULL,
                 pass_fds=passed,
                 start_new_session=True,

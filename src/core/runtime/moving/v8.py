@@ -51,7 +51,14 @@ def _write(value: Any, out: bytearray) -> None:
         case datetime():
             out += b"D" + struct.pack("<d", value.timestamp() * 1000)
         case Mapping():
-            _write_mapping(whole, out)
+            # An object, or a Map where a key is not a text.
+            mapping: Mapping[object, object] = whole
+            plain = all(isinstance(key, str) for key in mapping)
+            out += b"o" if plain else b";"
+            for pair in mapping.items():
+                for part in pair:
+                    _write(part, out)
+            out += b"{" + _varint(len(mapping)) if plain else b":" + _varint(2 * len(mapping))
         case AbstractSet():
             members: AbstractSet[Any] = whole
             out += b"'"
@@ -64,16 +71,6 @@ def _write(value: Any, out: bytearray) -> None:
             for item in items:
                 _write(item, out)
             out += b"$" + _varint(0) + _varint(len(items))
-
-
-def _write_mapping(mapping: Mapping[object, object], out: bytearray) -> None:
-    """An object, or a Map where a key is not a text."""
-    plain = all(isinstance(key, str) for key in mapping)
-    out += b"o" if plain else b";"
-    for key, item in mapping.items():
-        _write(key, out)
-        _write(item, out)
-    out += b"{" + _varint(len(mapping)) if plain else b":" + _varint(2 * len(mapping))
 
 
 def _varint(number: int) -> bytes:
