@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import io
 import json
 import logging
 import os
@@ -63,7 +64,7 @@ class LineReader:
         self._write(json_line(level, self._logger, message, exception=exception, extra=self._extra))
 
 
-class JsonStream:
+class JsonStream(io.TextIOBase):
     """Replaces `sys.stdout` or `sys.stderr`: text written in one go, or up to a line break, becomes a record."""
 
     encoding = "utf-8"
@@ -89,13 +90,6 @@ class JsonStream:
                 whole, self._rest = self._rest, ""
                 self._reader.line(whole)
         return len(text)
-
-    def flush(self) -> None:
-        """Nothing waits but a line that has no end yet."""
-
-    def isatty(self) -> bool:
-        """Return False: colours are for people."""
-        return False
 
     def fileno(self) -> int:
         """The descriptor of the stream behind it."""
