@@ -76,7 +76,8 @@ class AsgiRequest(OpenRequest):
         """The root that the application is mounted at: a prefix of the path that the server, or another application,
         took off.
         """
-        return _quoted(_root_of(self._scope))
+        root = _root_of(self._scope)
+        return _quoted(root) if root else ""
 
     @property
     def headers(self) -> http.HeadersView:

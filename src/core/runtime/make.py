@@ -77,10 +77,9 @@ async def make_bundle(
     if snapshot:
         progress("taking the memory snapshot")
         image = await ask(toolchain, "/snapshot", compiled, entry.main, Plan(name=plan.name), glue=glue)
-    assets_from = ""
-    if plan.assets is not None:
-        binding, assets_from, settings = plan.assets
-        plan = attrs.evolve(plan, assets=(binding, "assets", settings))
+    assets = plan.assets
+    if assets is not None:
+        plan = attrs.evolve(plan, assets=(assets[0], "assets", assets[2]))
     bundle = write_bundle(
         out,
         toolchain,
@@ -94,8 +93,8 @@ async def make_bundle(
         migrations=migrations,
         details={"root": entry.folder, "plan": attrs.asdict(plan)},
     )
-    if plan.assets is not None:
-        shutil.copytree(assets_from, out / "assets")
+    if assets is not None:
+        shutil.copytree(assets[1], out / "assets")
     config = worker_config(plan, bundle.modules, storage="state", sockets={"http": Socket("127.0.0.1:8787")})
     (out / "config.capnp").write_text(config, "utf-8")
     progress("starting the bundle once")
@@ -140,11 +139,11 @@ async def _start_once(bundle: Bundle, toolchain: Toolchain) -> None:
 
 def with_secrets(plan: Plan, asked: Mapping[str, bool] | None) -> Plan:
     """The plan with the secrets that the Env asks for by its fields. Anything else of the name in it comes first."""
-    names = [name for name in asked or () if name not in plan.names]
+    names = {name: needed for name, needed in (asked or {}).items() if name not in plan.names}
     return attrs.evolve(
         plan,
-        secrets=[*plan.secrets, *(name for name in names if (asked or {})[name])],
-        optional_secrets=[*plan.optional_secrets, *(name for name in names if not (asked or {})[name])],
+        secrets=[*plan.secrets, *(name for name, needed in names.items() if needed)],
+        optional_secrets=[*plan.optional_secrets, *(name for name, needed in names.items() if not needed)],
     )
 
 
