@@ -31,8 +31,9 @@ from core.assembly.project import Loaded, load
 from core.backends.remote.durable_object import ObjectServer
 from core.config.model import Configuration
 from core.errors import DeveloperError
+from core.hosts.asgi import asgi
 from core.hosts.process import BackgroundContext, trace_where_asked
-from core.runtime.cpython.web import open_server, unless_stopped
+from core.runtime.cpython.web import Fronted, unless_stopped
 from core.runtime.options import Job
 from core.runtime.process import die_with_parent
 from core.runtime.secrets import secrets_of
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 
 _BEAT = 0.1
+# Seconds that a new connection has to send its request when the server stops, and a kept one to learn that it ends.
+_ARRIVALS = 0.5
 
 
 def main(arguments: list[str]) -> int:
@@ -176,17 +179,25 @@ class _Child:
             await self._fail(f"the application cannot be started:\n{_told(error)}")
             return
         try:
-            server = self._server = open_server(
-                loaded.app,
-                loaded.env,
-                self._context,
-                self._job.options.front,
-                self._job.options.limits,
-                stop=self._stop,
+            from core.hosts.server import Server
+        except ImportError:
+            await self._fail("core serve --python: pip install 'core-edge[serve]'")
+            return
+        options = self._job.options
+        try:
+            hosted = asgi(loaded.app, loaded.env, context=self._context)
+            if self._meter is not None:
+                from core.telemetry.metrics import measure
+
+                measure(loaded.app, loaded.env, self._meter)
+            self._server = Server(
+                Fronted(hosted, options.front, self._stop),
+                options.limits,
+                arrivals=_ARRIVALS,
+                notify_kept=True,
                 started=lambda: self._tell("ready"),
-                meter=self._meter,
             )
-            await server.serve_until(listener, self._stop)
+            await self._server.serve_until(listener, self._stop)
         except DeveloperError as error:
             await self._fail(str(error))
 

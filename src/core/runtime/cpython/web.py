@@ -1,60 +1,20 @@
-"""The answering of requests in a process of `core serve --python`, on a socket that is open already.
+"""The application of a process of `core serve --python`, as its server gets it.
 
-It begins at once and returns when it was asked to stop and the requests in flight are finished. The word of a proxy in
-front of a client is put into the scope here, checked, and a WebSocket that is open when the server stops is closed with
-1001.
+The word of a proxy in front of a client is put into the scope here, checked, and a WebSocket that is open when the
+server stops is closed with 1001.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable
+from typing import Any
 
-from core.app import App
-from core.errors import MissingExtraError
-from core.hosts.asgi import asgi
-from core.hosts.limits import Limits
-from core.hosts.process import BackgroundContext
 from core.runtime.options import Front
 
-if TYPE_CHECKING:
-    from core.hosts.server import Server
-    from core.telemetry.metrics import Meter
 
-# Seconds that a new connection has to send its request when the server stops, and a kept one to learn that it ends.
-_ARRIVALS: Final = 0.5
-
-
-def open_server(
-    app: App[Any],
-    env: object,
-    context: BackgroundContext,
-    front: Front,
-    limits: Limits,
-    *,
-    stop: asyncio.Event,
-    started: Callable[[], None],
-    meter: Meter | None = None,
-) -> Server:
-    """The server of an application; `started` is called once it answers. Raises MissingExtraError.
-
-    `meter` has the requests and the calls of bindings counted.
-    """
-    try:
-        from core.hosts.server import Server
-    except ImportError:
-        raise MissingExtraError("core serve --python: pip install 'core-edge[serve]'") from None
-    hosted = asgi(app, env, context=context)
-    if meter is not None:
-        from core.telemetry.metrics import measure
-
-        measure(app, env, meter)
-    return Server(_Asgi(hosted, front, stop), limits, arrivals=_ARRIVALS, notify_kept=True, started=started)
-
-
-class _Asgi:
+class Fronted:
     """An ASGI application whose scopes have the proxy's values, and whose WebSockets end with the server."""
 
     def __init__(self, inner: Any, front: Front, stop: asyncio.Event) -> None:
