@@ -37,8 +37,8 @@ class LineReader:
 
     _write: Callable[[str], object]
     _logger: str
-    _extra: Mapping[str, object] = attrs.field(factory=dict[str, object], kw_only=True)
-    _mark: str | None = attrs.field(default=None, kw_only=True)
+    _extra: Mapping[str, object] = attrs.field(factory=dict[str, object], alias="extra", kw_only=True)
+    _mark: str | None = attrs.field(default=None, alias="mark", kw_only=True)
     _frames: list[str] | None = attrs.field(default=None, init=False)
 
     def line(self, text: str) -> None:

@@ -144,6 +144,10 @@ def described(error: BaseException) -> dict[str, object]:
     return {"text": "".join(words).strip(), "frames": frames, "missing": missing}
 
 
+def _without_seed(self: random.Random, a: object = None, *rest: object, **named: object) -> bool:
+    return a is None  # it draws a seed itself
+
+
 def bytecode() -> dict[str, str | None]:
     """The bytecode of each loaded module of the bundle, in base64, by the path at which an import finds it; None for
     bytecode that the bundle has.
@@ -185,8 +189,7 @@ def inspect(host: str, main: str, env: object) -> str:
     for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
         if hasattr(owner, name):
             guard(owner, name, f"os.{name.lstrip('_')}")
-    # Without an argument it draws a seed itself.
-    guard(random.Random, "seed", "random.seed", when=lambda self, a=None, *rest, **named: a is None)
+    guard(random.Random, "seed", "random.seed", when=_without_seed)
     for name in ("random", "randint", "randrange", "choice", "choices", "shuffle", "sample", "uniform", "getrandbits"):
         guard(random, name, f"random.{name}")
     sys.addaudithook(audit)
