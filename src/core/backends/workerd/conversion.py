@@ -33,47 +33,32 @@ T = TypeVar("T")
 CLASS = "__core_class__"
 
 
-@attrs.frozen
 class Bridge:
     """The JavaScript functions that are needed again and again, fetched across once in an isolate."""
 
-    js: Any
-    JsProxy: type[Any]
-    JsException: type[Exception]
-    ConversionError: type[Exception]
-    jsnull: Any
-    to_js: Callable[..., Any]
-    create_proxy: Callable[[Any], Any]
-    from_entries: Any
-    parse: Any
-    stringify: Any
-    encode: Any
-    is_array: Any
-    new_response: Any
+    def __init__(self) -> None:
+        import js
+        from pyodide import ffi
+
+        self.js: Any = js
+        self.JsProxy: type[Any] = ffi.JsProxy
+        self.JsException: type[Exception] = ffi.JsException
+        self.ConversionError: type[Exception] = ffi.ConversionError
+        # Before pyodide 0.29 there is no jsnull: null arrives as None there.
+        self.jsnull: Any = getattr(ffi, "jsnull", None)
+        self.to_js: Callable[..., Any] = ffi.to_js
+        self.create_proxy: Callable[[Any], Any] = ffi.create_proxy
+        self.from_entries: Any = js.Object.fromEntries
+        self.parse: Any = js.JSON.parse
+        self.stringify: Any = js.JSON.stringify
+        self.encode: Any = js.TextEncoder.prototype.encode.bind(js.TextEncoder.new())
+        self.new_response: Any = js.Response.new
 
 
 @lru_cache(maxsize=1)
 def bridge() -> Bridge:
     """The bridge. Call it while a request, a message or an event is handled, never at import time."""
-    import js
-    from pyodide import ffi
-
-    return Bridge(
-        js=js,
-        JsProxy=ffi.JsProxy,
-        JsException=ffi.JsException,
-        ConversionError=ffi.ConversionError,
-        # Before pyodide 0.29 there is no jsnull: null arrives as None there.
-        jsnull=getattr(ffi, "jsnull", None),
-        to_js=ffi.to_js,
-        create_proxy=ffi.create_proxy,
-        from_entries=js.Object.fromEntries,
-        parse=js.JSON.parse,
-        stringify=js.JSON.stringify,
-        encode=js.TextEncoder.prototype.encode.bind(js.TextEncoder.new()),
-        is_array=js.Array.isArray,
-        new_response=js.Response.new,
-    )
+    return Bridge()
 
 
 # Wrappers and nothings ------------------------------------------------------------------------------------------------
