@@ -99,7 +99,7 @@ def test_every_file_of_bindings_belongs_to_a_kind() -> None:
     for folder in ("bindings", "backends/workerd"):
         known = {kind.module for kind in OWN} | NO_KINDS
         known |= (
-            {"conversion", "env", "fetch", "leaving", "migrations", "rpc", "spans", "web_socket"}
+            {"conversion", "engine", "env", "fetch", "leaving", "migrations", "rpc", "spans", "web_socket"}
             if folder != "bindings"
             else set()
         )

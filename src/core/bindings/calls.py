@@ -95,8 +95,6 @@ class BoundHook(NamedTuple):
 class Hookable:
     """The base class of every engine with calls to pass: of a binding, a statement, an upload, a stub."""
 
-    __slots__ = ()
-
     _hook: BoundHook | None = None
 
     def __init_subclass__(cls) -> None:
@@ -119,8 +117,7 @@ def add_hook(binding: object, hook: CallHook, *, name: str, kind: str) -> None:
     """
     if isinstance(binding, Hookable):
         inner = binding._hook
-        # A subclass has the slot, or a __dict__.
-        binding._hook = BoundHook(hook if inner is None else _Around(hook, inner), name, kind)  # type: ignore[misc]
+        binding._hook = BoundHook(hook if inner is None else _Around(hook, inner), name, kind)
 
 
 def has_hook(binding: object, hook: CallHook) -> bool:

@@ -162,7 +162,7 @@ async def run(req: Request, res: Response) -> None:
     if kind == "queue":
         one = WorkerLine(req.env)
     if isinstance(one, WorkerdDurableObjectNamespace):
-        one, other = (WorkerdDurableObjectNamespace(each._namespace, Subject) for each in (one, other))
+        one, other = (WorkerdDurableObjectNamespace(each._js, Subject) for each in (one, other))
     clock: Any = None
     try:
         if case.timed:

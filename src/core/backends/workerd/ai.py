@@ -19,8 +19,8 @@ from core.backends.workerd.conversion import (
     none_of,
     options,
     translator,
-    unwrap,
 )
+from core.backends.workerd.engine import JsEngine
 from core.backends.workerd.fetch import response_of
 from core.bindings.ai import (
     Ai,
@@ -35,22 +35,19 @@ from core.bindings.ai import (
     MarkdownResult,
     answer_as,
 )
-from core.bindings.calls import BoundHook, Hookable
+from core.bindings.calls import BoundHook
 from core.errors import AiError
 from core.http import Response
 
 _error = translator(AiError)
 
 
-class WorkerdAi(Hookable, Ai):
+class WorkerdAi(JsEngine, Ai):
     """`Ai` over the object that the runtime has under the binding's name."""
-
-    def __init__(self, ai: Any) -> None:
-        self._ai = unwrap(ai)
 
     @property
     def ai_gateway_log_id(self) -> str | None:
-        log: str | None = none_of(self._ai.aiGatewayLogId)
+        log: str | None = none_of(self._js.aiGatewayLogId)
         return log
 
     async def _run(
@@ -76,21 +73,21 @@ class WorkerdAi(Hookable, Ai):
             tags=None if tags is None else list(tags),
             extraHeaders=extra_headers,
         )
-        answer = await call_js(_error, self._ai.run, model, js_value(dict(inputs)), **given)
+        answer = await call_js(_error, self._js.run, model, js_value(dict(inputs)), **given)
         if stream:
-            return AiStream(chunks_of(unwrap(answer)))
+            return AiStream(chunks_of(answer))
         if return_raw_response:
-            return response_of(unwrap(answer))
+            return response_of(answer)
         if constructor_name(answer) == "ReadableStream":
             # A model that answers with bytes: a picture or a voice.
-            return b"".join([chunk async for chunk in chunks_of(unwrap(answer))])
+            return b"".join([chunk async for chunk in chunks_of(answer)])
         found = from_js(answer)
         if queue_request:
             return AiAsyncBatchResponse(found["request_id"])
         return answer_as(found, type_)
 
     async def _models(self, **given: Any) -> list[AiModel]:
-        found: list[dict[str, Any]] = from_js(await call_js(_error, self._ai.models, js_value(options(**given))))
+        found: list[dict[str, Any]] = from_js(await call_js(_error, self._js.models, js_value(options(**given))))
         return [
             AiModel(
                 id=model["id"],
@@ -113,7 +110,7 @@ class WorkerdAi(Hookable, Ai):
             }
             for file in files
         ]
-        found: Any = from_js(await call_js(_error, self._ai.toMarkdown, js_value(documents)))
+        found: Any = from_js(await call_js(_error, self._js.toMarkdown, js_value(documents)))
         results = cast("list[dict[str, Any]]", found if isinstance(found, list) else [found])
         return [
             MarkdownResult(
@@ -128,18 +125,15 @@ class WorkerdAi(Hookable, Ai):
         ]
 
     def gateway(self, gateway_id: str) -> WorkerdAiGateway:
-        return WorkerdAiGateway(self._ai.gateway(gateway_id), gateway_id, self._hook)
+        return WorkerdAiGateway(self._js.gateway(gateway_id), gateway_id, self._hook)
 
 
-class WorkerdAiGateway(Hookable, AiGateway):
+class WorkerdAiGateway(JsEngine, AiGateway):
     """`AiGateway` over the runtime's."""
 
-    __slots__ = ("_gateway", "_hook", "_id")
-
-    def __init__(self, gateway: Any, id: str, hook: BoundHook | None) -> None:
-        self._gateway = gateway
+    def __init__(self, gateway: object, id: str, hook: BoundHook | None) -> None:
+        super().__init__(gateway, hook)
         self._id = id
-        self._hook = hook
 
     def _call_target(self) -> tuple[Any, ...]:
         return (self._id,)
@@ -153,12 +147,12 @@ class WorkerdAiGateway(Hookable, AiGateway):
         requests = [data] if isinstance(data, AiGatewayUniversalRequest) else list(data)
         outgoing = [attrs.asdict(request) for request in requests]
         given = options(gateway=None if gateway is None else js_fields(gateway))
-        return response_of(await call_js(_error, self._gateway.run, js_value(outgoing), **given))
+        return response_of(await call_js(_error, self._js.run, js_value(outgoing), **given))
 
     async def _get_log(self, log_id: str) -> AiGatewayLog:
         from datetime import datetime
 
-        found = from_js(await call_js(_error, self._gateway.getLog, log_id))
+        found = from_js(await call_js(_error, self._js.getLog, log_id))
         known = {field.name for field in attrs.fields(AiGatewayLog)}
         given: dict[str, Any] = {
             name: value.isoformat() if isinstance(value, datetime) else value
@@ -176,7 +170,7 @@ class WorkerdAiGateway(Hookable, AiGateway):
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         given = options(score=score, feedback=feedback, metadata=metadata)
-        await call_js(_error, self._gateway.patchLog, log_id, js_value(given))
+        await call_js(_error, self._js.patchLog, log_id, js_value(given))
 
     async def _get_url(self, provider: str | None = None) -> str:
-        return str(await call_js(_error, self._gateway.getUrl, *(() if provider is None else (provider,))))
+        return str(await call_js(_error, self._js.getUrl, *(() if provider is None else (provider,))))

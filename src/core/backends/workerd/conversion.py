@@ -16,7 +16,7 @@ import sys
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 
@@ -541,6 +541,10 @@ def call_now(translate: Callable[[str, str], BindingError], method: Any, /, *arg
 def translator(other: type[BindingError], **named: type[BindingError]) -> Callable[[str, str], BindingError]:
     """A `translate` for `call_js`: the class for JavaScript's errors of each name, and that for all others."""
     return lambda name, message: named.get(name, other)(message)
+
+
+binding_error: Final = translator(BindingError, TypeError=BindingTypeError)
+"""The `translate` of the kinds that have no errors of their own."""
 
 
 def translated(error: BaseException, translate: Callable[[str, str], BindingError]) -> BindingError:

@@ -21,9 +21,8 @@ from core.backends.workerd.conversion import (
     js_number,
     none_of,
     rows_of,
-    unwrap,
 )
-from core.bindings.calls import BoundHook, Hookable
+from core.backends.workerd.engine import JsEngine
 from core.bindings.d1 import (
     D1Database,
     D1DatabaseSession,
@@ -46,24 +45,20 @@ T = TypeVar("T")
 R = TypeVar("R", default=dict[str, Any])
 
 
-class WorkerdD1PreparedStatement(Hookable, D1PreparedStatement[R]):
+class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
     """`D1PreparedStatement` over the runtime's."""
-
-    __slots__ = ("_database", "_hook", "_statement", "_written", "sql", "type", "values")
 
     def __init__(
         self,
-        database: Any,
+        session: WorkerdD1Session,
         statement: Any,
         sql: str,
-        values: tuple[D1Value, ...],
-        hook: BoundHook | None,
+        values: tuple[D1Value, ...] = (),
         type_: Any = None,
         written: str | None = None,
     ) -> None:
-        self._database = database
-        self._statement = statement
-        self._hook = hook
+        super().__init__(statement, session._hook)
+        self._session = session
         self._written = sql if written is None else written
         self.sql: str = sql
         self.values: tuple[D1Value, ...] = values
@@ -73,7 +68,7 @@ class WorkerdD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         return self.sql, *self.values
 
     def bind(self, *values: D1Value | Unset) -> WorkerdD1PreparedStatement[R]:
-        sql, given, statement = self._written, cast("tuple[D1Value, ...]", values), self._statement
+        sql, given, statement = self._written, cast("tuple[D1Value, ...]", values), self._js
         # A value is UNSET only where something has loaded its module.
         unset = sys.modules.get("core.validation.unset")
         if unset is not None and unset.UNSET in values:
@@ -81,23 +76,22 @@ class WorkerdD1PreparedStatement(Hookable, D1PreparedStatement[R]):
 
             sql, given = only_given(sql, values)
         if sql != self.sql:
-            statement = self._database.prepare(sql)
+            statement = self._session._js.prepare(sql)
         bound = call_now(_error, statement.bind, *[_bindable(value) for value in given])
-        return WorkerdD1PreparedStatement(self._database, bound, sql, given, self._hook, self.type, self._written)
+        return WorkerdD1PreparedStatement(self._session, bound, sql, given, self.type, self._written)
 
     def as_(self, type_: TypeForm[T], /) -> D1PreparedStatement[T]:
-        database, statement = self._database, self._statement
-        return WorkerdD1PreparedStatement(database, statement, self.sql, self.values, self._hook, type_, self._written)
+        return WorkerdD1PreparedStatement(self._session, self._js, self.sql, self.values, type_, self._written)
 
     async def _first(self, column_or_type: Any = None, /) -> Any:
         if isinstance(column_or_type, str):
-            value = await call_js(_error, self._statement.first, column_or_type)
+            value = await call_js(_error, self._js.first, column_or_type)
             return _cell(rows_of(value) if not is_null(value) else None)
-        row = await call_js(_error, self._statement.first)
+        row = await call_js(_error, self._js.first)
         return None if is_null(row) else self._read(_row(rows_of(row)), column_or_type)
 
     async def _one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
-        row = await call_js(_error, self._statement.first)
+        row = await call_js(_error, self._js.first)
         if is_null(row):
             raise CoreError(404, "Not Found") if error is None else error
         found = _row(rows_of(row))
@@ -116,28 +110,23 @@ class WorkerdD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         return structure_row(row, type_)
 
     async def _all(self, type_: Any = None, /) -> Any:
-        return _result(await call_js(_error, self._statement.all), self.type if type_ is None else type_)
+        return _result(await call_js(_error, self._js.all), self.type if type_ is None else type_)
 
     async def _run(self) -> D1Result[R]:
-        return _result(await call_js(_error, self._statement.run), self.type)
+        return _result(await call_js(_error, self._js.run), self.type)
 
     async def _raw(self, column_names: bool = False) -> list[list[Any]]:
-        rows: list[list[Any]] = rows_of(await call_js(_error, self._statement.raw, columnNames=bool(column_names)))
-        if column_names:
-            return [rows[0], *([_cell(value) for value in row] for row in rows[1:])]
+        rows: list[list[Any]] = rows_of(await call_js(_error, self._js.raw, columnNames=bool(column_names)))
         return [[_cell(value) for value in row] for row in rows]
 
 
-class WorkerdD1Session(Hookable, D1DatabaseSession):
+class WorkerdD1Session(JsEngine, D1DatabaseSession):
     """`D1DatabaseSession` over the runtime's."""
-
-    def __init__(self, database: Any) -> None:
-        self._database = unwrap(database)
 
     def prepare(self, sql: str, /) -> WorkerdD1PreparedStatement:
         if not isinstance(sql, str):
             raise D1TypeError(f"prepare() takes the text of a statement, not {type(sql).__name__}")
-        return WorkerdD1PreparedStatement(self._database, self._database.prepare(sql), sql, (), self._hook)
+        return WorkerdD1PreparedStatement(self, self._js.prepare(sql), sql)
 
     async def _batch(self, statements: Sequence[Any], /) -> Any:
         outgoing: list[Any] = []
@@ -145,17 +134,17 @@ class WorkerdD1Session(Hookable, D1DatabaseSession):
         for statement in statements:
             if not isinstance(statement, WorkerdD1PreparedStatement):
                 raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
-            outgoing.append(statement._statement)
+            outgoing.append(statement._js)
             if statement.sql.strip():
                 types.append(statement.type)
-        found = rows_of(await call_js(_error, self._database.batch, bridge().to_js(outgoing)))
+        found = rows_of(await call_js(_error, self._js.batch, bridge().to_js(outgoing)))
         # The platform leaves blank statements out.
         typed = types if len(types) == len(found) else [None] * len(found)
         results = [_result_of(result, type_) for result, type_ in zip(found, typed, strict=True)]
         return tuple(results) if isinstance(statements, tuple) else results
 
     def get_bookmark(self) -> str | None:
-        bookmark: str | None = none_of(self._database.getBookmark())
+        bookmark: str | None = none_of(self._js.getBookmark())
         return bookmark
 
 
@@ -163,14 +152,12 @@ class WorkerdD1Database(WorkerdD1Session, D1Database):
     """`D1Database` over the object that the runtime has under the binding's name."""
 
     async def _exec(self, sql: str, /) -> D1ExecResult:
-        result = rows_of(await call_js(_error, self._database.exec, sql))
+        result = rows_of(await call_js(_error, self._js.exec, sql))
         return D1ExecResult(result["count"], result["duration"])
 
     def with_session(self, constraint_or_bookmark: str | None = None, /) -> WorkerdD1Session:
         given = () if constraint_or_bookmark is None else (constraint_or_bookmark,)
-        session = WorkerdD1Session(self._database.withSession(*given))
-        session._hook = self._hook
-        return session
+        return WorkerdD1Session(self._js.withSession(*given), self._hook)
 
 
 # Values out -----------------------------------------------------------------------------------------------------------

@@ -1,9 +1,4 @@
-"""The runtime's own Durable Objects: namespaces and their stubs, and the state of an object.
-
-A stub's method is called by its own name on the other side, with its arguments in order: JavaScript knows no keyword
-arguments. Where the namespace is annotated with the object's class, keywords are put in their places; what has no
-place travels in one last object under `KEYWORDS`, which our own side of the call takes apart again.
-"""
+"""The runtime's own Durable Objects: namespaces and their stubs, and the state of an object."""
 
 from __future__ import annotations
 
@@ -21,15 +16,15 @@ from core.backends.workerd.conversion import (
     date_of,
     from_js,
     is_null,
-    js_bytes,
+    js_date,
     js_options,
     js_value,
     none_of,
     options,
     translated,
     translator,
-    unwrap,
 )
+from core.backends.workerd.engine import JsBacked, JsEngine
 from core.backends.workerd.rpc import rpc_method
 from core.backends.workerd.spans import parent_to_send
 from core.bindings.calls import BoundHook, Hookable
@@ -67,28 +62,23 @@ T = TypeVar("T")
 _error = translator(DurableObjectError, TypeError=DurableObjectTypeError, RangeError=DurableObjectValueError)
 
 
-class WorkerdDurableObjectId(DurableObjectId):
+class WorkerdDurableObjectId(JsBacked, DurableObjectId):
     """`DurableObjectId` over the runtime's."""
 
-    __slots__ = ("_id",)
-
-    def __init__(self, id: Any) -> None:
-        self._id = unwrap(id)
-
     def __str__(self) -> str:
-        return str(self._id.toString())
+        return str(self._js.toString())
 
     def __repr__(self) -> str:
         return f"<DurableObjectId {self}>"
 
     @property
     def name(self) -> str | None:
-        name: str | None = attribute(self._id, "name")
+        name: str | None = attribute(self._js, "name")
         return name
 
     @property
     def jurisdiction(self) -> Any:
-        return attribute(self._id, "jurisdiction")
+        return attribute(self._js, "jurisdiction")
 
     def equals(self, other: DurableObjectId, /) -> bool:
         return str(self) == str(other)
@@ -100,21 +90,21 @@ class WorkerdDurableObjectId(DurableObjectId):
         return hash(str(self))
 
 
-class WorkerdDurableObjectNamespace(Hookable, DurableObjectNamespace[Any]):
+class WorkerdDurableObjectNamespace(JsEngine, DurableObjectNamespace[Any]):
     """`DurableObjectNamespace` over the object that the runtime has under the binding's name."""
 
-    def __init__(self, namespace: Any, cls: Any = None) -> None:
-        self._namespace = unwrap(namespace)
+    def __init__(self, namespace: Any, cls: Any = None, hook: BoundHook | None = None) -> None:
+        super().__init__(namespace, hook)
         self._cls = cls
 
     def id_from_name(self, name: str) -> WorkerdDurableObjectId:
-        return WorkerdDurableObjectId(_call(self._namespace.idFromName, name))
+        return WorkerdDurableObjectId(_call(self._js.idFromName, name))
 
     def id_from_string(self, id: str) -> WorkerdDurableObjectId:
-        return WorkerdDurableObjectId(_call(self._namespace.idFromString, id))
+        return WorkerdDurableObjectId(_call(self._js.idFromString, id))
 
     def new_unique_id(self, *, jurisdiction: str | None = None) -> WorkerdDurableObjectId:
-        return WorkerdDurableObjectId(_call(self._namespace.newUniqueId, **options(jurisdiction=jurisdiction)))
+        return WorkerdDurableObjectId(_call(self._js.newUniqueId, **options(jurisdiction=jurisdiction)))
 
     def get(self, id: Any, *, location_hint: str | None = None) -> Any:
         if not isinstance(id, WorkerdDurableObjectId):
@@ -123,18 +113,16 @@ class WorkerdDurableObjectNamespace(Hookable, DurableObjectNamespace[Any]):
             )
         given = options(locationHint=location_hint)
         try:
-            self._namespace.idFromString(str(id))
+            self._js.idFromString(str(id))
         except bridge().JsException:
             raise DurableObjectTypeError("Durable Object ID is not valid for this namespace.") from None
-        return WorkerdDurableObjectStub(lambda: _call(self._namespace.get, id._id, **given), self._cls, self._hook)
+        return WorkerdDurableObjectStub(lambda: _call(self._js.get, id._js, **given), self._cls, self._hook)
 
     def get_by_name(self, name: str, *, location_hint: str | None = None) -> Any:
         return self.get(self.id_from_name(name), location_hint=location_hint)
 
     def jurisdiction(self, jurisdiction: str) -> WorkerdDurableObjectNamespace:
-        confined = WorkerdDurableObjectNamespace(_call(self._namespace.jurisdiction, jurisdiction), self._cls)
-        confined._hook = self._hook
-        return confined
+        return WorkerdDurableObjectNamespace(_call(self._js.jurisdiction, jurisdiction), self._cls, self._hook)
 
 
 class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
@@ -142,8 +130,6 @@ class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
 
     The runtime's stub is broken for good once its object was reset, so a new one is got after a call that failed.
     """
-
-    __slots__ = ("_cls", "_get", "_hook", "_kept")
 
     def __init__(self, get: Callable[[], Any], cls: Any, hook: BoundHook | None) -> None:
         self._get = get
@@ -207,33 +193,26 @@ def _may_be_called(cls: Any, name: str) -> bool:
 # An object's own side -------------------------------------------------------------------------------------------------
 
 
-class WorkerdDurableObjectState(DurableObjectState):
+class WorkerdDurableObjectState(JsBacked, DurableObjectState):
     """`DurableObjectState` over the runtime's."""
 
-    __slots__ = ("_id", "_state", "_storage")
-
-    def __init__(self, state: Any) -> None:
-        self._state = unwrap(state)
-        self._id: WorkerdDurableObjectId | None = None
-        self._storage: WorkerdStorage | None = None
+    def __init__(self, state: object) -> None:
+        super().__init__(state)
+        self._storage = WorkerdStorage(self._js.storage)
 
     @property
     def id(self) -> WorkerdDurableObjectId:
-        if self._id is None:
-            self._id = WorkerdDurableObjectId(self._state.id)
-        return self._id
+        return WorkerdDurableObjectId(self._js.id)
 
     @property
     def storage(self) -> WorkerdStorage:
-        if self._storage is None:
-            self._storage = WorkerdStorage(self._state.storage)
         return self._storage
 
     def wait_until(self, awaitable: Awaitable[Any], /) -> None:
         require_awaitable(awaitable)
         task = asyncio.ensure_future(awaitable)
         proxy = bridge().create_proxy(task)
-        self._state.waitUntil(proxy)
+        self._js.waitUntil(proxy)
         task.add_done_callback(lambda _: proxy.destroy())
 
     def block_concurrency_while(self, callback: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
@@ -259,7 +238,7 @@ class WorkerdDurableObjectState(DurableObjectState):
             return section.promise
 
         proxy = across.create_proxy(begin)
-        promise = self._state.blockConcurrencyWhile(proxy)
+        promise = self._js.blockConcurrencyWhile(proxy)
 
         async def wait() -> T:
             try:
@@ -280,34 +259,34 @@ class WorkerdDurableObjectState(DurableObjectState):
     def accept_web_socket(self, socket: DurableObjectWebSocket, tags: Sequence[str] = ()) -> None:
         from core.backends.workerd.object_socket import accept
 
-        accept(self._state, socket, [*dict.fromkeys(tags)])
+        accept(self._js, socket, [*dict.fromkeys(tags)])
 
     def get_web_sockets(self, tag: str | None = None) -> list[DurableObjectWebSocket]:
         from core.backends.workerd.object_socket import WorkerdSocketCarrier
 
-        found = _call(self._state.getWebSockets, *(() if tag is None else (tag,)))
+        found = _call(self._js.getWebSockets, *(() if tag is None else (tag,)))
         carriers = [WorkerdSocketCarrier(socket) for socket in found]
         return [DurableObjectWebSocket(carrier) for carrier in carriers if not carrier.is_closed]
 
     def get_tags(self, socket: DurableObjectWebSocket, /) -> list[str]:
-        return [str(tag) for tag in _call(self._state.getTags, _js_socket(socket))]
+        return [str(tag) for tag in _call(self._js.getTags, _js_socket(socket))]
 
     def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
         given: tuple[Any, ...] = ()
         if pair is not None:
             given = (_call(bridge().js.WebSocketRequestResponsePair.new, pair.request, pair.response),)
-        _call(self._state.setWebSocketAutoResponse, *given)
+        _call(self._js.setWebSocketAutoResponse, *given)
 
     def get_web_socket_auto_response(self) -> WebSocketRequestResponsePair | None:
-        pair = none_of(_call(self._state.getWebSocketAutoResponse))
+        pair = none_of(_call(self._js.getWebSocketAutoResponse))
         return None if pair is None else WebSocketRequestResponsePair(str(pair.request), str(pair.response))
 
     def get_web_socket_auto_response_timestamp(self, socket: DurableObjectWebSocket, /) -> datetime | None:
-        at = none_of(_call(self._state.getWebSocketAutoResponseTimestamp, _js_socket(socket)))
+        at = none_of(_call(self._js.getWebSocketAutoResponseTimestamp, _js_socket(socket)))
         return None if at is None else date_of(at)
 
     def abort(self, reason: str | None = None) -> None:
-        state, across = self._state, bridge()
+        state, across = self._js, bridge()
         from pyodide.ffi import create_once_callable
 
         # Aborting at once would end JavaScript under Python's feet, in the middle of this very call.
@@ -324,64 +303,50 @@ def _js_socket(socket: DurableObjectWebSocket) -> Any:
     return carrier.js_socket
 
 
-class _Operations(Hookable, StorageOperations):
+class _Operations(JsEngine, StorageOperations):
     """Operations shared by storage and a transaction."""
 
-    __slots__ = ("_storage",)
-
-    def __init__(self, storage: Any) -> None:
-        self._storage = unwrap(storage)
-
     async def _get(self, keys: Any, /, **given: Unpack[ReadOptions]) -> Any:
-        return from_js(await call_js(_error, self._storage.get, _keys(keys), **js_options(**given)))
+        return from_js(await call_js(_error, self._js.get, _keys(keys), **js_options(**given)))
 
     async def _list(self, **given: Any) -> dict[str, Any]:
-        found: dict[str, Any] = from_js(await call_js(_error, self._storage.list, **js_options(**given)))
+        found: dict[str, Any] = from_js(await call_js(_error, self._js.list, **js_options(**given)))
         return found
 
     async def _put(self, key: Any, value: Any = ..., /, **given: Unpack[WriteOptions]) -> None:
         if isinstance(key, str):
             if value is ...:
                 raise DurableObjectTypeError("put() takes a key and a value, or a dict of both")
-            await call_js(_error, self._storage.put, key, _copied(value), **js_options(**given))
+            await call_js(_error, self._js.put, key, _copied(value), **js_options(**given))
         else:
-            await call_js(_error, self._storage.put, _copied(dict(key)), **js_options(**given))
+            await call_js(_error, self._js.put, _copied(dict(key)), **js_options(**given))
 
     async def _delete(self, keys: Any, /, **given: Unpack[WriteOptions]) -> Any:
-        return from_js(await call_js(_error, self._storage.delete, _keys(keys), **js_options(**given)))
+        return from_js(await call_js(_error, self._js.delete, _keys(keys), **js_options(**given)))
 
     async def _get_alarm(self, **given: Unpack[ReadOptions]) -> int | None:
-        found = none_of(await call_js(_error, self._storage.getAlarm, **js_options(**given)))
+        found = none_of(await call_js(_error, self._js.getAlarm, **js_options(**given)))
         return None if found is None else int(found)
 
     async def _set_alarm(self, scheduled_time: datetime | float, **given: Unpack[WriteOptions]) -> None:
-        await call_js(_error, self._storage.setAlarm, _time(scheduled_time), **js_options(**given))
+        await call_js(_error, self._js.setAlarm, _time(scheduled_time), **js_options(**given))
 
     async def _delete_alarm(self, **given: Unpack[WriteOptions]) -> None:
-        await call_js(_error, self._storage.deleteAlarm, **js_options(**given))
+        await call_js(_error, self._js.deleteAlarm, **js_options(**given))
 
 
 class WorkerdTransaction(_Operations, DurableObjectTransaction):
     """`DurableObjectTransaction` over the runtime's."""
 
-    __slots__ = ()
-
     def rollback(self) -> None:
-        _call(self._storage.rollback)
+        _call(self._js.rollback)
 
 
 class WorkerdStorage(_Operations, DurableObjectStorage):
     """`DurableObjectStorage` over the runtime's."""
 
-    __slots__ = ("_kv", "_sql")
-
-    def __init__(self, storage: Any) -> None:
-        super().__init__(storage)
-        self._sql: WorkerdSqlStorage | None = None
-        self._kv: WorkerdSyncKv | None = None
-
     async def _delete_all(self, **given: Unpack[WriteOptions]) -> None:
-        await call_js(_error, self._storage.deleteAll, **js_options(**given))
+        await call_js(_error, self._js.deleteAll, **js_options(**given))
 
     async def transaction(self, closure: Callable[[Any], Awaitable[T]], /) -> T:
         kept: list[Any] = []
@@ -396,7 +361,7 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
 
         proxy = bridge().create_proxy(run)
         try:
-            await call_js(_error, self._storage.transaction, proxy)
+            await call_js(_error, self._js.transaction, proxy)
         except BaseException:
             if failed:
                 raise failed[0] from None
@@ -419,7 +384,7 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
 
         proxy = bridge().create_proxy(run)
         try:
-            _call(self._storage.transactionSync, proxy)
+            _call(self._js.transactionSync, proxy)
         except BaseException:
             if failed:
                 raise failed[0] from None
@@ -430,106 +395,97 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
         return value
 
     async def sync(self) -> None:
-        await call_js(_error, self._storage.sync)
+        await call_js(_error, self._js.sync)
 
     async def get_current_bookmark(self) -> str:
-        return str(await call_js(_error, self._storage.getCurrentBookmark))
+        return str(await call_js(_error, self._js.getCurrentBookmark))
 
     async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
-        return str(await call_js(_error, self._storage.getBookmarkForTime, _time(timestamp)))
+        return str(await call_js(_error, self._js.getBookmarkForTime, _time(timestamp)))
 
     async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
-        return str(await call_js(_error, self._storage.onNextSessionRestoreBookmark, bookmark))
+        return str(await call_js(_error, self._js.onNextSessionRestoreBookmark, bookmark))
 
     @property
     def sql(self) -> WorkerdSqlStorage:
-        if self._sql is None:
-            self._sql = WorkerdSqlStorage(self._storage.sql)
-        return self._sql
+        return WorkerdSqlStorage(self._js.sql)
 
     @property
     def kv(self) -> WorkerdSyncKv:
-        if self._kv is None:
-            self._kv = WorkerdSyncKv(self._storage.kv)
-        return self._kv
+        return WorkerdSyncKv(self._js.kv)
 
 
-class WorkerdSyncKv(SyncKvStorage):
+class WorkerdSyncKv(JsBacked, SyncKvStorage):
     """`SyncKvStorage` over the runtime's."""
 
-    __slots__ = ("_kv",)
-
-    def __init__(self, kv: Any) -> None:
-        self._kv = kv
-
     def get(self, key: str, /) -> Any:
-        return from_js(_call(self._kv.get, key))
+        return from_js(_call(self._js.get, key))
 
-    def list(self, **keys: Any) -> Iterator[tuple[str, Any]]:
-        for entry in _call(self._kv.list, **_range(**keys)):
+    def list(
+        self,
+        *,
+        start: str | None = None,
+        start_after: str | None = None,
+        end: str | None = None,
+        prefix: str | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[tuple[str, Any]]:
+        given = options(start=start, startAfter=start_after, end=end, prefix=prefix, reverse=reverse, limit=limit)
+        for entry in _call(self._js.list, **given):
             yield str(entry[0]), from_js(entry[1])
 
     def put(self, key: str, value: Any, /) -> None:
-        _call(self._kv.put, key, _copied(value))
+        _call(self._js.put, key, _copied(value))
 
     def delete(self, key: str, /) -> bool:
-        return bool(_call(self._kv.delete, key))
+        return bool(_call(self._js.delete, key))
 
 
-class WorkerdSqlStorage(SqlStorage):
+class WorkerdSqlStorage(JsBacked, SqlStorage):
     """`SqlStorage` over the runtime's."""
-
-    __slots__ = ("_sql",)
-
-    def __init__(self, sql: Any) -> None:
-        self._sql = sql
 
     @property
     def database_size(self) -> int:
-        return int(self._sql.databaseSize)
+        return int(self._js.databaseSize)
 
     def exec(self, query: str, /, *bindings: Any) -> WorkerdSqlCursor:
-        outgoing = [_sql_value(sql_binding(value)) for value in bindings]
-        return WorkerdSqlCursor(_call(self._sql.exec, query, *outgoing))
+        outgoing = [js_value(sql_binding(value)) for value in bindings]
+        return WorkerdSqlCursor(_call(self._js.exec, query, *outgoing))
 
 
-class WorkerdSqlCursor(SqlStorageCursor):
+class WorkerdSqlCursor(JsBacked, SqlStorageCursor):
     """`SqlStorageCursor` over the runtime's."""
-
-    __slots__ = ("_cursor",)
-
-    def __init__(self, cursor: Any) -> None:
-        self._cursor = cursor
 
     @property
     def column_names(self) -> list[str]:
-        return [str(name) for name in self._cursor.columnNames]
+        return [str(name) for name in self._js.columnNames]
 
     @property
     def rows_read(self) -> int:
-        return int(self._cursor.rowsRead)
+        return int(self._js.rowsRead)
 
     @property
     def rows_written(self) -> int:
-        return int(self._cursor.rowsWritten)
+        return int(self._js.rowsWritten)
 
     def __iter__(self) -> WorkerdSqlCursor:
         return self
 
     def __next__(self) -> dict[str, Any]:
-        step = _call(self._cursor.next)
+        step = _call(self._js.next)
         if step.done:
             raise StopIteration
         return _sql_row(step.value)
 
     def to_array(self) -> list[dict[str, Any]]:
-        return [_sql_row(row) for row in _call(self._cursor.toArray)]
+        return [_sql_row(row) for row in _call(self._js.toArray)]
 
     def one(self) -> dict[str, Any]:
-        return _sql_row(_call(self._cursor.one))
+        return _sql_row(_call(self._js.one))
 
     def raw(self) -> Iterator[list[Any]]:
-        for row in _call(self._cursor.raw):
+        for row in _call(self._js.raw):
             yield [_sql_cell(value) for value in row]
 
 
@@ -538,12 +494,6 @@ def _copied(value: Any) -> Any:
         return js_value(value)
     except (BindingTypeError, bridge().ConversionError) as error:
         raise DurableObjectTypeError(f"the value cannot be stored: {error}") from None
-
-
-def _sql_value(value: str | float | bytes | None) -> Any:
-    if value is None:
-        return bridge().jsnull
-    return js_bytes(value) if isinstance(value, bytes) else value
 
 
 def _sql_row(row: Any) -> dict[str, Any]:
@@ -559,26 +509,12 @@ def _sql_cell(value: Any) -> Any:
 # Arguments and errors -------------------------------------------------------------------------------------------------
 
 
-def _range(
-    *,
-    start: str | None = None,
-    start_after: str | None = None,
-    end: str | None = None,
-    prefix: str | None = None,
-    reverse: bool = False,
-    limit: int | None = None,
-) -> dict[str, Any]:
-    return options(start=start, startAfter=start_after, end=end, prefix=prefix, reverse=reverse or None, limit=limit)
-
-
 def _keys(keys: Any) -> Any:
     return keys if isinstance(keys, str) else bridge().to_js(list(keys))
 
 
 def _time(time: datetime | float) -> float:
     if isinstance(time, datetime):
-        from core.backends.workerd.conversion import js_date
-
         return float(js_date(time).getTime())
     return time
 

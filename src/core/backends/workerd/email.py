@@ -7,34 +7,27 @@ from collections.abc import Sequence
 import attrs
 
 from core.backends.workerd.conversion import (
+    binding_error,
     call_js,
     js_bytes,
     js_fields,
     js_stream,
     js_value,
     options,
-    translator,
-    unwrap,
 )
-from core.bindings.calls import Hookable
+from core.backends.workerd.engine import JsEngine
 from core.bindings.email import EmailAddress, EmailBuilder, EmailMessage, EmailSendResult, SendEmail
-from core.errors import BindingError, BindingTypeError
-
-_error = translator(BindingError, TypeError=BindingTypeError)
 
 
-class WorkerdSendEmail(Hookable, SendEmail):
+class WorkerdSendEmail(JsEngine, SendEmail):
     """`SendEmail` over the runtime's."""
-
-    def __init__(self, sender: object) -> None:
-        self._sender = unwrap(sender)
 
     async def _send(self, message: EmailMessage | EmailBuilder, /) -> EmailSendResult:
         if isinstance(message, EmailBuilder):
             outgoing = js_value(_built(message))
         else:
             outgoing = await _message(message)
-        sent = await call_js(_error, self._sender.send, outgoing)
+        sent = await call_js(binding_error, self._js.send, outgoing)
         return EmailSendResult(str(getattr(sent, "messageId", "") or ""))
 
 

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from core.backends.workerd.conversion import unwrap
+from core.backends.workerd.engine import JsBacked
 from core.bindings.hyperdrive import Hyperdrive
 
 
-class WorkerdHyperdrive(Hyperdrive):
+class WorkerdHyperdrive(JsBacked, Hyperdrive):
     """`Hyperdrive` over the runtime's."""
-
-    __slots__ = ("_hyperdrive",)
-
-    def __init__(self, hyperdrive: object) -> None:
-        self._hyperdrive = unwrap(hyperdrive)
 
     @property
     def connection_string(self) -> str:
-        return str(self._hyperdrive.connectionString)
+        return str(self._js.connectionString)
 
     @property
     def host(self) -> str:
-        return str(self._hyperdrive.host)
+        return str(self._js.host)
 
     @property
     def port(self) -> int:
-        return int(self._hyperdrive.port)
+        return int(self._js.port)
 
     @property
     def user(self) -> str:
-        return str(self._hyperdrive.user)
+        return str(self._js.user)
 
     @property
     def password(self) -> str:
-        return str(self._hyperdrive.password)
+        return str(self._js.password)
 
     @property
     def database(self) -> str:
-        return str(self._hyperdrive.database)
+        return str(self._js.database)

@@ -33,8 +33,8 @@ from core.backends.workerd.conversion import (
     none_of,
     options,
     translator,
-    unwrap,
 )
+from core.backends.workerd.engine import JsEngine
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.errors import KVError, KVSyntaxError, KVTypeError
 
@@ -49,30 +49,27 @@ _TYPES: Final = {
 }
 
 
-class WorkerdKVNamespace(KVEngine):
+class WorkerdKVNamespace(JsEngine, KVEngine):
     """`KVNamespace` over the object that the runtime has under the binding's name."""
-
-    def __init__(self, namespace: Any) -> None:
-        self._kv = unwrap(namespace)
 
     async def _get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
         if not isinstance(key, str):
-            return await self._bulk(self._kv.get, key, type, cache_ttl)
+            return await self._bulk(self._js.get, key, type, cache_ttl)
         if type == "text" and cache_ttl is None:
-            return none_of(await call_js(_error, self._kv.get, key))
-        value = await call_js(_error, self._kv.get, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
+            return none_of(await call_js(_error, self._js.get, key))
+        value = await call_js(_error, self._js.get, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
         return _read_as(value, type)
 
     async def _get_with_metadata(
         self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None
     ) -> Any:
         if not isinstance(key, str):
-            found = await self._bulk(self._kv.getWithMetadata, key, type, cache_ttl)
+            found = await self._bulk(self._js.getWithMetadata, key, type, cache_ttl)
             return {
                 name: None if entry is None else KVValue(entry["value"], entry.get("metadata"))
                 for name, entry in found.items()
             }
-        one = await call_js(_error, self._kv.getWithMetadata, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
+        one = await call_js(_error, self._js.getWithMetadata, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
         return KVValue(_read_as(one.value, type), from_js(one.metadata), attribute(one, "cacheStatus"))
 
     async def _put(
@@ -99,18 +96,18 @@ class WorkerdKVNamespace(KVEngine):
             expirationTtl=_number("expiration_ttl", expiration_ttl),
             metadata=None if metadata is None else js_json(dump_metadata(metadata)),
         )
-        await call_js(_error, self._kv.put, key, outgoing, **given)
+        await call_js(_error, self._js.put, key, outgoing, **given)
 
     async def _delete(self, key: str) -> None:
         check_key(key)
         _check_whole(key)
-        await call_js(_error, self._kv.delete, key)
+        await call_js(_error, self._js.delete, key)
 
     async def _list(self, *, prefix: str | None = None, limit: int = 1000, cursor: str | None = None) -> KVListResult:
         if cursor is not None:
             check_cursor(cursor)
         given = options(prefix=prefix, limit=limit, cursor=cursor)
-        page = from_js(await call_js(_error, self._kv.list, **given))
+        page = from_js(await call_js(_error, self._js.list, **given))
         return KVListResult(
             [KVKey(key["name"], key.get("expiration"), key.get("metadata")) for key in page["keys"]],
             page["list_complete"],

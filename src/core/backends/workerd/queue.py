@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from core.backends.workerd.conversion import (
@@ -20,10 +21,9 @@ from core.backends.workerd.conversion import (
     js_value,
     options,
     translator,
-    unwrap,
 )
+from core.backends.workerd.engine import JsBacked, JsEngine
 from core.backends.workerd.spans import PARENT, parent_to_send
-from core.bindings.calls import Hookable
 from core.bindings.queue import (
     Message,
     MessageBatch,
@@ -52,11 +52,8 @@ from core.errors import QueueError, QueueTypeError
 _error = translator(QueueError, TypeError=QueueTypeError)
 
 
-class WorkerdQueue(Hookable, Queue[Any]):
+class WorkerdQueue(JsEngine, Queue[Any]):
     """`Queue` over the object that the runtime has under the binding's name."""
-
-    def __init__(self, queue: object) -> None:
-        self._queue = unwrap(queue)
 
     async def _send(
         self, body: object, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
@@ -67,7 +64,7 @@ class WorkerdQueue(Hookable, Queue[Any]):
         if parent and size > MAX_MESSAGE:
             value, size = _outgoing(body, content_type, "")  # rather a trace with a gap than a message refused
         check_message(size)
-        return _response(await call_js(_error, self._queue.send, value, **given))
+        return _response(await call_js(_error, self._js.send, value, **given))
 
     async def _send_batch(
         self, messages: Iterable[MessageSendRequest[Any] | Mapping[str, object]], *, delay_seconds: int | None = None
@@ -81,72 +78,61 @@ class WorkerdQueue(Hookable, Queue[Any]):
             outgoing, sizes = _entries(requests, "")
         check_batch(sizes)
         given = options(delaySeconds=_delay("sendBatch", delay_seconds))
-        return _response(await call_js(_error, self._queue.sendBatch, bridge().to_js(outgoing), **given))
+        return _response(await call_js(_error, self._js.sendBatch, bridge().to_js(outgoing), **given))
 
     async def _metrics(self) -> QueueMetrics:
-        return _metrics(from_js(await call_js(_error, self._queue.metrics)))
+        return _metrics(from_js(await call_js(_error, self._js.metrics)))
 
 
-class WorkerdMessage(Message[Any]):
+class WorkerdMessage(JsBacked, Message[Any]):
     """`Message` over the runtime's; its body crosses when it is first read."""
-
-    __slots__ = ("_message", "_sent")
-
-    def __init__(self, message: object) -> None:
-        self._message = unwrap(message)
-        self._sent: tuple[object, str] | None = None
 
     @property
     def id(self) -> str:
-        return str(self._message.id)
+        return str(self._js.id)
 
     @property
     def timestamp(self) -> datetime:
-        return date_of(self._message.timestamp)
+        return date_of(self._js.timestamp)
 
     @property
     def body(self) -> object:
-        return self._read()[0]
+        return self._sent[0]
 
     @property
     def traceparent(self) -> str:
         """The span that sent it, where spans are collected."""
-        return self._read()[1]
+        return self._sent[1]
 
-    def _read(self) -> tuple[object, str]:
-        if self._sent is None:
-            self._sent = _taken_apart(from_js(self._message.body))
-        return self._sent
+    @cached_property
+    def _sent(self) -> tuple[object, str]:
+        return _taken_apart(from_js(self._js.body))
 
     @property
     def attempts(self) -> int:
-        return int(self._message.attempts)
+        return int(self._js.attempts)
 
     def ack(self) -> None:
-        self._message.ack()
+        self._js.ack()
 
     def retry(self, delay_seconds: int | None = None) -> None:
-        self._message.retry(**options(delaySeconds=delay_seconds))
+        self._js.retry(**options(delaySeconds=delay_seconds))
 
 
-class WorkerdMessageBatch(MessageBatch[Any]):
+class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
     """`MessageBatch` over the runtime's."""
-
-    __slots__ = ("_batch", "_messages")
-
-    def __init__(self, batch: object) -> None:
-        self._batch = unwrap(batch)
-        self._messages: list[WorkerdMessage] | None = None
 
     @property
     def queue(self) -> str:
-        return str(self._batch.queue)
+        return str(self._js.queue)
 
     @property
     def messages(self) -> list[WorkerdMessage]:
-        if self._messages is None:
-            self._messages = [WorkerdMessage(message) for message in self._batch.messages]
         return self._messages
+
+    @cached_property
+    def _messages(self) -> list[WorkerdMessage]:
+        return [WorkerdMessage(message) for message in self._js.messages]
 
     @property
     def traceparents(self) -> list[str]:
@@ -155,14 +141,14 @@ class WorkerdMessageBatch(MessageBatch[Any]):
 
     @property
     def metadata(self) -> MessageBatchMetadata:
-        found: dict[str, object] = from_js(getattr(self._batch, "metadata", None)) or {}
+        found: dict[str, object] = from_js(getattr(self._js, "metadata", None)) or {}
         return MessageBatchMetadata(_metrics(found.get("metrics")))
 
     def ack_all(self) -> None:
-        self._batch.ackAll()
+        self._js.ackAll()
 
     def retry_all(self, delay_seconds: int | None = None) -> None:
-        self._batch.retryAll(**options(delaySeconds=delay_seconds))
+        self._js.retryAll(**options(delaySeconds=delay_seconds))
 
 
 def _with_parent(body: object, parent: str) -> object:

@@ -30,9 +30,8 @@ from core.backends.workerd.conversion import (
     js_value,
     options,
     translator,
-    unwrap,
 )
-from core.bindings.calls import BoundHook, Hookable
+from core.backends.workerd.engine import JsEngine
 from core.bindings.r2 import (
     R2Body,
     R2Bucket,
@@ -52,19 +51,16 @@ from core.http import Headers
 _HASHES: Final = ("md5", "sha1", "sha256", "sha384", "sha512")
 
 
-class WorkerdR2Bucket(Hookable, R2Bucket):
+class WorkerdR2Bucket(JsEngine, R2Bucket):
     """`R2Bucket` over the object that the runtime has under the binding's name."""
 
-    def __init__(self, bucket: Any) -> None:
-        self._bucket = unwrap(bucket)
-
     async def _head(self, key: str) -> R2Object | None:
-        found = await call_js(_error, self._bucket.head, _key(key))
+        found = await call_js(_error, self._js.head, _key(key))
         return None if is_null(found) else _object(found)
 
     async def _get(self, key: str, *, only_if: Any = None, range: Any = None, ssec_key: Any = None) -> Any:
         given = options(onlyIf=_stated(R2Conditional, only_if), range=_stated(R2Range, range), ssecKey=ssec_key)
-        found = await call_js(_error, self._bucket.get, _key(key), **given)
+        found = await call_js(_error, self._js.get, _key(key), **given)
         if is_null(found):
             return None
         # An object whose condition failed comes without a body.
@@ -75,21 +71,21 @@ class WorkerdR2Bucket(Hookable, R2Bucket):
         told = _metadata(**given) | options(onlyIf=_stated(R2Conditional, only_if), **hashes)
 
         async def store(outgoing: Any) -> Any:
-            return await call_js(_error, self._bucket.put, _key(key), outgoing, **told)
+            return await call_js(_error, self._js.put, _key(key), outgoing, **told)
 
         stored = await _with_value(value, store)
         return None if is_null(stored) else _object(stored)
 
     async def _delete(self, keys: str | Iterable[str]) -> None:
         outgoing = _key(keys) if isinstance(keys, str) else bridge().to_js([_key(key) for key in keys])
-        await call_js(_error, self._bucket.delete, outgoing)
+        await call_js(_error, self._js.delete, outgoing)
 
     async def _list(self, *, limit: int | None = None, include: Iterable[str] | None = None, **given: Any) -> R2Objects:
         if limit is not None and not 1 <= limit <= 1000:
             # A negative number would cross as a large one.
             raise _error("Error", "list: MaxKeys params must be positive integer <= 1000. (10022)")
         wanted = None if include is None else [js_name(name) for name in include]
-        page = await call_js(_error, self._bucket.list, **js_options(limit=limit, include=wanted, **given))
+        page = await call_js(_error, self._js.list, **js_options(limit=limit, include=wanted, **given))
         return R2Objects(
             objects=[_object(found, included=wanted or ()) for found in page.objects],
             truncated=bool(page.truncated),
@@ -98,39 +94,33 @@ class WorkerdR2Bucket(Hookable, R2Bucket):
         )
 
     async def _create_multipart_upload(self, key: str, **given: Any) -> WorkerdR2MultipartUpload:
-        upload = await call_js(_error, self._bucket.createMultipartUpload, _key(key), **_metadata(**given))
+        upload = await call_js(_error, self._js.createMultipartUpload, _key(key), **_metadata(**given))
         return WorkerdR2MultipartUpload(upload, self._hook)
 
     def resume_multipart_upload(self, key: str, upload_id: str) -> WorkerdR2MultipartUpload:
-        upload = call_now(_error, self._bucket.resumeMultipartUpload, _key(key), upload_id)
+        upload = call_now(_error, self._js.resumeMultipartUpload, _key(key), upload_id)
         return WorkerdR2MultipartUpload(upload, self._hook)
 
 
-class WorkerdR2MultipartUpload(Hookable, R2MultipartUpload):
+class WorkerdR2MultipartUpload(JsEngine, R2MultipartUpload):
     """`R2MultipartUpload` over the runtime's."""
-
-    __slots__ = ("_hook", "_upload")
-
-    def __init__(self, upload: Any, hook: BoundHook | None) -> None:
-        self._upload = unwrap(upload)
-        self._hook = hook
 
     def _call_target(self) -> tuple[Any, ...]:
         return self.key, self.upload_id
 
     @property
     def key(self) -> str:
-        return str(self._upload.key)
+        return str(self._js.key)
 
     @property
     def upload_id(self) -> str:
-        return str(self._upload.uploadId)
+        return str(self._js.uploadId)
 
     async def _upload_part(self, part_number: int, value: Any, *, ssec_key: Any = None) -> R2UploadedPart:
         given = options(ssecKey=ssec_key)
 
         async def store(outgoing: Any) -> Any:
-            return await call_js(_error, self._upload.uploadPart, part_number, outgoing, **given)
+            return await call_js(_error, self._js.uploadPart, part_number, outgoing, **given)
 
         part = await _with_value(value, store)
         return R2UploadedPart(int(part.partNumber), str(part.etag))
@@ -142,10 +132,10 @@ class WorkerdR2MultipartUpload(Hookable, R2MultipartUpload):
             else {"partNumber": part.part_number, "etag": part.etag}
             for part in uploaded_parts
         ]
-        return _object(await call_js(_error, self._upload.complete, js_value(parts)))
+        return _object(await call_js(_error, self._js.complete, js_value(parts)))
 
     async def _abort(self) -> None:
-        await call_js(_error, self._upload.abort)
+        await call_js(_error, self._js.abort)
 
 
 # Values out -----------------------------------------------------------------------------------------------------------
@@ -238,7 +228,6 @@ class _Chunks:
 
 
 def _parts(found: Any, included: Collection[str] | None) -> dict[str, Any]:
-    found = unwrap(found)
     http = found.httpMetadata if included is None or "httpMetadata" in included else None
     custom = found.customMetadata if included is None or "customMetadata" in included else None
     return {

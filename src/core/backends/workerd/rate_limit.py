@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from core.backends.workerd.conversion import call_js, unwrap
-from core.bindings.calls import Hookable
+from core.backends.workerd.conversion import binding_error, call_js
+from core.backends.workerd.engine import JsEngine
 from core.bindings.rate_limit import RateLimit, RateLimitOutcome
-from core.errors import BindingError
 
 
-class WorkerdRateLimit(Hookable, RateLimit):
+class WorkerdRateLimit(JsEngine, RateLimit):
     """`RateLimit` over the runtime's."""
 
-    def __init__(self, limiter: object) -> None:
-        self._limiter = unwrap(limiter)
-
     async def _limit(self, *, key: str) -> RateLimitOutcome:
-        outcome = await call_js(lambda name, message: BindingError(message), self._limiter.limit, key=key)
+        outcome = await call_js(binding_error, self._js.limit, key=key)
         return RateLimitOutcome(bool(outcome.success))

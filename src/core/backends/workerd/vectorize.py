@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from core.backends.workerd.conversion import call_js, from_js, js_fields, js_options, js_value, translator, unwrap
-from core.bindings.calls import Hookable
+from core.backends.workerd.conversion import binding_error, call_js, from_js, js_fields, js_options, js_value
+from core.backends.workerd.engine import JsEngine
 from core.bindings.vectorize import (
     Vectorize,
     VectorizeAsyncMutation,
@@ -17,19 +17,13 @@ from core.bindings.vectorize import (
     VectorizeMatches,
     VectorizeVector,
 )
-from core.errors import BindingError, BindingTypeError
-
-_error = translator(BindingError, TypeError=BindingTypeError)
 
 
-class WorkerdVectorize(Hookable, Vectorize):
+class WorkerdVectorize(JsEngine, Vectorize):
     """`Vectorize` over the runtime's."""
 
-    def __init__(self, index: object) -> None:
-        self._index = unwrap(index)
-
     async def _describe(self) -> VectorizeIndexInfo:
-        found = from_js(await call_js(_error, self._index.describe))
+        found = from_js(await call_js(binding_error, self._js.describe))
         return VectorizeIndexInfo(
             vector_count=int(found.get("vectorCount", found.get("vectorsCount", 0))),
             dimensions=int(found.get("dimensions", 0)),
@@ -39,23 +33,27 @@ class WorkerdVectorize(Hookable, Vectorize):
 
     async def _query(self, vector: Sequence[float], **given: object) -> VectorizeMatches:
         return _matches(
-            from_js(await call_js(_error, self._index.query, js_value(list(vector)), **js_options(**given)))
+            from_js(await call_js(binding_error, self._js.query, js_value(list(vector)), **js_options(**given)))
         )
 
     async def _query_by_id(self, vector_id: str, **given: object) -> VectorizeMatches:
-        return _matches(from_js(await call_js(_error, self._index.queryById, vector_id, **js_options(**given))))
+        return _matches(from_js(await call_js(binding_error, self._js.queryById, vector_id, **js_options(**given))))
 
     async def _insert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
-        return _mutation(await call_js(_error, self._index.insert, js_value([_outgoing(vector) for vector in vectors])))
+        return _mutation(
+            await call_js(binding_error, self._js.insert, js_value([_outgoing(vector) for vector in vectors]))
+        )
 
     async def _upsert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
-        return _mutation(await call_js(_error, self._index.upsert, js_value([_outgoing(vector) for vector in vectors])))
+        return _mutation(
+            await call_js(binding_error, self._js.upsert, js_value([_outgoing(vector) for vector in vectors]))
+        )
 
     async def _delete_by_ids(self, ids: Sequence[str]) -> VectorizeAsyncMutation:
-        return _mutation(await call_js(_error, self._index.deleteByIds, js_value(list(ids))))
+        return _mutation(await call_js(binding_error, self._js.deleteByIds, js_value(list(ids))))
 
     async def _get_by_ids(self, ids: Sequence[str]) -> list[VectorizeVector]:
-        found = from_js(await call_js(_error, self._index.getByIds, js_value(list(ids))))
+        found = from_js(await call_js(binding_error, self._js.getByIds, js_value(list(ids))))
         return [
             VectorizeVector(
                 vector["id"], list(vector.get("values") or ()), vector.get("namespace"), vector.get("metadata")

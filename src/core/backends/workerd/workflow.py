@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from core.backends.workerd.conversion import call_js, from_js, js_fields, js_value, translator, unwrap
-from core.bindings.calls import BoundHook, Hookable
+from core.backends.workerd.conversion import binding_error, call_js, from_js, js_fields, js_value
+from core.backends.workerd.engine import JsEngine
 from core.bindings.workflow import (
     Workflow,
     WorkflowError,
@@ -17,62 +17,50 @@ from core.bindings.workflow import (
     WorkflowRetention,
     WorkflowStatus,
 )
-from core.errors import BindingError, BindingTypeError
-
-_error = translator(BindingError, TypeError=BindingTypeError)
 
 
-class WorkerdWorkflow(Hookable, Workflow[Any]):
+class WorkerdWorkflow(JsEngine, Workflow[Any]):
     """`Workflow` over the runtime's."""
-
-    def __init__(self, workflow: object) -> None:
-        self._workflow = unwrap(workflow)
 
     async def _create(
         self, *, id: str | None = None, params: object = None, retention: WorkflowRetention | None = None
     ) -> WorkerdWorkflowInstance:
         given = _options(WorkflowInstanceCreateOptions(id, params, retention))
-        return WorkerdWorkflowInstance(await call_js(_error, self._workflow.create, js_value(given)), self._hook)
+        return WorkerdWorkflowInstance(await call_js(binding_error, self._js.create, js_value(given)), self._hook)
 
     async def _create_batch(self, batch: Sequence[WorkflowInstanceCreateOptions[Any]]) -> list[WorkflowInstance]:
         outgoing = js_value([_options(options) for options in batch])
-        runs = await call_js(_error, self._workflow.createBatch, outgoing)
+        runs = await call_js(binding_error, self._js.createBatch, outgoing)
         return [WorkerdWorkflowInstance(run, self._hook) for run in runs]
 
     async def _get(self, id: str) -> WorkerdWorkflowInstance:
-        return WorkerdWorkflowInstance(await call_js(_error, self._workflow.get, id), self._hook)
+        return WorkerdWorkflowInstance(await call_js(binding_error, self._js.get, id), self._hook)
 
 
-class WorkerdWorkflowInstance(Hookable, WorkflowInstance):
+class WorkerdWorkflowInstance(JsEngine, WorkflowInstance):
     """`WorkflowInstance` over the runtime's."""
-
-    __slots__ = ("_hook", "_run")
-
-    def __init__(self, run: object, hook: BoundHook | None) -> None:
-        self._run = unwrap(run)
-        self._hook = hook
 
     def _call_target(self) -> tuple[object, ...]:
         return (self.id,)
 
     @property
     def id(self) -> str:
-        return str(self._run.id)
+        return str(self._js.id)
 
     async def _pause(self) -> None:
-        await call_js(_error, self._run.pause)
+        await call_js(binding_error, self._js.pause)
 
     async def _resume(self) -> None:
-        await call_js(_error, self._run.resume)
+        await call_js(binding_error, self._js.resume)
 
     async def _terminate(self) -> None:
-        await call_js(_error, self._run.terminate)
+        await call_js(binding_error, self._js.terminate)
 
     async def _restart(self) -> None:
-        await call_js(_error, self._run.restart)
+        await call_js(binding_error, self._js.restart)
 
     async def _status(self) -> WorkflowStatus:
-        found = from_js(await call_js(_error, self._run.status))
+        found = from_js(await call_js(binding_error, self._js.status))
         error = found.get("error")
         if isinstance(error, str):
             error = {"name": "Error", "message": error}
@@ -83,7 +71,7 @@ class WorkerdWorkflowInstance(Hookable, WorkflowInstance):
         )
 
     async def _send_event(self, *, type: str, payload: object) -> None:
-        await call_js(_error, self._run.sendEvent, type=type, payload=js_value(payload))
+        await call_js(binding_error, self._js.sendEvent, type=type, payload=js_value(payload))
 
 
 def _options(options: WorkflowInstanceCreateOptions[Any]) -> dict[str, object]:
