@@ -62,11 +62,12 @@ class CallHook(Protocol):
 
 
 class BoundHook(NamedTuple):
-    """A hook, and which binding's calls it sees."""
+    """A hook, which binding's calls it sees, and the hook that was there before it."""
 
     hook: CallHook
     binding: str
     kind: str
+    inner: BoundHook | None = None
 
     def __call__(
         self,
@@ -78,8 +79,12 @@ class BoundHook(NamedTuple):
         target: tuple[Any, ...] = (),
         function: Callable[..., Any] | None = None,
     ) -> Awaitable[Any]:
-        """Pass a call through the hook."""
-        return self.hook(BindingCall(self.binding, self.kind, method, args, options, target, function), proceed)
+        """Pass a call through the hook, then through those that were there before it."""
+        call = BindingCall(self.binding, self.kind, method, args, options, target, function)
+        inner = self.inner
+        if inner is None:
+            return self.hook(call, proceed)
+        return self.hook(call, lambda: inner(method, args, options, proceed, target=target, function=function))
 
     def around(
         self, method: str, function: Callable[..., Awaitable[Any]], target: tuple[Any, ...] = ()
@@ -116,33 +121,12 @@ def add_hook(binding: object, hook: CallHook, *, name: str, kind: str) -> None:
     secret, a stand-in of the application's own.
     """
     if isinstance(binding, Hookable):
-        inner = binding._hook
-        binding._hook = BoundHook(hook if inner is None else _Around(hook, inner), name, kind)
+        binding._hook = BoundHook(hook, name, kind, binding._hook)
 
 
-def has_hook(binding: object, hook: CallHook) -> bool:
+def has_hook(binding: Hookable, hook: CallHook) -> bool:
     """Return True if calls of `binding` pass `hook` already."""
-    found = binding._hook if isinstance(binding, Hookable) else None
-    while found is not None:
-        outer = found.hook
-        if not isinstance(outer, _Around):
-            return outer is hook
-        if outer.outer is hook:
-            return True
-        found = outer.inner
-    return False
-
-
-class _Around:
-    """A hook, then the hooks that were there before it."""
-
-    __slots__ = ("inner", "outer")
-
-    def __init__(self, outer: CallHook, inner: BoundHook) -> None:
-        self.outer = outer
-        self.inner = inner
-
-    async def __call__(self, call: BindingCall, proceed: Proceed, /) -> Any:
-        inner = self.inner
-        own = call._replace(binding=inner.binding, kind=inner.kind)
-        return await self.outer(call, lambda: inner.hook(own, proceed))
+    found = binding._hook
+    while found is not None and found.hook is not hook:
+        found = found.inner
+    return found is not None

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from core.bindings.calls import BindingCall, Hookable, Proceed, add_hook, has_hook
+from core.bindings.calls import BindingCall, BoundHook, Hookable, Proceed, add_hook, has_hook
 from core.bindings.kinds import bindings_of
 from core.handlers import info_of, name_of
 from core.spans import AttributeValue, Running, RunningSpan, Span, SpanKind, Tracer, is_traceparent, running
@@ -80,10 +80,10 @@ def trace_bindings(env: object, /) -> Callable[[], None]:
     `env` is an Env, or anything with the bindings as attributes. Outside a trace a call has no span. A binding that is
     traced already stays as it is. Returns a function that takes the hooks away again.
     """
-    hooked: list[tuple[Any, object]] = []
+    hooked: list[tuple[Hookable, BoundHook | None]] = []
     for name, kind, binding in bindings_of(env):
         if isinstance(binding, Hookable) and not has_hook(binding, _trace_call):
-            hooked.append((binding, getattr(binding, "_hook", None)))
+            hooked.append((binding, binding._hook))
             add_hook(binding, _trace_call, name=name, kind=kind)
 
     def restore() -> None:
