@@ -15,6 +15,7 @@ from typing_extensions import is_protocol
 import core
 import core.testing
 from core.assembly.embedded import _MAKERS, _NAMES
+from core.backends.workerd.env import _KINDS
 from core.bindings.kinds import KINDS, PROTOCOLS, Kind
 from core.config.model import HyperdriveTable, Worker
 from core.runtime.project import unsupported
@@ -107,9 +108,8 @@ def test_every_file_of_bindings_belongs_to_a_kind() -> None:
             assert file.stem in known, f"write a row for {file.relative_to(ROOT)} in src/core/bindings/kinds.py"
 
 
-def test_no_javascript_class_tells_of_two_kinds() -> None:
-    constructors = [constructor for kind in KINDS.values() for constructor in kind.constructors]
-    assert len(constructors) == len(set(constructors))
+def test_a_javascript_class_tells_of_a_kind_that_workerd_has_a_class_for() -> None:
+    assert all(KINDS[kind].engine("Workerd") for kind in _KINDS.values())
 
 
 def test_a_worker_without_bindings_asks_for_nothing_that_workerd_lacks() -> None:

@@ -35,8 +35,8 @@ class Kind(NamedTuple):
 
     `engines` begin the names of its classes, before that of the Protocol: `WorkerdKVNamespace` in
     `core.backends.workerd`, `EmbeddedKVNamespace` in `core.backends.embedded`, `FakeKVNamespace` in `core.testing`.
-    `file` is the name of the file that each room has for it, where that is not its own name. `constructors` are the
-    JavaScript classes that are of this kind and of no other. `alone` says that workerd by itself has a service for it.
+    `file` is the name of the file that each room has for it, where that is not its own name. `alone` says that workerd
+    by itself has a service for it.
     """
 
     name: str
@@ -49,7 +49,6 @@ class Kind(NamedTuple):
     alias: str | None = None
     engines: tuple[str, ...] = ()
     file: str = ""
-    constructors: tuple[str, ...] = ()
     alone: bool = True
 
     @property
@@ -78,27 +77,11 @@ class Kind(NamedTuple):
 KINDS: Final[Mapping[str, Kind]] = {
     kind.name: kind
     for kind in (
-        Kind(
-            "kv",
-            "KV namespace",
-            ("kv_namespaces",),
-            "KVNamespace",
-            "COUNTERS",
-            engines=_ALL,
-            constructors=("KvNamespace",),
-        ),
-        Kind("d1", "D1 database", ("d1_databases",), "D1Database", "DB", engines=_ALL, constructors=("D1Database",)),
-        Kind("r2", "R2 bucket", ("r2_buckets",), "R2Bucket", "FILES", engines=_ALL, constructors=("R2Bucket",)),
-        Kind(
-            "queue",
-            "queue producer",
-            ("queues", "producers"),
-            "Queue",
-            "JOBS",
-            engines=_ALL,
-            constructors=("WorkerQueue",),
-        ),
-        Kind("ai", "AI binding", ("ai",), "Ai", "AI", many=False, engines=_ALL, constructors=("Ai",), alone=False),
+        Kind("kv", "KV namespace", ("kv_namespaces",), "KVNamespace", "COUNTERS", engines=_ALL),
+        Kind("d1", "D1 database", ("d1_databases",), "D1Database", "DB", engines=_ALL),
+        Kind("r2", "R2 bucket", ("r2_buckets",), "R2Bucket", "FILES", engines=_ALL),
+        Kind("queue", "queue producer", ("queues", "producers"), "Queue", "JOBS", engines=_ALL),
+        Kind("ai", "AI binding", ("ai",), "Ai", "AI", many=False, engines=_ALL, alone=False),
         Kind(
             "durable_object",
             "Durable Object binding",
@@ -107,32 +90,14 @@ KINDS: Final[Mapping[str, Kind]] = {
             "COUNTER",
             key="name",
             engines=_ALL,
-            constructors=("DurableObjectNamespace",),
         ),
         # The JavaScript class of what merely answers requests is that of many kinds: the annotation decides which.
         Kind("service", "service binding", ("services",), "Fetcher", "AUTH", engines=("Workerd",), file="fetcher"),
         Kind("assets", "assets binding", ("assets",), "Fetcher", "ASSETS", many=False, alias="Assets", file="assets"),
         Kind(
-            "rate_limit",
-            "rate limit",
-            ("ratelimits",),
-            "RateLimit",
-            "LIMITER",
-            key="name",
-            engines=_ALL,
-            constructors=("Ratelimit",),
-            alone=False,
+            "rate_limit", "rate limit", ("ratelimits",), "RateLimit", "LIMITER", key="name", engines=_ALL, alone=False
         ),
-        Kind(
-            "vectorize",
-            "Vectorize index",
-            ("vectorize",),
-            "Vectorize",
-            "INDEX",
-            engines=("Workerd",),
-            constructors=("VectorizeIndexImpl",),
-            alone=False,
-        ),
+        Kind("vectorize", "Vectorize index", ("vectorize",), "Vectorize", "INDEX", engines=("Workerd",), alone=False),
         Kind(
             "analytics_engine",
             "Analytics Engine dataset",
@@ -140,29 +105,10 @@ KINDS: Final[Mapping[str, Kind]] = {
             "AnalyticsEngineDataset",
             "EVENTS",
             engines=("Workerd",),
-            constructors=("AnalyticsEngine", "AnalyticsEngineDataset", "LocalAnalyticsEngineDataset"),
             alone=False,
         ),
-        Kind(
-            "hyperdrive",
-            "Hyperdrive binding",
-            ("hyperdrive",),
-            "Hyperdrive",
-            "POSTGRES",
-            engines=_ALL,
-            constructors=("Hyperdrive",),
-            alone=False,
-        ),
-        Kind(
-            "workflow",
-            "workflow",
-            ("workflows",),
-            "Workflow",
-            "ORDERS",
-            engines=("Workerd",),
-            constructors=("WorkflowImpl",),
-            alone=False,
-        ),
+        Kind("hyperdrive", "Hyperdrive binding", ("hyperdrive",), "Hyperdrive", "POSTGRES", engines=_ALL, alone=False),
+        Kind("workflow", "workflow", ("workflows",), "Workflow", "ORDERS", engines=("Workerd",), alone=False),
         Kind(
             "send_email",
             "email binding",
@@ -172,19 +118,10 @@ KINDS: Final[Mapping[str, Kind]] = {
             key="name",
             engines=("Workerd",),
             file="email",
-            constructors=("SendEmail",),
             alone=False,
         ),
         Kind(
-            "images",
-            "Images binding",
-            ("images",),
-            "Images",
-            "IMAGES",
-            many=False,
-            engines=("Workerd",),
-            constructors=("ImagesBindingImpl", "HostedImagesBindingImpl"),
-            alone=False,
+            "images", "Images binding", ("images",), "Images", "IMAGES", many=False, engines=("Workerd",), alone=False
         ),
         Kind(
             "version_metadata",

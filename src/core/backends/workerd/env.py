@@ -21,8 +21,26 @@ ABSENT_BINDING = "CORE_ABSENT"
 
 E = TypeVar("E")
 
-_BY_CONSTRUCTOR: Final = {constructor: kind for kind in KINDS.values() for constructor in kind.constructors}
-"""The kinds that their JavaScript classes tell. A `Fetcher` is many things: its annotation counts first."""
+_KINDS: Final[Mapping[str, str]] = {
+    "KvNamespace": "kv",
+    "D1Database": "d1",
+    "R2Bucket": "r2",
+    "WorkerQueue": "queue",
+    "Ai": "ai",
+    "Ratelimit": "rate_limit",
+    "VectorizeIndexImpl": "vectorize",
+    "AnalyticsEngine": "analytics_engine",
+    "AnalyticsEngineDataset": "analytics_engine",
+    "LocalAnalyticsEngineDataset": "analytics_engine",
+    "Hyperdrive": "hyperdrive",
+    "WorkflowImpl": "workflow",
+    "SendEmail": "send_email",
+    "ImagesBindingImpl": "images",
+    "HostedImagesBindingImpl": "images",
+}
+"""The kinds that a JavaScript class tells by itself. That of a Durable Object's namespace leaves open the class of the
+objects, and `Fetcher` is the class of many kinds: there the annotation counts first.
+"""
 
 
 def build_env(env_class: type[E] | None, env: object, secrets: Mapping[str, str] | None = None) -> E:
@@ -74,11 +92,7 @@ def wrap(value: object) -> object:
     constructor = constructor_name(value)
     if constructor in ("Object", "Array"):
         return structured(value)
-    if constructor == "DurableObjectNamespace":
-        # Its class may be in the annotation, which `_adapt` has.
-        return value
-    kind = _BY_CONSTRUCTOR.get(constructor)
-    return value if kind is None else _made(kind, value)
+    return _made(KINDS[_KINDS[constructor]], value) if constructor in _KINDS else value
 
 
 def _adapt(value: Any, field: EnvField) -> object:
