@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from core.assembly.project import Loaded, consumers_of
 from core.backends.embedded.cron import CronSchedule
 from core.backends.embedded.queue import broker_of
-from core.bindings.queue import MessageBatch
+from core.bindings.queue import MessageBatch, QueueMetrics
 from core.context import ExecutionContext, ScheduledEvent
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Background:
 
 def measure_state(loaded: Loaded, meter: Meter) -> Callable[[Meter], None]:
     """Count the work of the consumers, crons and Durable Objects. Returns the function that sets the gauges."""
-    from core.telemetry.metrics import measure
+    from core.telemetry.metrics import measure, set_queue
 
     measure(loaded.app, loaded.env, meter)
     broker = broker_of(loaded.store)
@@ -79,13 +79,8 @@ def measure_state(loaded: Loaded, meter: Meter) -> Callable[[Meter], None]:
 
     def set_gauges(meter: Meter) -> None:
         backlogs = broker.backlogs()
-        now = broker.now() / 1000
         for queue in {*queues, *backlogs}:
-            waiting = backlogs.get(queue)
-            meter.set("core_queue_messages", queue, to=0 if waiting is None else waiting.backlog_count)
-            oldest = None if waiting is None else waiting.oldest_message_timestamp
-            age = 0.0 if oldest is None else max(0.0, now - oldest.timestamp())
-            meter.set("core_queue_oldest_message_age_seconds", queue, to=age)
+            set_queue(meter, queue, backlogs.get(queue, QueueMetrics()), broker.now() / 1000)
         for namespace in loaded.bindings.namespaces.values():
             meter.set("core_durable_objects_alive", namespace.objects.name, to=namespace.objects.alive)
 

@@ -24,7 +24,7 @@ from core.telemetry.instruments import Run, Wrapping, wrap
 
 if TYPE_CHECKING:
     from core.app import App
-    from core.bindings.queue import MessageBatch
+    from core.bindings.queue import MessageBatch, QueueMetrics
     from core.context import ScheduledEvent
     from core.http.websocket import Upgrade, WebSocket
     from core.request import AnyRequest
@@ -247,10 +247,15 @@ async def measure_queues(env: object, meter: Meter, /) -> None:
                 metrics = await queue.metrics()
             except QueueError:
                 continue
-            oldest = metrics.oldest_message_timestamp
-            age = 0.0 if oldest is None else max(0.0, time.time() - oldest.timestamp())
-            meter.set("core_queue_messages", name, to=metrics.backlog_count)
-            meter.set("core_queue_oldest_message_age_seconds", name, to=age)
+            set_queue(meter, name, metrics, time.time())
+
+
+def set_queue(meter: Meter, name: str, metrics: QueueMetrics, now: float) -> None:
+    """Set the gauges of a queue."""
+    oldest = metrics.oldest_message_timestamp
+    age = 0.0 if oldest is None else max(0.0, now - oldest.timestamp())
+    meter.set("core_queue_messages", name, to=metrics.backlog_count)
+    meter.set("core_queue_oldest_message_age_seconds", name, to=age)
 
 
 def _counting(meter: Meter) -> CallHook:
