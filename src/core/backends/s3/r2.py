@@ -100,12 +100,8 @@ class _Taken:
     digests: Mapping[str, bytes]
     name: str
     data: bytes = b""
-    body: _Body | None = None
+    bodies: Sequence[_Body] = ()
     kept: bool = False  # something names the pieces, or may
-
-    @property
-    def bodies(self) -> Sequence[_Body]:
-        return () if self.body is None else (self.body,)
 
 
 class SharedBucketStorage(R2Storage[_Taken]):
@@ -202,10 +198,6 @@ class SharedBucketStorage(R2Storage[_Taken]):
         found = await self._shared.read_all(f"{self._objects}/{name}" for name in names)
         return [None if each is None else _Entry.load(each.data) for each in found]
 
-    async def keys_of(self, names: Sequence[str]) -> list[bytes]:
-        """The keys of some names, in order."""
-        return sorted(row.key for row in await self._rows(names))
-
     async def names_after(self, after: str) -> list[str]:
         """Some names of entries after `after`, in order."""
         return [name for name, _ in await self._shared.names(self._objects, after)]
@@ -220,10 +212,10 @@ class SharedBucketStorage(R2Storage[_Taken]):
         taken = _Taken(size, {}, name_of(key))
         # A part has no entry that its bytes could be in.
         if size > SMALL or method == "uploadPart":
-            taken.body = _Body(secrets.token_hex(16), size)
+            taken.bodies = [_Body(secrets.token_hex(16), size)]
         try:
             seen, waiting = 0, bytearray()
-            names = iter(()) if taken.body is None else iter(taken.body.names())
+            names = iter([piece for body in taken.bodies for piece in body.names()])
             async for chunk in chunks_of(source):
                 seen += len(chunk)
                 if seen > size:
@@ -317,7 +309,7 @@ class SharedBucketStorage(R2Storage[_Taken]):
             await self._shared.write(self._upload(upload_id), _dump([key.decode(), _OPEN, described]))
 
     async def write_part(self, upload_id: str, key: bytes, number: int, taken: _Taken, etag: str) -> bool:
-        assert taken.body is not None
+        [body] = taken.bodies
         with _reaching("uploadPart"):
             state = await self._state(upload_id, key)
             if state is None or state[0] != _OPEN:
@@ -326,7 +318,7 @@ class SharedBucketStorage(R2Storage[_Taken]):
             part = [number, taken.size, etag, taken.digests["md5"].hex()]
             where = self._part(upload_id, number)
             before = await self._shared.read(where)
-            await self._shared.write(where, _dump([part, attrs.astuple(taken.body)]))
+            await self._shared.write(where, _dump([part, attrs.astuple(body)]))
             if before is not None:
                 self._soon(self._stay, self._forget, taken.name, [_Body(*json.loads(before.data)[1])])
         return True
@@ -481,7 +473,7 @@ class _Walk:
     async def _keys(self, names: Sequence[str]) -> list[bytes]:
         long = [name for name in names if _common(name)]
         short = [bytes.fromhex(name[:-1]) for name in names if not _common(name)]
-        return sorted([*short, *await self._storage.keys_of(long)]) if long else short
+        return sorted([*short, *(row.key for row in await self._storage._rows(long))]) if long else short
 
 
 def name_of(key: bytes) -> str:
