@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, cast
 
 import attrs
@@ -15,8 +16,10 @@ from core.backends.workerd.conversion import (
     from_js,
     js_bytes,
     js_fields,
+    js_options,
     js_value,
     none_of,
+    of_fields,
     options,
     translator,
 )
@@ -62,16 +65,16 @@ class WorkerdAi(JsEngine, Ai):
         queue_request: bool = False,
         gateway: GatewayOptions | None = None,
         tags: Sequence[str] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
+        **others: Any,
     ) -> Any:
         if stream:
             inputs = {**inputs, "stream": True}
-        given = options(
-            returnRawResponse=return_raw_response or None,
-            queueRequest=queue_request or None,
+        given = js_options(
+            return_raw_response=return_raw_response or None,
+            queue_request=queue_request or None,
             gateway=None if gateway is None else js_fields(gateway),
             tags=None if tags is None else list(tags),
-            extraHeaders=extra_headers,
+            **others,
         )
         answer = await call_js(_error, self._js.run, model, js_value(dict(inputs)), **given)
         if stream:
@@ -89,14 +92,13 @@ class WorkerdAi(JsEngine, Ai):
     async def _models(self, **given: Any) -> list[AiModel]:
         found: list[dict[str, Any]] = from_js(await call_js(_error, self._js.models, js_value(options(**given))))
         return [
-            AiModel(
-                id=model["id"],
-                name=model["name"],
-                description=model.get("description") or "",
-                task=cast("dict[str, Any]", model.get("task") or {}).get("name", ""),
-                source=model.get("source") or 0,
-                tags=list(model.get("tags") or ()),
-                properties={entry["property_id"]: str(entry["value"]) for entry in model.get("properties") or ()},
+            of_fields(
+                AiModel,
+                {
+                    **model,
+                    "task": cast("dict[str, Any]", model.get("task") or {}).get("name"),
+                    "properties": {each["property_id"]: str(each["value"]) for each in model.get("properties") or ()},
+                },
             )
             for model in found
         ]
@@ -113,14 +115,7 @@ class WorkerdAi(JsEngine, Ai):
         found: Any = from_js(await call_js(_error, self._js.toMarkdown, js_value(documents)))
         results = cast("list[dict[str, Any]]", found if isinstance(found, list) else [found])
         return [
-            MarkdownResult(
-                name=result["name"],
-                mime_type=result.get("mimeType") or result.get("mimetype") or "",
-                data=result.get("data"),
-                tokens=result.get("tokens"),
-                error=result.get("error"),
-                id=result.get("id"),
-            )
+            of_fields(MarkdownResult, {**result, "mimeType": result.get("mimeType") or result.get("mimetype") or ""})
             for result in results
         ]
 
@@ -150,8 +145,6 @@ class WorkerdAiGateway(JsEngine, AiGateway):
         return response_of(await call_js(_error, self._js.run, js_value(outgoing), **given))
 
     async def _get_log(self, log_id: str) -> AiGatewayLog:
-        from datetime import datetime
-
         found = from_js(await call_js(_error, self._js.getLog, log_id))
         known = {field.name for field in attrs.fields(AiGatewayLog)}
         given: dict[str, Any] = {

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from js import ReadableStream
 
 T = TypeVar("T")
+A = TypeVar("A", bound=attrs.AttrsInstance)
 
 # The key under which an attrs instance says its class on its way.
 CLASS = "__core_class__"
@@ -402,6 +403,15 @@ def js_fields(value: attrs.AttrsInstance) -> dict[str, Any]:
         for field in attrs.fields(type(value))
         if (item := getattr(value, field.name)) is not None
     }
+
+
+def of_fields(cls: type[A], found: Mapping[str, Any]) -> A:
+    """An attrs instance of an object that came as `from_js` gives it: the way back of `js_fields`.
+
+    What the object does not have, or has as null, keeps its default.
+    """
+    names = {field.name: js_name(field.name) for field in attrs.fields(cls)}
+    return cls(**{name: found[given] for name, given in names.items() if found.get(given) is not None})
 
 
 def js_name(name: str) -> str:

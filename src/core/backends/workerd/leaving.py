@@ -33,12 +33,12 @@ def when_leaving(act: Callable[[], object]) -> Callable[[], None]:
 
     def acted(_: object = None) -> None:
         if _waiting.pop(key, None) is not None:
-            _destroy_later(proxy)
+            destroy_later(proxy)
             act()
 
     def forget() -> None:
         if _waiting.pop(key, None) is not None:
-            _destroy_later(proxy)
+            destroy_later(proxy)
 
     proxy = bridge().create_proxy(acted)
     promise.promise.then(proxy)
@@ -88,6 +88,7 @@ def leave() -> list[str]:
     return list(holders)
 
 
-def _destroy_later(proxy: Any) -> None:
-    # Not at once: it may be running.
-    asyncio.get_running_loop().call_soon(proxy.destroy)
+def destroy_later(*proxies: Any) -> None:
+    """Destroy proxies once this turn has ended: one of them may be running."""
+    for proxy in proxies:
+        asyncio.get_running_loop().call_soon(proxy.destroy)

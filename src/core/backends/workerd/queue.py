@@ -19,6 +19,7 @@ from core.backends.workerd.conversion import (
     js_bytes,
     js_json,
     js_value,
+    of_fields,
     options,
     translator,
 )
@@ -227,8 +228,4 @@ def _metrics(found: Any) -> QueueMetrics:
     if not isinstance(found, Mapping):
         return QueueMetrics()
     oldest = metrics.get("oldestMessageTimestamp")
-    return QueueMetrics(
-        backlog_count=metrics.get("backlogCount") or 0,
-        backlog_bytes=metrics.get("backlogBytes") or 0,
-        oldest_message_timestamp=None if oldest is None else date_of(oldest),
-    )
+    return of_fields(QueueMetrics, {**metrics, "oldestMessageTimestamp": None if oldest is None else date_of(oldest)})

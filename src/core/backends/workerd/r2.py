@@ -10,8 +10,6 @@ import re
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import attrs
-
 from core.backends.workerd.conversion import (
     attribute,
     bridge,
@@ -28,6 +26,7 @@ from core.backends.workerd.conversion import (
     js_name,
     js_options,
     js_value,
+    of_fields,
     options,
     translator,
 )
@@ -228,6 +227,7 @@ class _Chunks:
 
 
 def _parts(found: Any, included: Collection[str] | None) -> dict[str, Any]:
+    covered = attribute(found, "range")
     http = found.httpMetadata if included is None or "httpMetadata" in included else None
     custom = found.customMetadata if included is None or "customMetadata" in included else None
     return {
@@ -238,9 +238,9 @@ def _parts(found: Any, included: Collection[str] | None) -> dict[str, Any]:
         "http_etag": str(found.httpEtag),
         "checksums": _checksums(found.checksums),
         "uploaded": date_of(found.uploaded),
-        "http_metadata": None if is_null(http) else _http_metadata(http),
+        "http_metadata": None if is_null(http) else of_fields(R2HTTPMetadata, from_js(http)),
         "custom_metadata": None if is_null(custom) else from_js(custom),
-        "range": _covered(attribute(found, "range")),
+        "range": None if covered is None else of_fields(R2Range, {"offset": 0, **from_js(covered)}),
         "storage_class": attribute(found, "storageClass") or "Standard",
         "ssec_key_md5": _ssec(attribute(found, "ssecKeyMd5")),
     }
@@ -253,23 +253,6 @@ def _ssec(value: Any) -> str | None:
 def _checksums(found: Any) -> R2Checksums:
     given = {name: attribute(found, name) for name in _HASHES}
     return R2Checksums(**{name: bytes_of(value) for name, value in given.items() if value is not None})
-
-
-def _http_metadata(found: Any) -> R2HTTPMetadata:
-    given = {field.name: attribute(found, js_name(field.name)) for field in attrs.fields(R2HTTPMetadata)}
-    expiry = given.pop("cache_expiry")
-    return R2HTTPMetadata(**given, cache_expiry=None if expiry is None else date_of(expiry))
-
-
-def _covered(found: Any) -> R2Range | None:
-    if found is None:
-        return None
-    length = attribute(found, "length")
-    return R2Range(
-        offset=int(attribute(found, "offset") or 0),
-        length=None if length is None else int(length),
-        suffix=attribute(found, "suffix"),
-    )
 
 
 _classed = translator(R2Error, TypeError=R2TypeError, RangeError=R2ValueError)

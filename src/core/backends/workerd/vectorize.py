@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from core.backends.workerd.conversion import binding_error, call_js, from_js, js_fields, js_options, js_value
+from core.backends.workerd.conversion import binding_error, call_js, from_js, js_fields, js_options, js_value, of_fields
 from core.backends.workerd.engine import JsEngine
 from core.bindings.vectorize import (
     Vectorize,
@@ -40,26 +40,21 @@ class WorkerdVectorize(JsEngine, Vectorize):
         return _matches(from_js(await call_js(binding_error, self._js.queryById, vector_id, **js_options(**given))))
 
     async def _insert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
-        return _mutation(
-            await call_js(binding_error, self._js.insert, js_value([_outgoing(vector) for vector in vectors]))
-        )
+        return await self._change(self._js.insert, [_outgoing(vector) for vector in vectors])
 
     async def _upsert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
-        return _mutation(
-            await call_js(binding_error, self._js.upsert, js_value([_outgoing(vector) for vector in vectors]))
-        )
+        return await self._change(self._js.upsert, [_outgoing(vector) for vector in vectors])
 
     async def _delete_by_ids(self, ids: Sequence[str]) -> VectorizeAsyncMutation:
-        return _mutation(await call_js(binding_error, self._js.deleteByIds, js_value(list(ids))))
+        return await self._change(self._js.deleteByIds, list(ids))
+
+    async def _change(self, method: object, given: object) -> VectorizeAsyncMutation:
+        found = from_js(await call_js(binding_error, method, js_value(given)))
+        return VectorizeAsyncMutation(str(found.get("mutationId", "")))
 
     async def _get_by_ids(self, ids: Sequence[str]) -> list[VectorizeVector]:
         found = from_js(await call_js(binding_error, self._js.getByIds, js_value(list(ids))))
-        return [
-            VectorizeVector(
-                vector["id"], list(vector.get("values") or ()), vector.get("namespace"), vector.get("metadata")
-            )
-            for vector in found
-        ]
+        return [of_fields(VectorizeVector, {**vector, "values": list(vector.get("values") or ())}) for vector in found]
 
 
 def _outgoing(vector: VectorizeVector) -> dict[str, object]:
@@ -67,21 +62,8 @@ def _outgoing(vector: VectorizeVector) -> dict[str, object]:
 
 
 def _matches(found: Mapping[str, Any]) -> VectorizeMatches:
-    matches = [
-        VectorizeMatch(
-            id=match["id"],
-            score=float(match["score"]),
-            values=match.get("values"),
-            namespace=match.get("namespace"),
-            metadata=match.get("metadata"),
-        )
-        for match in found["matches"]
-    ]
+    matches = [of_fields(VectorizeMatch, {**match, "score": float(match["score"])}) for match in found["matches"]]
     return VectorizeMatches(matches, int(found.get("count", len(matches))))
-
-
-def _mutation(found: object) -> VectorizeAsyncMutation:
-    return VectorizeAsyncMutation(str(from_js(found).get("mutationId", "")))
 
 
 def _text(value: Any) -> str | None:

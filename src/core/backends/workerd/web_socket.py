@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from core.backends.workerd.conversion import bridge, bytes_of, js_bytes
-from core.backends.workerd.leaving import GOING_AWAY, when_leaving
+from core.backends.workerd.leaving import GOING_AWAY, destroy_later, when_leaving
 from core.errors import DeveloperError
 from core.http.websocket import Messages, WebSocketClosed, as_message, check_close
 
@@ -94,7 +94,7 @@ class WorkerdWebSocket(Messages):
         if self._closed is None:
             self._arm()
         else:
-            self._destroy(self._drain_proxy)
+            destroy_later(self._drain_proxy)
 
     def _leave(self, send: Callable[[], object]) -> None:
         """Leave the messages that this request may not send to the socket's own."""
@@ -190,12 +190,7 @@ class WorkerdWebSocket(Messages):
             # Nothing will be left any more; else the outbox is yet to be emptied.
             self._wake = None
             proxies.append(self._drain_proxy)
-        self._destroy(*proxies)
-
-    def _destroy(self, *proxies: Any) -> None:
-        # Not at once: one of them may be running.
-        for proxy in proxies:
-            asyncio.get_running_loop().call_soon(proxy.destroy)
+        destroy_later(*proxies)
 
 
 def js_message(message: object) -> Any:
