@@ -217,15 +217,9 @@ class R2Object:
                 f"HTTP metadata unknown for key `{self.key}`. "
                 "Did you forget to add 'httpMetadata' to `include` when listing?"
             )
-        for name, value in (
-            ("content-type", metadata.content_type),
-            ("content-language", metadata.content_language),
-            ("content-disposition", metadata.content_disposition),
-            ("content-encoding", metadata.content_encoding),
-            ("cache-control", metadata.cache_control),
-        ):
-            if value is not None:
-                headers[name] = value
+        for name, value in attrs.asdict(metadata).items():
+            if isinstance(value, str):
+                headers[name.replace("_", "-")] = value
         if metadata.cache_expiry is not None:
             from email.utils import format_datetime
 
