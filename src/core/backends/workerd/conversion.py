@@ -217,9 +217,7 @@ def _instance(plain: dict[str, Any]) -> Any:
 def bytes_of(value: Any) -> bytes:
     """The bytes of an ArrayBuffer, a view of one, or the SDK's form of it."""
     given = value  # not narrowed by what follows
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, (memoryview, bytearray)):
+    if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(given)
     if constructor_name(value) == "DataView":
         return bytes(bridge().js.Uint8Array.new(value.buffer, value.byteOffset, value.byteLength).to_bytes())

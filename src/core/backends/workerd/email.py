@@ -42,17 +42,11 @@ async def _message(message: EmailMessage) -> object:
 
 
 def _built(message: EmailBuilder) -> dict[str, object]:
-    return options(
-        **{"from": _addresses(message.from_)},
-        subject=message.subject,
+    return js_fields(message) | options(
         to=_addresses(message.to),
         cc=_addresses(message.cc),
         bcc=_addresses(message.bcc),
-        replyTo=_addresses(message.reply_to),
-        headers=message.headers,
-        text=message.text,
-        html=message.html,
-        attachments=[js_fields(file) for file in message.attachments] or None,
+        attachments=[js_fields(file) for file in message.attachments],
     )
 
 

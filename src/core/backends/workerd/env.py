@@ -119,13 +119,8 @@ def _adapt(value: Any, field: EnvField) -> object:
 
 def _loose(value: object) -> object:
     """Return the bindings of an Env without annotations, for classes that need none."""
-    match constructor_name(value):
-        case "DurableObjectNamespace":
-            return _made(KINDS["durable_object"], value)
-        case "Fetcher":
-            return _made(KINDS["service"], value)
-        case _:
-            return value
+    kind = {"DurableObjectNamespace": "durable_object", "Fetcher": "service"}.get(constructor_name(value))
+    return value if kind is None else _made(KINDS[kind], value)
 
 
 def _made(kind: Kind, *arguments: object) -> object:

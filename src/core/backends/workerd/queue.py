@@ -142,7 +142,7 @@ class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
 
     @property
     def metadata(self) -> MessageBatchMetadata:
-        found: dict[str, object] = from_js(getattr(self._js, "metadata", None)) or {}
+        found: dict[str, Any] = from_js(getattr(self._js, "metadata", None)) or {}
         return MessageBatchMetadata(_metrics(found.get("metrics")))
 
     def ack_all(self) -> None:
@@ -217,15 +217,12 @@ def _delay(verb: Verb, seconds: object) -> int | None:
 
 
 def _response(answer: Any) -> QueueSendResponse:
-    found = from_js(answer)
-    given = found  # not narrowed by what follows
-    metadata: Any = given.get("metadata") if isinstance(found, Mapping) else None
-    return QueueSendResponse(QueueSendMetadata(_metrics(metadata.get("metrics") if metadata else None)))
+    found: dict[str, Any] = from_js(answer) or {}
+    metadata: dict[str, Any] = found.get("metadata") or {}
+    return QueueSendResponse(QueueSendMetadata(_metrics(metadata.get("metrics"))))
 
 
-def _metrics(found: Any) -> QueueMetrics:
-    metrics = found  # not narrowed by what follows
-    if not isinstance(found, Mapping):
-        return QueueMetrics()
-    oldest = metrics.get("oldestMessageTimestamp")
-    return of_fields(QueueMetrics, {**metrics, "oldestMessageTimestamp": None if oldest is None else date_of(oldest)})
+def _metrics(found: Mapping[str, Any] | None) -> QueueMetrics:
+    given = found or {}
+    oldest = given.get("oldestMessageTimestamp")
+    return of_fields(QueueMetrics, {**given, "oldestMessageTimestamp": None if oldest is None else date_of(oldest)})

@@ -7,7 +7,7 @@ as the platform wants it. The codes of errors are read from the ends of their me
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from core.backends.workerd.conversion import (
@@ -16,7 +16,6 @@ from core.backends.workerd.conversion import (
     bytes_of,
     call_js,
     call_now,
-    chunks_of,
     date_of,
     fixed_length,
     from_js,
@@ -31,6 +30,7 @@ from core.backends.workerd.conversion import (
     translator,
 )
 from core.backends.workerd.engine import JsEngine
+from core.backends.workerd.fetch import JsBody
 from core.bindings.r2 import (
     R2Body,
     R2Bucket,
@@ -211,19 +211,7 @@ def _object_body(found: Any) -> R2ObjectBody:
     parts = _parts(found, None)
     covered = parts["range"]
     length = covered.length if covered is not None and covered.length is not None else parts["size"]
-    return R2ObjectBody(**parts, body=R2Body(_Chunks(found), length))
-
-
-class _Chunks:
-    """The chunks of an object's body, fetched across when they are asked for."""
-
-    __slots__ = ("_found",)
-
-    def __init__(self, found: Any) -> None:
-        self._found = found
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return chunks_of(self._found.body)
+    return R2ObjectBody(**parts, body=R2Body(JsBody(found), length))
 
 
 def _parts(found: Any, included: Collection[str] | None) -> dict[str, Any]:
