@@ -16,6 +16,7 @@ import sys
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
@@ -275,29 +276,22 @@ async def chunks_of(stream: ReadableStream) -> AsyncIterator[bytes]:
 # Into JavaScript ------------------------------------------------------------------------------------------------------
 
 
+# The types of values that hold no others.
+_SINGLE: Final = (str, int, float, NoneType, bytes, bytearray, memoryview)
+
+
 def js_value(value: Any) -> Any:
     """A Python value as JavaScript's own: objects, arrays, Uint8Array, Date, null; to any depth.
 
     Whole numbers beyond 2**53 become BigInt, and a dict with keys that are not strings a Map. Raises BindingTypeError
     for a value that has no counterpart, and for one nested deeper than `core.http.json.MAX_DEPTH`.
     """
-    across, given = bridge(), value  # not narrowed by what follows
-    match value:
-        case None:
-            return across.jsnull
-        case bool() | str() | float():
-            return value
-        case int():
-            return js_number(value)
-        case bytes() | bytearray() | memoryview():
-            return js_bytes(given)
-        case _:
-            value = unwrap(value)
-            if isinstance(value, across.JsProxy):
-                return value
-            return across.to_js(
-                _outgoing(_checked(value)), dict_converter=across.from_entries, default_converter=_refuse
-            )
+    across, given = bridge(), unwrap(value)
+    if isinstance(given, across.JsProxy):
+        return given
+    if isinstance(given, _SINGLE):
+        return _outgoing(given)
+    return across.to_js(_outgoing(_checked(given)), dict_converter=across.from_entries, default_converter=_refuse)
 
 
 def _outgoing(value: Any) -> Any:

@@ -30,7 +30,8 @@ class WorkerdWebSocket(Messages):
     def __init__(self, socket: Any, protocol: str | None) -> None:
         self.js_socket = socket
         """The runtime's own object."""
-        self._protocol = protocol
+        self.protocol = protocol
+        """The subprotocol that was agreed on, if any."""
         self._accepted = False
         self.session: object | None = None
         """Stands for the session that the socket is of; `within` sets it."""
@@ -107,11 +108,6 @@ class WorkerdWebSocket(Messages):
     async def drained(self) -> None:
         """Return when nothing is left to be sent by the socket's own request, which has to live until then."""
         await self._drained.wait()
-
-    @property
-    def protocol(self) -> str | None:
-        """The subprotocol that was agreed on, if any."""
-        return self._protocol
 
     async def receive(self) -> str | bytes:
         """The next message. Raises WebSocketClosed when there will be none."""
