@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from core.backends.workerd.conversion import bridge, constructor_name, is_null, structured, unwrap
 from core.bindings.absent import AbsentBinding
@@ -49,18 +49,16 @@ def build_env(env_class: type[E] | None, env: object, secrets: Mapping[str, str]
     """
     source = unwrap(env)
     absent = _absent(env_class, source)
+    # An Env without annotations has every binding as it is told without one.
+    loose = env_class is None or cast("Any", env_class) is Any
 
     def lookup(name: str) -> object:
         value = getattr(source, name, None)
         if is_null(value):
             return absent.get(name)
-        found = wrap(value)
-        # Without an Env class there is no annotation to wait for.
-        if env_class is None and isinstance(found, bridge().JsProxy):
-            found = _loose(found)
-        return found
+        return _binding(value) if loose else value
 
-    return inject(env_class, lookup, secrets=secrets, adapt=_adapt)
+    return inject(env_class, lookup, secrets=secrets, adapt=_binding)
 
 
 def preload(env_class: type) -> None:
@@ -84,43 +82,29 @@ def _absent(env_class: type | None, source: object) -> Mapping[str, object]:
     }
 
 
-def wrap(value: object) -> object:
-    """A value of the runtime's `env` as Python's, as far as its JavaScript class tells its kind."""
-    value = unwrap(value)
-    if not isinstance(value, bridge().JsProxy):
-        return value
-    constructor = constructor_name(value)
-    if constructor in ("Object", "Array"):
-        return structured(value)
-    return _made(KINDS[_KINDS[constructor]], value) if constructor in _KINDS else value
+def _binding(value: Any, field: EnvField | None = None) -> object:
+    """A value of the runtime's `env` as Python's: a binding, JSON, or a text."""
+    found = unwrap(value)
+    kind = None if field is None else kind_of(field.kind)
+    constructor = constructor_name(found)
+    if constructor in _KINDS:
+        return _made(KINDS[_KINDS[constructor]], found)
+    plain = structured(found) if constructor in ("Object", "Array") else found
+    if not isinstance(plain, bridge().JsProxy):
+        if kind is not None and kind.name == "version_metadata" and isinstance(plain, dict):
+            from core.backends.workerd.version_metadata import WorkerdVersionMetadata
 
-
-def _adapt(value: Any, field: EnvField) -> object:
-    """Return the facts that only the annotation has: the class behind an object's namespace, the kind of a plain
-    fetcher.
-    """
-    kind = kind_of(field.kind)
-    given = value  # not narrowed by what follows
-    if kind is not None and kind.name == "version_metadata" and isinstance(value, dict):
-        from core.backends.workerd.version_metadata import WorkerdVersionMetadata
-
-        return WorkerdVersionMetadata.of(given)
-    if not isinstance(value, bridge().JsProxy):
-        return value
-    if kind is None:
-        return _loose(value)
+            return WorkerdVersionMetadata.of(structured(found))
+        return plain
+    if field is None or kind is None:
+        told = {"DurableObjectNamespace": "durable_object", "Fetcher": "service"}.get(constructor)
+        return plain if told is None else _made(KINDS[told], plain)
     if kind.name == "durable_object":
         arguments = typing.get_args(field.annotation)
-        return _made(kind, value, arguments[0] if arguments else None)
+        return _made(kind, plain, arguments[0] if arguments else None)
     if kind.protocol == "Fetcher":
-        return _made(KINDS["service"], value, field.kind)
-    return _made(kind, value)
-
-
-def _loose(value: object) -> object:
-    """Return the bindings of an Env without annotations, for classes that need none."""
-    kind = {"DurableObjectNamespace": "durable_object", "Fetcher": "service"}.get(constructor_name(value))
-    return value if kind is None else _made(KINDS[kind], value)
+        return _made(KINDS["service"], plain, field.kind)
+    return _made(kind, plain)
 
 
 def _made(kind: Kind, *arguments: object) -> object:
