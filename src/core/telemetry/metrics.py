@@ -330,15 +330,12 @@ class _Instrument(Wrapping):
         return Upgrade(session, upgrade.protocol, upgrade.headers, upgrade.peer, upgrade.cancel)
 
     async def batch(self, batch: MessageBatch[Any], consume: Callable[[], Awaitable[None]], /) -> None:
-        """Run the consumer of a batch, counted."""
         await self._count("core_queue_batches", batch.queue, super().batch(batch, consume))
 
     async def scheduled(self, event: ScheduledEvent, run: Callable[[], Awaitable[None]], /) -> None:
-        """Run a handler of a scheduled event, counted."""
         await self._count("core_cron_runs", event.cron, super().scheduled(event, run))
 
     async def alarm(self, name: str, run: Callable[[], Awaitable[None]], /) -> None:
-        """Run the alarm of a Durable Object, counted."""
         await self._count("core_durable_object_alarms", name, super().alarm(name, run))
 
     async def _count(self, name: str, label: str, work: Awaitable[None]) -> None:

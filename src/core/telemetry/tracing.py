@@ -17,7 +17,7 @@ from core.bindings.calls import BindingCall, BoundHook, Hookable, Proceed, add_h
 from core.bindings.kinds import bindings_of
 from core.handlers import info_of, name_of
 from core.spans import AttributeValue, Running, RunningSpan, Span, SpanKind, Tracer, is_traceparent, running
-from core.telemetry.instruments import in_place_of
+from core.telemetry.instruments import Run, in_place_of
 from core.types import Middleware, Next
 
 if TYPE_CHECKING:
@@ -159,9 +159,7 @@ class _Instrument:
 
         return in_place_of(middleware, traced)
 
-    def request(
-        self, run: Callable[[Any, Response], Awaitable[object]], route: Route | None, /
-    ) -> Callable[[Any, Response], Awaitable[object]]:
+    def request(self, run: Run, route: Route | None, /) -> Run:
         """The same chain, in the span of its request, which ends when the response is finalized."""
         tracer = self.tracer
         pattern = None if route is None else route.pattern.text

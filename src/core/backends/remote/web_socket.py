@@ -31,7 +31,6 @@ class RemoteWebSocket(Messages):
         self._closed: WebSocketClosed | None = None
 
     async def receive(self) -> str | bytes:
-        """The next message. Raises WebSocketClosed when there will be none."""
         if self._closed is not None:
             raise self._closed
         try:
@@ -42,7 +41,6 @@ class RemoteWebSocket(Messages):
             raise self._end(*_RESTART) from None
 
     async def send(self, message: str | bytes, /) -> None:
-        """Send one message. Raises WebSocketClosed when the connection is closed."""
         if self._closed is not None:
             raise self._closed
         try:
@@ -52,7 +50,6 @@ class RemoteWebSocket(Messages):
             return
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Close the connection. A second call does nothing."""
         check_close(code, reason)
         self.end(code, reason)
 

@@ -8,7 +8,7 @@ from core.backends.workerd.conversion import bridge, call_now, from_js, js_value
 from core.backends.workerd.leaving import holders
 from core.backends.workerd.web_socket import WorkerdWebSocket, js_message, say_close
 from core.bindings.durable_object import DurableObjectState
-from core.bindings.object_socket import DurableObjectWebSocket
+from core.bindings.object_socket import DurableObjectWebSocket, SocketCarrier
 from core.errors import BindingTypeError, DurableObjectError, DurableObjectTypeError
 from core.http.websocket import WebSocketClosed, check_close
 
@@ -18,7 +18,7 @@ _error = translator(DurableObjectError, TypeError=DurableObjectTypeError)
 _CLOSED = 3
 
 
-class WorkerdSocketCarrier:
+class WorkerdSocketCarrier(SocketCarrier):
     """One accepted socket. Two over the same object of JavaScript's are equal."""
 
     __slots__ = ("js_socket",)
@@ -42,7 +42,6 @@ class WorkerdSocketCarrier:
         return bool(getattr(socket, "closed_by_object", False)) or int(socket.readyState) == _CLOSED
 
     def send(self, message: str | bytes, /) -> None:
-        """Send a message. See `DurableObjectWebSocket.send`."""
         outgoing = js_message(message)
         try:
             self.js_socket.send(outgoing)
@@ -52,14 +51,12 @@ class WorkerdSocketCarrier:
             # The client is gone, and its close on the way.
 
     def close(self, code: int, reason: str, /) -> None:
-        """Close the connection. See `DurableObjectWebSocket.close`."""
         check_close(code, reason)
         if not self.is_closed:
             self.js_socket.closed_by_object = True
             say_close(self.js_socket, code, reason)
 
     def serialize_attachment(self, value: Any, /) -> None:
-        """Keep a value. See `DurableObjectWebSocket.serialize_attachment`."""
         try:
             outgoing = js_value(value)
         except (BindingTypeError, bridge().ConversionError) as error:
@@ -67,7 +64,6 @@ class WorkerdSocketCarrier:
         call_now(_error, self.js_socket.serializeAttachment, outgoing)
 
     def deserialize_attachment(self) -> Any:
-        """Return the value kept. See `DurableObjectWebSocket.deserialize_attachment`."""
         return from_js(self.js_socket.deserializeAttachment())
 
 

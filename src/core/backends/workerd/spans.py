@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from core.backends.workerd.conversion import bridge
-from core.spans import AttributeValue, Elsewhere, Running, Span, SpanKind, is_traceparent, running
+from core.spans import AttributeValue, Elsewhere, Running, Span, SpanKind, Tracer, is_traceparent, running
 
 PARENT: Final = "__core_traceparent__"
 """The key under which a `traceparent` travels with a call, or with a message."""
@@ -26,7 +26,7 @@ PARENT: Final = "__core_traceparent__"
 _MOST_KEPT: Final = 2048
 
 
-class IsolateSpan:
+class IsolateSpan(Span):
     """One span. It is kept when it ends, unless whoever began the trace said that it is not sampled."""
 
     __slots__ = ("_tracer", "attributes", "flags", "kind", "name", "parent_id", "span_id", "started", "trace_id")
@@ -53,22 +53,19 @@ class IsolateSpan:
 
     @property
     def traceparent(self) -> str:
-        """The span as a `traceparent` header."""
         return f"00-{self.trace_id}-{self.span_id}-{self.flags}"
 
     def set_attribute(self, name: str, value: AttributeValue, /) -> None:
-        """Set one attribute."""
         self.attributes[name] = value
 
     def end(self, error: BaseException | None = None, /) -> None:
-        """End the span, with the type of the error as `error.type`."""
         if error is not None:
             self.attributes["error.type"] = type(error).__name__
         if int(self.flags, 16) & 1:
             self._tracer.keep(self, failed=error is not None)
 
 
-class IsolateTracer:
+class IsolateTracer(Tracer):
     """A `core.spans.Tracer` that keeps what has ended until it is taken, the first 2048 of it."""
 
     current: ClassVar[IsolateTracer | None] = None
@@ -80,7 +77,6 @@ class IsolateTracer:
     def start_span(
         self, name: str, /, *, kind: SpanKind, parent: Span | str | None, attributes: Mapping[str, AttributeValue]
     ) -> IsolateSpan:
-        """Start a span. See `Tracer.start_span`."""
         return IsolateSpan(self, name, kind, parent, attributes)
 
     def keep(self, span: IsolateSpan, *, failed: bool) -> None:
@@ -112,7 +108,7 @@ def follow(parent: str | None) -> None:
 # The platform's own ---------------------------------------------------------------------------------------------------
 
 
-class PlatformSpan:
+class PlatformSpan(Span):
     """A span of the runtime."""
 
     __slots__ = ("js",)
@@ -128,17 +124,15 @@ class PlatformSpan:
         return f"00-{trace_id}-{span_id}-01" if trace_id and span_id else ""
 
     def set_attribute(self, name: str, value: AttributeValue, /) -> None:
-        """Set one attribute."""
         self.js.setAttribute(name, value)
 
     def end(self, error: BaseException | None = None, /) -> None:
-        """End the span, with the type of the error as `error.type`."""
         if error is not None:
             self.js.setAttribute("error.type", type(error).__name__)
         self.js.end()
 
 
-class PlatformTracer:
+class PlatformTracer(Tracer):
     """A `core.spans.Tracer` over `tracing`, which the runtime's execution context carries."""
 
     __slots__ = ("_tracing",)
@@ -149,7 +143,6 @@ class PlatformTracer:
     def start_span(
         self, name: str, /, *, kind: SpanKind, parent: Span | str | None, attributes: Mapping[str, AttributeValue]
     ) -> PlatformSpan:
-        """Start a span. See `Tracer.start_span`."""
         tracing = self._tracing
         if isinstance(parent, PlatformSpan):
 

@@ -110,7 +110,6 @@ class WorkerdWebSocket(Messages):
         await self._drained.wait()
 
     async def receive(self) -> str | bytes:
-        """The next message. Raises WebSocketClosed when there will be none."""
         self.accept()
         while not self._messages:
             if self._closed is not None:
@@ -120,7 +119,6 @@ class WorkerdWebSocket(Messages):
         return self._messages.popleft()
 
     async def send(self, message: str | bytes, /) -> None:
-        """Send one message. Raises WebSocketClosed when the connection is closed."""
         outgoing = js_message(message)
         self.accept()
         if self._closed is not None:
