@@ -109,7 +109,9 @@ async def load(
     `read_secrets` gives the values of the secrets, by the configuration and the class of the Env; `given` is as for
     `open_bindings`. Raises DeveloperError, and whatever the application's own modules raise.
     """
-    configuration = read_configuration(place)
+    from core.config.load import load as load_configuration
+
+    configuration = load_configuration(place.config, environment=place.environment)
     entry = entry_of(configuration)
     module = import_main(entry)
     app = find_app(module, entry.attribute, entry.config)
@@ -149,13 +151,6 @@ def _inject(app: App[Any], bindings: EmbeddedBindings) -> object:
             offset = next((n for n, line in enumerate(lines) if line.split(":")[0].strip() == field), 0)
             error.location = inspect.getfile(cast("type", app.env_class)), first + offset
         raise
-
-
-def read_configuration(place: Place) -> Configuration:
-    """The configuration of the environment that was asked for. Raises ConfigurationError with every mistake."""
-    from core.config.load import load as load_configuration
-
-    return load_configuration(place.config, environment=place.environment)
 
 
 def open_bindings(

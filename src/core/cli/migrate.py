@@ -38,11 +38,11 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from core.assembly.project import read_configuration
+    from core.config.load import load
     from core.errors import UsageError
 
     options = project_options(args)
-    configuration = read_configuration(options)
+    configuration = load(options.config, environment=options.environment)
     databases = find_databases(configuration, args.binding)
     if args.action == "new":
         return _new(configuration, only_database(databases), args.name)

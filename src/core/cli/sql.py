@@ -145,11 +145,12 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
     import asyncio
 
     from core.assembly.embedded import d1_name
-    from core.assembly.project import open_bindings, read_configuration
+    from core.assembly.project import open_bindings
     from core.backends.embedded.d1 import EmbeddedD1Database
+    from core.config.load import load
 
     options = project_options(args)
-    configuration = read_configuration(options)
+    configuration = load(options.config, environment=options.environment)
     name = only_database(find_databases(configuration, args.binding))
     if args.workerd:
         store = _store_of_workerd(configuration, name)

@@ -19,10 +19,10 @@ import attrs
 
 from core.app import App
 from core.assembly.embedded import name_in_store
-from core.assembly.project import read_configuration
 from core.backends.embedded.migrations import HASHES
 from core.backends.embedded.store import Store
 from core.bindings.secret import Secret
+from core.config.load import load
 from core.config.model import Configuration
 from core.config.secrets import read_local_secrets
 from core.dev.journal import Journal
@@ -60,7 +60,7 @@ def record(options: Options, keys: list[str], last: int, folder: Path) -> int:
         keys = [each["key"] for each in reversed(seen[:last])]
         if not keys:
             raise UsageError("`core dev` has seen no request since it was started. Send one")
-    configuration = read_configuration(options)
+    configuration = load(options.config, environment=options.environment)
     entry = entry_of(configuration)
     app = find_app(import_main(entry), entry.attribute, entry.config)
     logging.disable()
