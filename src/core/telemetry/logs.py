@@ -105,18 +105,15 @@ class JsonFormatter(logging.Formatter):
             exception, failure = self.formatException(record.exc_info), failure_of(record.exc_info[1]).as_json()
         if record.stack_info:
             exception = f"{exception or ''}{record.stack_info}"
-        extra = {name: value for name, value in vars(record).items() if name not in _OWN}
-        message = _message_of(record)
-        line = json_line(
+        return self._mark + json_line(
             record.levelname,
             record.name,
-            message,
+            _message_of(record),
             at=record.created,
             exception=exception,
             failure=failure,
-            extra=extra,
+            extra={name: value for name, value in vars(record).items() if name not in _OWN},
         )
-        return self._mark + line
 
 
 class TextFormatter(logging.Formatter):

@@ -138,12 +138,7 @@ class Meter:
 
     def add(self, name: str, *labels: str, by: float = 1) -> None:
         """Add to a counter, or to a gauge."""
-        numbers = self._numbers.setdefault(name, {})
-        found = numbers.get(labels)
-        if found is None:
-            numbers[labels] = [by]
-        else:
-            found[0] += by
+        self._numbers.setdefault(name, {}).setdefault(labels, [0])[0] += by
 
     def set(self, name: str, *labels: str, to: float) -> None:
         """Set a gauge."""

@@ -85,8 +85,7 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
 
     async def _first(self, column_or_type: Any = None, /) -> Any:
         if isinstance(column_or_type, str):
-            value = await call_js(_error, self._js.first, column_or_type)
-            return _cell(rows_of(value) if not is_null(value) else None)
+            return _cell(rows_of(await call_js(_error, self._js.first, column_or_type)))
         row = await call_js(_error, self._js.first)
         return None if is_null(row) else self._read(_row(rows_of(row)), column_or_type)
 
@@ -110,10 +109,10 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
         return structure_row(row, type_)
 
     async def _all(self, type_: Any = None, /) -> Any:
-        return _result(await call_js(_error, self._js.all), self.type if type_ is None else type_)
+        return _result(rows_of(await call_js(_error, self._js.all)), self.type if type_ is None else type_)
 
     async def _run(self) -> D1Result[R]:
-        return _result(await call_js(_error, self._js.run), self.type)
+        return _result(rows_of(await call_js(_error, self._js.run)), self.type)
 
     async def _raw(self, column_names: bool = False) -> list[list[Any]]:
         rows: list[list[Any]] = rows_of(await call_js(_error, self._js.raw, columnNames=bool(column_names)))
@@ -140,7 +139,7 @@ class WorkerdD1Session(JsEngine, D1DatabaseSession):
         found = rows_of(await call_js(_error, self._js.batch, bridge().to_js(outgoing)))
         # The platform leaves blank statements out.
         typed = types if len(types) == len(found) else [None] * len(found)
-        results = [_result_of(result, type_) for result, type_ in zip(found, typed, strict=True)]
+        results = [_result(result, type_) for result, type_ in zip(found, typed, strict=True)]
         return tuple(results) if isinstance(statements, tuple) else results
 
     def get_bookmark(self) -> str | None:
@@ -214,11 +213,7 @@ def _row(row: Mapping[str, Any]) -> D1Row:
     return {name: bytes(value) if value.__class__ is list else value for name, value in row.items()}
 
 
-def _result(result: Any, type_: Any) -> D1Result[Any]:
-    return _result_of(rows_of(result), type_)
-
-
-def _result_of(result: Mapping[str, Any], type_: Any) -> D1Result[Any]:
+def _result(result: Mapping[str, Any], type_: Any) -> D1Result[Any]:
     rows: list[Any] = [_row(row) for row in result["results"] or ()]
     if type_ is not None:
         from core.validation.structure import structure_rows
