@@ -154,16 +154,8 @@ class WorkerdAiGateway(JsEngine, AiGateway):
         }
         return AiGatewayLog(**given)
 
-    async def _patch_log(
-        self,
-        log_id: str,
-        *,
-        score: float | None = None,
-        feedback: int | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        given = options(score=score, feedback=feedback, metadata=metadata)
-        await call_js(_error, self._js.patchLog, log_id, js_value(given))
+    async def _patch_log(self, log_id: str, **given: Any) -> None:
+        await call_js(_error, self._js.patchLog, log_id, js_value(options(**given)))
 
     async def _get_url(self, provider: str | None = None) -> str:
         return str(await call_js(_error, self._js.getUrl, *(() if provider is None else (provider,))))

@@ -43,11 +43,8 @@ class WorkerdImageTransformer(JsEngine, ImageTransformer):
         drawn = image._js if isinstance(image, WorkerdImageTransformer) else _stream(image)
         return WorkerdImageTransformer(self._js.draw(drawn, **options(**placing)), self._hook)
 
-    async def _output(
-        self, *, format: str, quality: int | None = None, background: str | None = None, anim: bool | None = None
-    ) -> WorkerdImageResult:
-        given = options(format=format, quality=quality, background=background, anim=anim)
-        return WorkerdImageResult(await call_js(binding_error, self._js.output, **given))
+    async def _output(self, **given: Any) -> WorkerdImageResult:
+        return WorkerdImageResult(await call_js(binding_error, self._js.output, **options(**given)))
 
 
 class WorkerdImageResult(JsBacked, ImageTransformationResult):

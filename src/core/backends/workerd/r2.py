@@ -66,8 +66,7 @@ class WorkerdR2Bucket(JsEngine, R2Bucket):
         return _object_body(found) if hasattr(found, "body") and not is_null(found.body) else _object(found)
 
     async def _put(self, key: str, value: Any, *, only_if: Any = None, **given: Any) -> Any:
-        hashes = {name: given.get(name) for name in _HASHES}
-        told = _metadata(**given) | options(onlyIf=_stated(R2Conditional, only_if), **hashes)
+        told = _metadata(only_if=_stated(R2Conditional, only_if), **given)
 
         async def store(outgoing: Any) -> Any:
             return await call_js(_error, self._js.put, _key(key), outgoing, **told)
@@ -185,19 +184,10 @@ def _stated(cls: Any, value: Any) -> Any:
 
 
 def _metadata(
-    *,
-    http_metadata: Any = None,
-    custom_metadata: Mapping[str, str] | None = None,
-    storage_class: str | None = None,
-    ssec_key: Any = None,
-    **_: Any,
+    *, http_metadata: Any = None, custom_metadata: Mapping[str, str] | None = None, **others: Any
 ) -> dict[str, Any]:
-    return options(
-        httpMetadata=_stated(R2HTTPMetadata, http_metadata),
-        customMetadata=None if custom_metadata is None else options(**custom_metadata),
-        storageClass=storage_class,
-        ssecKey=ssec_key,
-    )
+    custom = None if custom_metadata is None else options(**custom_metadata)
+    return js_options(http_metadata=_stated(R2HTTPMetadata, http_metadata), custom_metadata=custom, **others)
 
 
 # Values in ------------------------------------------------------------------------------------------------------------
