@@ -444,9 +444,7 @@ def js_stream(chunks: AsyncIterable[bytes], *, on_end: Callable[[], None] | None
         except asyncio.CancelledError:
             return  # by `cancel`, which does the rest
         except Exception as error:
-            from core.explain.diagnosis import words_of
-
-            controller.error(across.js.Error.new(words_of(error)))
+            controller.error(js_error(error))
             release()
         else:
             controller.enqueue(js_bytes(chunk))
@@ -466,11 +464,9 @@ def js_stream(chunks: AsyncIterable[bytes], *, on_end: Callable[[], None] | None
             release()
 
     proxies += [across.create_proxy(pull), across.create_proxy(cancel)]
-    stream: ReadableStream = across.js.ReadableStream.new(
-        across.to_js({"pull": proxies[0], "cancel": proxies[1]}, dict_converter=across.from_entries),
-        # Nothing is made before it is asked for.
-        across.to_js({"highWaterMark": 0}, dict_converter=across.from_entries),
-    )
+    source = across.to_js({"pull": proxies[0], "cancel": proxies[1]}, dict_converter=across.from_entries)
+    # Nothing is made before it is asked for.
+    stream: ReadableStream = across.js.ReadableStream.new(source, highWaterMark=0)
     return stream
 
 
@@ -486,9 +482,7 @@ async def fixed_length(chunks: AsyncIterable[bytes], length: int, use: Callable[
                 await writer.write(js_bytes(chunk))
             await writer.close()
         except BaseException as error:
-            from core.explain.diagnosis import words_of
-
-            await writer.abort(across.js.Error.new(words_of(error)))
+            await writer.abort(js_error(error))
             raise
 
     writing = asyncio.ensure_future(write())
@@ -522,6 +516,13 @@ def error_parts(error: BaseException) -> tuple[str, str, str | None]:
     cause = getattr(error, "cause", None)
     cause_message = getattr(cause, "message", None) if cause is not None else None
     return name, message, cause_message if isinstance(cause_message, str) else None
+
+
+def js_error(error: BaseException) -> Any:
+    """An error of Python's as JavaScript's, in its words."""
+    from core.explain.diagnosis import words_of
+
+    return bridge().js.Error.new(words_of(error))
 
 
 async def call_js(translate: Callable[[str, str], BindingError], method: Any, /, *args: Any, **given: Any) -> Any:

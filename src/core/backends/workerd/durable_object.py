@@ -17,6 +17,7 @@ from core.backends.workerd.conversion import (
     from_js,
     is_null,
     js_date,
+    js_error,
     js_options,
     js_value,
     none_of,
@@ -226,9 +227,7 @@ class WorkerdDurableObjectState(JsBacked, DurableObjectState):
             try:
                 value = await callback()
             except BaseException as error:
-                from core.explain.diagnosis import words_of
-
-                section.reject(across.js.Error.new(words_of(error)))
+                section.reject(js_error(error))
                 raise
             section.resolve()
             return value

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from core.backends.workerd.conversion import bridge, bytes_of, constructor_name, from_js, js_value, none_of, unwrap
+from core.backends.workerd.conversion import bytes_of, constructor_name, from_js, js_error, js_value, none_of, unwrap
 from core.backends.workerd.fetch import request_of
 from core.backends.workerd.rpc import KEYWORDS
 from core.backends.workerd.spans import PARENT, follow
@@ -75,7 +75,7 @@ async def call_method(
                 keywords = last[KEYWORDS]
                 follow(last.get(PARENT))
             result = await getattr(instance, method)(*incoming, **keywords)
-            return bridge().jsnull if result is None else js_value(result)
+            return js_value(result)
 
 
 async def _web_socket_event(instance: Any, method: str, args: Sequence[Any]) -> None:
@@ -128,9 +128,7 @@ async def call_method_or_tell(
 
 
 def _js_error(error: Exception, name: str | None = None) -> object:
-    from core.explain.diagnosis import words_of
-
-    made = bridge().js.Error.new(words_of(error))
+    made = js_error(error)
     made.thrown_by_core = True
     if name is not None:
         made.name = name
