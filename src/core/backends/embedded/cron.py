@@ -12,9 +12,10 @@ import asyncio
 import calendar
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Final, NoReturn, assert_never
+from itertools import product
+from typing import Final, NoReturn, TypeAlias
 
 import attrs
 
@@ -37,43 +38,8 @@ _WEEKDAYS: Final = {name: number for number, name in enumerate(["SUN", "MON", "T
 # The rarest moment that there is comes every 28 years (a certain weekday on 29 February), and after 40 across 2100.
 _YEARS_AHEAD: Final = 41
 
-
-@attrs.frozen
-class _Numbers:
-    """The numbers that hold. `free` is `*` alone, which leaves the choice to the other field of the day."""
-
-    numbers: frozenset[int]
-    free: bool = False
-
-
-@attrs.frozen
-class _LastDay:
-    """`L`, `L-3`, `LW`, `L-3W`: the last day of the month, or one before it, or the weekday nearest to that."""
-
-    before: int
-    weekday: bool
-
-
-@attrs.frozen
-class _NearestWeekday:
-    """`15W`: the weekday of the month that is nearest to a day."""
-
-    day: int
-
-
-@attrs.frozen
-class _LastOf:
-    """`6L`: the last such day of the week in the month."""
-
-    weekday: int
-
-
-@attrs.frozen
-class _Nth:
-    """`MON#2`: the second such day of the week in the month."""
-
-    weekday: int
-    nth: int
+IsDay: TypeAlias = Callable[[date], bool]
+"""A field of the day: which days it means."""
 
 
 @attrs.frozen
@@ -81,11 +47,11 @@ class Cron:
     """A cron expression, read. `Cron.parse("*/15 9-17 * * MON-FRI")`."""
 
     text: str
-    _minute: _Numbers
-    _hour: _Numbers
-    _day: _Numbers | _LastDay | _NearestWeekday
-    _month: _Numbers
-    _weekday: _Numbers | _LastOf | _Nth
+    _minutes: Sequence[int]
+    _hours: Sequence[int]
+    _months: Sequence[int]
+    _days: Sequence[IsDay]
+    """The fields of the day, but for `*` alone, which leaves the choice to the other one."""
 
     @classmethod
     def parse(cls, text: str) -> Cron:
@@ -104,119 +70,89 @@ class Cron:
                 "minute, hour, day of month, month, day of week"
             )
         reader = _Reader(text)
-        cron = cls(
-            text,
-            reader.numbers("minute", fields[0], 0, 59),
-            reader.numbers("hour", fields[1], 0, 23),
-            reader.day_of_month(fields[2]),
-            reader.numbers("month", fields[3], 1, 12, _MONTHS),
-            reader.day_of_week(fields[4]),
-        )
+        minutes, hours = reader.numbers("minute", fields[0], 0, 59), reader.numbers("hour", fields[1], 0, 23)
+        day = reader.day_of_month(fields[2])
+        months = reader.numbers("month", fields[3], 1, 12, _MONTHS)
+        weekday = reader.day_of_week(fields[4])
+        days = [is_day for is_day, field in ((day, fields[2]), (weekday, fields[4])) if field != "*"]
+        cron = cls(text, minutes, hours, months, days)
         cron.next(0.0)
         return cron
 
     def next(self, after: float) -> float:
         """The first moment after `after` that the expression means; both in seconds since 1970."""
         moment = datetime.fromtimestamp(after // 60 * 60 + 60, UTC)
-        day = moment.date()
-        hour, minute = moment.hour, moment.minute
+        day, earliest = moment.date(), (moment.hour, moment.minute)
         for _ in range(_YEARS_AHEAD * 366):
-            if day.month not in self._month.numbers:
-                day = _first_of_next_month(day)
-                hour = minute = 0
-                continue
-            if self._is_day(day):
-                for at_hour in sorted(self._hour.numbers):
-                    if at_hour < hour:
-                        continue
-                    first = minute if at_hour == hour else 0
-                    for at_minute in sorted(self._minute.numbers):
-                        if at_minute >= first:
-                            return datetime(day.year, day.month, day.day, at_hour, at_minute, tzinfo=UTC).timestamp()
-            day += timedelta(days=1)
-            hour = minute = 0
+            if day.month not in self._months:
+                day = date(day.year + day.month // 12, day.month % 12 + 1, 1)
+            else:
+                if not self._days or any(is_day(day) for is_day in self._days):
+                    for at in product(self._hours, self._minutes):
+                        if at >= earliest:
+                            return datetime(day.year, day.month, day.day, *at, tzinfo=UTC).timestamp()
+                day += timedelta(days=1)
+            earliest = (0, 0)
         raise OptionError(f'cron expression "{self.text}" never comes: no month has such a day')
 
-    def _is_day(self, day: date) -> bool:
-        any_day = isinstance(self._day, _Numbers) and self._day.free
-        any_weekday = isinstance(self._weekday, _Numbers) and self._weekday.free
-        if any_day:
-            return any_weekday or self._is_weekday(day)
-        return self._is_day_of_month(day) or (not any_weekday and self._is_weekday(day))
 
-    def _is_day_of_month(self, day: date) -> bool:
-        last = calendar.monthrange(day.year, day.month)[1]
-        match self._day:
-            case _Numbers(numbers):
-                return day.day in numbers
-            case _LastDay(before, weekday):
-                wanted = last - before
-            case _NearestWeekday(wanted):
-                weekday = True
-            case _:
-                assert_never(self._day)
-        if not 1 <= wanted <= last:
-            return False
-        found = day.replace(day=wanted)
-        return day == (_nearest_weekday(found) if weekday else found)
-
-    def _is_weekday(self, day: date) -> bool:
-        # Sunday is 1 here, and 7 in ISO's count.
-        weekday = day.isoweekday() % 7 + 1
-        match self._weekday:
-            case _Numbers(numbers):
-                return weekday in numbers
-            case _LastOf(wanted):
-                return weekday == wanted and day.day > calendar.monthrange(day.year, day.month)[1] - 7
-            case _Nth(wanted, nth):
-                return weekday == wanted and (day.day - 1) // 7 + 1 == nth
-            case _:
-                assert_never(self._weekday)
+def _days_in_month(day: date) -> int:
+    return calendar.monthrange(day.year, day.month)[1]
 
 
-def _first_of_next_month(day: date) -> date:
-    return date(day.year + day.month // 12, day.month % 12 + 1, 1)
+def _weekday(day: date) -> int:
+    # Sunday is 1 here, and 7 in ISO's count.
+    return day.isoweekday() % 7 + 1
 
 
-def _nearest_weekday(day: date) -> date:
-    """The weekday that is nearest to `day` in the same month."""
-    match day.isoweekday():
+def _is_nearest_weekday(day: date, to: int) -> bool:
+    """True for the weekday of a month that is nearest to its day `to`, where it has that day."""
+    last = _days_in_month(day)
+    if not 1 <= to <= last:
+        return False
+    match day.replace(day=to).isoweekday():
         case 6:
-            return day + timedelta(days=2) if day.day == 1 else day - timedelta(days=1)
+            to += 2 if to == 1 else -1
         case 7:
-            last = calendar.monthrange(day.year, day.month)[1]
-            return day - timedelta(days=2) if day.day == last else day + timedelta(days=1)
+            to += -2 if to == last else 1
         case _:
-            return day
+            pass
+    return day.day == to
 
 
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def numbers(self, name: str, text: str, low: int, high: int, names: Names | None = None) -> _Numbers:
+    def numbers(self, name: str, text: str, low: int, high: int, names: Names | None = None) -> list[int]:
         if text == "*":
-            return _Numbers(frozenset(range(low, high + 1)), free=True)
+            return [*range(low, high + 1)]
         spans = [self.span(name, part, low, high, names) for part in text.upper().split(",")]
-        return _Numbers(frozenset(number for span in spans for number in span))
+        return sorted({number for span in spans for number in span})
 
-    def day_of_month(self, text: str) -> _Numbers | _LastDay | _NearestWeekday:
+    def day_of_month(self, text: str) -> IsDay:
         name = "day of month"
         if match := re.fullmatch(r"L(?:-(\d+))?(W?)", text):
-            return _LastDay(0 if match[1] is None else self.number(name, match[1], 1, 30), bool(match[2]))
+            before = 0 if match[1] is None else self.number(name, match[1], 1, 30)
+            if match[2]:
+                return lambda day: _is_nearest_weekday(day, _days_in_month(day) - before)
+            return lambda day: day.day == _days_in_month(day) - before
         if match := re.fullmatch(r"(\d+)W", text):
-            return _NearestWeekday(self.number(name, match[1], 1, 31))
-        return self.numbers(name, text, 1, 31)
+            wanted = self.number(name, match[1], 1, 31)
+            return lambda day: _is_nearest_weekday(day, wanted)
+        days = self.numbers(name, text, 1, 31)
+        return lambda day: day.day in days
 
-    def day_of_week(self, text: str) -> _Numbers | _LastOf | _Nth:
+    def day_of_week(self, text: str) -> IsDay:
         name = "day of week"
-        if text == "L":
-            return _Numbers(frozenset({7}))
         if match := re.fullmatch(r"(\w+)L", text):
-            return _LastOf(self.number(name, match[1].upper(), 1, 7, _WEEKDAYS))
+            last = self.number(name, match[1].upper(), 1, 7, _WEEKDAYS)
+            return lambda day: _weekday(day) == last and day.day > _days_in_month(day) - 7
         if match := re.fullmatch(r"(\w+)#(\w+)", text):
-            return _Nth(self.number(name, match[1].upper(), 1, 7, _WEEKDAYS), self.number(name, match[2], 1, 5))
-        return self.numbers(name, text, 1, 7, _WEEKDAYS)
+            weekday, nth = self.number(name, match[1].upper(), 1, 7, _WEEKDAYS), self.number(name, match[2], 1, 5)
+            return lambda day: _weekday(day) == weekday and (day.day - 1) // 7 + 1 == nth
+        weekdays = [7] if text == "L" else self.numbers(name, text, 1, 7, _WEEKDAYS)
+        return lambda day: _weekday(day) in weekdays
 
     def span(self, name: str, part: str, low: int, high: int, names: Names | None) -> Iterable[int]:
         body, slash, step_text = part.partition("/")
