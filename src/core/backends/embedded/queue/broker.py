@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 
 from core.backends.embedded.queue.consumer import LOOK_EVERY, Consumer, ConsumerSettings, Handler
 from core.backends.embedded.queue.database import Arrival, QueueDatabase
-from core.backends.embedded.queue.messages import OutgoingMessage, check_content_type, serialise
+from core.backends.embedded.queue.messages import Outgoing, check_content_type, serialise
 from core.backends.embedded.store import Store
 from core.bindings.calls import Hookable
 from core.bindings.queue import (
@@ -98,7 +98,7 @@ class QueueBroker(QueueDatabase):
         while running := [consumer.running for consumer in self._consumers.values() if consumer.running is not None]:
             await asyncio.wait(running)
 
-    async def send(self, verb: str, name: str, messages: Sequence[OutgoingMessage]) -> QueueSendResponse:
+    async def send(self, verb: str, name: str, messages: Sequence[Outgoing]) -> QueueSendResponse:
         """Store checked messages, all or none, and wake the consumer."""
         now = self.now()
         stored, metrics = await self.wait(verb, lambda: self.add(name, messages, now))
@@ -158,7 +158,7 @@ class EmbeddedQueue(Hookable, Queue[T]):
         data = serialise(body, kind)
         check_message(_size(body, kind, data))
         delay = self._delivery_delay if delay_seconds is None else check_delay("send", delay_seconds)
-        return await self._broker.send("send", self.name, [OutgoingMessage(kind, data, delay)])
+        return await self._broker.send("send", self.name, [(kind, data, delay)])
 
     async def _send_batch(
         self,
@@ -176,12 +176,11 @@ class EmbeddedQueue(Hookable, Queue[T]):
         sizes = [_size(request.body, kind, data) for request, (kind, data) in zip(requests, bodies, strict=True)]
         check_batch(sizes, most=self._max_batch_bytes)
         common = self._delivery_delay if delay_seconds is None else check_delay("sendBatch", delay_seconds)
-        outgoing = [
-            OutgoingMessage(
-                kind, data, common if request.delay_seconds is None else check_delay("sendBatch", request.delay_seconds)
-            )
-            for request, (kind, data) in zip(requests, bodies, strict=True)
+        delays = [
+            common if request.delay_seconds is None else check_delay("sendBatch", request.delay_seconds)
+            for request in requests
         ]
+        outgoing = [(kind, data, delay) for (kind, data), delay in zip(bodies, delays, strict=True)]
         return await self._broker.send("sendBatch", self.name, outgoing)
 
     async def _metrics(self) -> QueueMetrics:

@@ -18,7 +18,7 @@ import attrs
 
 from core.backends.embedded.disk import lock_file
 from core.backends.embedded.queue.database import Arrival, QueueDatabase
-from core.backends.embedded.queue.messages import DeliveredMessage, Delivery, StoredMessage, to_datetime
+from core.backends.embedded.queue.messages import Delivery, StoredMessage, to_datetime
 from core.bindings.queue import MessageBatch
 from core.context import TimerHandle
 
@@ -47,16 +47,6 @@ class ConsumerSettings:
     dead_letter_queue: str | None = None
 
 
-class _Pending:
-    """A batch that will go at some time, or at once."""
-
-    __slots__ = ("immediate", "timer")
-
-    def __init__(self, immediate: bool, timer: TimerHandle | asyncio.Handle) -> None:
-        self.immediate = immediate
-        self.timer = timer
-
-
 class Consumer:
     """One queue's way to its handler: the messages due, the delayed ones, and the time of the next batch."""
 
@@ -69,7 +59,9 @@ class Consumer:
         self._ready: deque[int] = deque()
         self._delayed: dict[int, TimerHandle] = {}
         self._delivering: set[int] = set()
-        self._pending: _Pending | None = None
+        # The next batch, and whether it goes at once.
+        self._pending: TimerHandle | asyncio.Handle | None = None
+        self._at_once = False
         self._lock: int | None = None
         self._stopped = False
         self.is_active: bool = False
@@ -89,7 +81,7 @@ class Consumer:
         """Let the running handler end, and deliver nothing more."""
         self._stopped = True
         if self._pending is not None:
-            self._pending.timer.cancel()
+            self._pending.cancel()
             self._pending = None
         for timer in self._delayed.values():
             timer.cancel()
@@ -130,13 +122,14 @@ class Consumer:
             return
         full = len(self._ready) >= self.settings.max_batch_size
         if self._pending is not None:
-            if self._pending.immediate or not full:
+            if self._at_once or not full:
                 return
-            self._pending.timer.cancel()
-        if full or self.settings.max_batch_timeout <= 0:
-            self._pending = _Pending(True, asyncio.get_running_loop().call_soon(self._go))
+            self._pending.cancel()
+        self._at_once = full or self.settings.max_batch_timeout <= 0
+        if self._at_once:
+            self._pending = asyncio.get_running_loop().call_soon(self._go)
         else:
-            self._pending = _Pending(False, self.broker.clock.call_later(self.settings.max_batch_timeout, self._go))
+            self._pending = self.broker.clock.call_later(self.settings.max_batch_timeout, self._go)
 
     def _go(self) -> None:
         self._pending = None
@@ -168,7 +161,7 @@ class Consumer:
         # Their last attempt was begun by a process that ended before it could note their outcome.
         spent = [row for row in rows if row.failures > self.settings.max_retries]
         if spent:
-            await self._write([], [], spent)
+            await self._write(spent, [], spent)
             rows = [row for row in rows if row not in spent]
         if rows:
             await self.hand_over(rows)
@@ -184,9 +177,8 @@ class Consumer:
             self.broker.metrics(self.name, without=len(rows), bytes_without=sum(len(row.body) for row in rows)),
             [row.traceparent for row in rows if row.traceparent],
         )
-        batch.messages = [
-            DeliveredMessage(batch, row.id, to_datetime(row.sent), row.read(), row.failures + 1) for row in rows
-        ]
+        for row in rows:
+            batch.add(row.id, to_datetime(row.sent), row.read(), row.failures + 1)
         failure: Exception | None = None
         try:
             await self.handler(batch)
@@ -202,27 +194,26 @@ class Consumer:
 
     async def _settle(self, rows: Sequence[StoredMessage], batch: Delivery[Any], failed: bool) -> None:
         settings = self.settings
-        done: list[StoredMessage] = []
         again: list[tuple[StoredMessage, int]] = []
         dead: list[StoredMessage] = []
         for row in rows:
             if not batch.is_retried(row.id, failed=failed):
-                done.append(row)
-            elif row.failures < settings.max_retries:
+                continue
+            if row.failures < settings.max_retries:
                 again.append((row, batch.delay_of(row.id, settings.retry_delay)))
             else:
-                dead.append(attrs.evolve(row, failures=row.failures + 1))
-        await self._write(done, again, dead)
+                dead.append(row._replace(failures=row.failures + 1))
+        await self._write(rows, again, dead)
 
     async def _write(
-        self, done: Sequence[StoredMessage], again: Sequence[tuple[StoredMessage, int]], dead: Sequence[StoredMessage]
+        self, rows: Sequence[StoredMessage], again: Sequence[tuple[StoredMessage, int]], dead: Sequence[StoredMessage]
     ) -> None:
         letters = self.settings.dead_letter_queue
         for row in dead:
             where = "it is dropped" if letters is None else f"it goes to {letters}"
             _log.warning("message %s of the queue %s failed %d times; %s", row.id, self.name, row.failures, where)
         retried, moved = await self.broker.wait(
-            "acknowledgement", lambda: self.broker.settle(self.name, done, again, dead, letters)
+            "acknowledgement", lambda: self.broker.settle(rows, again, dead, letters)
         )
         if dead and self.broker.on_dead is not None:
             self.broker.on_dead(self.name, len(dead))

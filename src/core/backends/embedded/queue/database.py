@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from typing_extensions import TypeVar
 
 from core.backends.embedded.disk import StoreError
-from core.backends.embedded.queue.messages import MessageRow, OutgoingMessage, StoredMessage, to_datetime
+from core.backends.embedded.queue.messages import Outgoing, StoredMessage, to_datetime
 from core.backends.embedded.store import Store, run_script
 from core.bindings.queue import QueueMetrics
 from core.context import Clock
@@ -61,10 +61,8 @@ BEGIN
 END;
 """
 
-_INSERT: Final = (
-    "INSERT INTO queue_messages (queue, id, content_type, body, sent, due, failures, traceparent, failed_before)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
+_COLUMNS: Final = ", ".join(StoredMessage._fields)
+_INSERT: Final = f"INSERT INTO queue_messages ({_COLUMNS}) VALUES (NULL{', ?' * (len(StoredMessage._fields) - 1)})"
 
 
 class QueueDatabase:
@@ -109,28 +107,18 @@ class QueueDatabase:
         """Milliseconds since 1970."""
         return math.floor(self.clock.time() * 1000)
 
-    def add(self, name: str, messages: Sequence[OutgoingMessage], now: int) -> tuple[list[Arrival], QueueMetrics]:
+    def add(self, name: str, messages: Sequence[Outgoing], now: int) -> tuple[list[Arrival], QueueMetrics]:
         """Store messages that were checked and sent at `now`, all or none.
 
         Returns the new arrivals, and how full the queue is with them.
         """
         traceparent = current_traceparent()
+        rows = [
+            StoredMessage(0, name, secrets.token_hex(16), kind, body, now, now + delay * 1000, 0, traceparent, 0)
+            for kind, body, delay in messages
+        ]
         with self._database.transaction() as connection:
-            rows = [
-                (
-                    name,
-                    secrets.token_hex(16),
-                    message.content_type,
-                    message.body,
-                    now,
-                    now + message.delay * 1000,
-                    0,
-                    traceparent,
-                    0,
-                )
-                for message in messages
-            ]
-            return [_insert(connection, row) for row in rows], self.metrics(name)
+            return _insert(connection, rows), self.metrics(name)
 
     def waiting(self, name: str) -> list[Arrival]:
         """Number and time of every message of a queue, in the order in which they are due."""
@@ -143,9 +131,7 @@ class QueueDatabase:
         found = {
             row[0]: StoredMessage(*row)
             for row in self._connection.execute(
-                "SELECT seq, id, content_type, body, sent, failures, traceparent, failed_before FROM queue_messages"
-                f" WHERE seq IN ({','.join('?' * len(seqs))})",
-                seqs,
+                f"SELECT {_COLUMNS} FROM queue_messages WHERE seq IN ({','.join('?' * len(seqs))})", seqs
             )
         }
         return [found[seq] for seq in seqs if seq in found]
@@ -160,35 +146,30 @@ class QueueDatabase:
 
     def settle(
         self,
-        name: str,
-        done: Sequence[StoredMessage],
+        rows: Sequence[StoredMessage],
         again: Sequence[tuple[StoredMessage, int]],
         dead: Sequence[StoredMessage],
         letters: str | None,
     ) -> tuple[list[Arrival], list[Arrival]]:
-        """Write down the outcome of a batch, as one transaction.
+        """Write down the outcome of a batch of `rows`, as one transaction.
 
         Returns the new arrivals: the retried, and the dead ones.
         """
         now = self.now()
+        # A new number puts a retried message behind all that is there now, as a new arrival.
+        retried = [row._replace(due=now + delay * 1000, failures=row.failures + 1) for row, delay in again]
+        moved: list[StoredMessage] = []
+        if letters is not None:
+            moved = [row._replace(queue=letters, due=now, failures=0, failed_before=row.failures) for row in dead]
         with self._database.transaction() as connection:
-            gone = [*done, *dead, *(row for row, _ in again)]
-            connection.executemany("DELETE FROM queue_messages WHERE seq = ?", [(row.seq,) for row in gone])
-            # A new number puts a retried message behind all that is there now, as a new arrival.
-            retried = [
-                _insert(connection, row.stored_in(name, now + delay * 1000, row.failures + 1)) for row, delay in again
-            ]
-            moved: list[Arrival] = []
-            if letters is not None:
-                rows = [row.stored_in(letters, now, 0, failed_before=row.failures) for row in dead]
-                moved = [_insert(connection, row) for row in rows]
-        return retried, moved
+            connection.executemany("DELETE FROM queue_messages WHERE seq = ?", [(row.seq,) for row in rows])
+            return _insert(connection, retried), _insert(connection, moved)
 
     def put_back(self, name: str, rows: Sequence[StoredMessage]) -> None:
         """Store messages again that were delivered and acknowledged, with their id, time and attempts."""
         now = self.now()
         with self._database.transaction() as connection:
-            stored = [_insert(connection, row.stored_in(name, now, row.failures)) for row in rows]
+            stored = _insert(connection, [row._replace(due=now) for row in rows])
         self.arrived(name, stored)
 
     async def wait(self, verb: str, action: Callable[[], T]) -> T:
@@ -220,7 +201,5 @@ class QueueDatabase:
             connection.execute("DELETE FROM queue_messages WHERE sent < ?", (self.now() - RETENTION * 1000,))
 
 
-def _insert(connection: sqlite3.Connection, row: MessageRow) -> Arrival:
-    number = connection.execute(_INSERT, row).lastrowid
-    assert number is not None
-    return number, row[5]
+def _insert(connection: sqlite3.Connection, rows: Sequence[StoredMessage]) -> list[Arrival]:
+    return [(connection.execute(_INSERT, row[1:]).lastrowid or 0, row.due) for row in rows]

@@ -10,9 +10,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Generic, TypeAlias
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, get_args
 
-import attrs
 from typing_extensions import TypeVar
 
 from core.backends.embedded.clone import CloneError, dump, load
@@ -26,41 +25,28 @@ T = TypeVar("T", default=Any)
 
 _log = logging.getLogger("core.queue")
 
-MessageRow: TypeAlias = tuple[str, str, str, bytes, int, int, int, str, int]
-"""Queue, id, content type, body, when it was sent, when it is due, failures, traceparent, failures in other queues."""
+Outgoing: TypeAlias = tuple[QueueContentType, bytes, int]
+"""Content type, body, and delay in seconds of a message that was checked and is to be stored."""
 
 
-@attrs.frozen
-class OutgoingMessage:
-    """A message that was checked and is to be stored. `delay` is in seconds."""
-
-    content_type: QueueContentType
-    body: bytes
-    delay: int
-
-
-@attrs.frozen
-class StoredMessage:
-    """A message as it is stored. Times are in milliseconds since 1970.
+class StoredMessage(NamedTuple):
+    """A message as its row has it. Times are in milliseconds since 1970.
 
     `failures`: attempts that were begun and not acknowledged, those included whose process ended meanwhile.
     """
 
     seq: int
+    queue: str
     id: str
     content_type: QueueContentType
     body: bytes
     sent: int
+    due: int
     failures: int
-    traceparent: str = ""
+    traceparent: str
     """The span that sent it, where one was running."""
-    failed_before: int = 0
+    failed_before: int
     """Its failures in the queue whose dead letter it is."""
-
-    def stored_in(self, queue: str, due: int, failures: int, *, failed_before: int | None = None) -> MessageRow:
-        """Its row when it is stored again, in this queue or another."""
-        before = self.failed_before if failed_before is None else failed_before
-        return queue, self.id, self.content_type, self.body, self.sent, due, failures, self.traceparent, before
 
     def read(self) -> object:
         """The body, as it was sent."""
@@ -77,12 +63,7 @@ class StoredMessage:
                 return load(self.body)
 
 
-_CONTENT_TYPES: Final[Mapping[object, QueueContentType]] = {
-    "text": "text",
-    "bytes": "bytes",
-    "json": "json",
-    "v8": "v8",
-}
+_CONTENT_TYPES: Final[Mapping[str, QueueContentType]] = {kind: kind for kind in get_args(QueueContentType)}
 
 
 def check_content_type(kind: str, given: object = None) -> QueueContentType:
@@ -167,7 +148,7 @@ class Delivery(Generic[T]):
         self.traceparents: Sequence[str] = traceparents
         """The spans that sent its messages, for whoever traces."""
         self.metadata: MessageBatchMetadata = MessageBatchMetadata(QueueMetrics() if metrics is None else metrics)
-        self.messages: Sequence[DeliveredMessage[T]] = ()
+        self.messages: list[DeliveredMessage[T]] = []
         self.acked: set[str] = set()
         self.retried: dict[str, int | None] = {}
         self.all_acked: bool = False
@@ -179,7 +160,7 @@ class Delivery(Generic[T]):
 
     def add(self, id: str, timestamp: datetime, body: T, attempts: int = 1) -> None:
         """Put a message at the end."""
-        self.messages = (*self.messages, DeliveredMessage(self, id, timestamp, body, attempts))
+        self.messages.append(DeliveredMessage(self, id, timestamp, body, attempts))
 
     def ack_all(self) -> None:
         """See `MessageBatch.ack_all`."""
