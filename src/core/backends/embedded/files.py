@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -91,7 +91,7 @@ class Files:
         for name in names:
             (self.folder / name).unlink(missing_ok=True)
 
-    def sweep(self, named: Callable[[], Iterable[str]]) -> int:
+    def sweep(self, rows: Iterable[tuple[str]]) -> int:
         """Delete the files that no row names, and return how many files that were.
         Call it inside a writing transaction.
 
@@ -100,7 +100,7 @@ class Files:
         """
         if not self.folder.is_dir():
             return 0
-        keep = set(named())
+        keep = {name for (name,) in rows}
         removed = 0
         oldest = time.time() - _STALE_TEMPORARY
         for path in self.folder.iterdir():

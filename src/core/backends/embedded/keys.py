@@ -1,6 +1,6 @@
 """Keys in the order of their bytes: the end of a prefix, and the key that a list's cursor means.
 
-The rules that KV and R2 share. No table is used here.
+The rules that all kinds with keys share. No table is used here.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ import re
 from base64 import b64decode
 
 
-def after_prefix(prefix: bytes) -> bytes | None:
-    """The first bytes after everything that begins with `prefix`; None where nothing is after it."""
-    stripped = prefix.rstrip(b"\xff")
-    return stripped[:-1] + bytes((stripped[-1] + 1,)) if stripped else None
+def after_prefix(prefix: bytes) -> bytes:
+    """The first bytes after every key that begins with `prefix`. Keys are UTF-8, which has no byte 0xff."""
+    return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else b"\xff"
 
 
 def decode_cursor(cursor: str) -> bytes:

@@ -18,7 +18,7 @@ import json
 import math
 import re
 import secrets
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, ParamSpec
 
@@ -26,10 +26,10 @@ import attrs
 
 from core.backends.embedded.r2.arguments import Method, refuse
 from core.backends.embedded.r2.bodies import check_length, chunks_of
+from core.backends.embedded.r2.bucket import Found, R2Storage, TakenIn
 from core.backends.embedded.r2.conditions import Preconditions
 from core.backends.embedded.r2.listing import Page
 from core.backends.embedded.r2.rows import Chosen, Described, Part, Row, find_parts, joined
-from core.backends.embedded.r2.storage import Found, R2Storage
 from core.backends.s3.objects import BucketError, SharedObject, SharedObjects
 from core.bindings.r2 import KnownLengthStream
 from core.context import Clock, system_clock
@@ -93,11 +93,9 @@ class _Entry:
 
 
 @attrs.define
-class _Taken:
+class _Taken(TakenIn):
     """A body that was read completely: in memory, or in pieces of the key `name`."""
 
-    size: int
-    digests: Mapping[str, bytes]
     name: str
     data: bytes = b""
     bodies: Sequence[_Body] = ()
@@ -115,13 +113,10 @@ class SharedBucketStorage(R2Storage[_Taken]):
         self._uploads = f"{folder}/uploads"
         self._parts = f"{folder}/parts"
         self._swept = f"{folder}/swept"
-        self._clock = clock
+        self.clock = clock
         self._stay = stay
         self.later: set[asyncio.Task[None]] = set()
         self.place: object = f"{shared.place}/{folder}"
-
-    def now(self) -> int:
-        return math.floor(self._clock.time() * 1000)
 
     async def close(self) -> None:
         """End what was to be done later. The next sweep does it."""
@@ -258,7 +253,7 @@ class SharedBucketStorage(R2Storage[_Taken]):
 
         async def do() -> None:
             if after:
-                await self._clock.sleep(after)
+                await self.clock.sleep(after)
             with suppress(BucketError):
                 await work(*args, **given)
 
@@ -397,7 +392,7 @@ class SharedBucketStorage(R2Storage[_Taken]):
             while True:
                 with suppress(BucketError):
                     await self.sweep()
-                await self._clock.sleep(3600.0)
+                await self.clock.sleep(3600.0)
 
         self._soon(0.0, sweep)
 
@@ -406,7 +401,7 @@ class SharedBucketStorage(R2Storage[_Taken]):
 
         Returns True where it did. Raises BucketError.
         """
-        now = self._clock.time()
+        now = self.clock.time()
         swept = await self._shared.read(self._swept)
         if swept is not None and now - float(swept.data) < DAY:
             return False

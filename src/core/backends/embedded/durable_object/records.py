@@ -21,6 +21,7 @@ from core.backends.embedded.disk import StoreBusyError, store_error
 from core.backends.embedded.durable_object.alarms import AlarmRow
 from core.backends.embedded.durable_object.arguments import MAX_VALUE, reset_error
 from core.backends.embedded.durable_object.living import Living
+from core.backends.embedded.keys import after_prefix
 from core.backends.embedded.store import Database, is_busy
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 
@@ -205,9 +206,8 @@ class ObjectRecords:
                 values.append(bound.encode("utf-8", "surrogatepass"))
         if prefix:
             raw = prefix.encode("utf-8", "surrogatepass")
-            # UTF-8 has no byte 0xff: there is always a next one.
             conditions += ["key >= ?", "key < ?"]
-            values += [raw, raw[:-1] + bytes([raw[-1] + 1])]
+            values += [raw, after_prefix(raw)]
         sql = "SELECT key, value FROM _cf_KV"
         if conditions:
             sql += f" WHERE {' AND '.join(conditions)}"

@@ -49,6 +49,10 @@ _PUT_BARE: Final = (
     " value = excluded.value, expiration = NULL, metadata = NULL, file = NULL"
 )
 _BARE: Final = (None, None, None)
+_PAGE: Final = (
+    "SELECT key, expiration, metadata FROM kv WHERE key >= ? AND key > ? AND key < ?"
+    " AND (expiration IS NULL OR expiration > ?) ORDER BY key LIMIT ?"
+)
 _DELETE: Final = "DELETE FROM kv WHERE key = ?"
 
 Stored: TypeAlias = tuple[bytes | None, int | None, str | None, str | None]
@@ -73,9 +77,7 @@ class KVRows:
             run_script(connection, _SCHEMA)
             connection.execute("DELETE FROM kv WHERE expiration <= ?", (self._clock.time(),))
             if self._files is not None:
-                self._files.sweep(
-                    lambda: (name for (name,) in connection.execute("SELECT file FROM kv WHERE file IS NOT NULL"))
-                )
+                self._files.sweep(connection.execute("SELECT file FROM kv WHERE file IS NOT NULL"))
                 connection.execute("DELETE FROM kv_garbage")
 
     def _select(self, raw: bytes) -> Stored | None:
@@ -85,14 +87,9 @@ class KVRows:
         return stored
 
     def _rows(self, start: bytes, after: bytes, count: int) -> KeyRows:
-        sql = "SELECT key, expiration, metadata FROM kv WHERE key >= ? AND key > ?"
-        parameters: list[object] = [start, after]
-        if (end := after_prefix(start)) is not None:
-            sql += " AND key < ?"
-            parameters.append(end)
-        sql += " AND (expiration IS NULL OR expiration > ?) ORDER BY key LIMIT ?"
-        parameters += (self._clock.time(), count)
-        return self._connection.execute(sql, parameters).fetchall()
+        return self._connection.execute(
+            _PAGE, (start, after, after_prefix(start), self._clock.time(), count)
+        ).fetchall()
 
     def _write(self, raw: bytes, stored: Stored | None, *, publish: Path | None = None) -> None:
         """Store a row, or remove it. `publish` is the file that the row names, inside a transaction of the caller."""

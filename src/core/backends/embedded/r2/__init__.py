@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from core.backends.embedded.r2.bucket import EmbeddedR2Bucket, EmbeddedR2MultipartUpload, StoredR2Bucket
+from core.backends.embedded.r2.bucket import EmbeddedR2MultipartUpload, StoredR2Bucket
+from core.backends.embedded.r2.storage import EmbeddedR2Bucket
 
 __all__ = ["EmbeddedR2Bucket", "EmbeddedR2MultipartUpload", "StoredR2Bucket"]

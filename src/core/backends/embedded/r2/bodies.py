@@ -1,17 +1,11 @@
-"""The bytes of objects: read from a value, kept in rows or files, and given back in chunks.
-
-Small bodies are in their row, large ones are files; a file is deleted once no row names it and nobody reads it.
-"""
+"""The bytes of objects: read from a value into memory or a file, and given back in chunks."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import os
-import sqlite3
-import weakref
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from io import BufferedRandom
 from pathlib import Path
 from typing import Final, Protocol, TypeVar, cast
@@ -21,7 +15,7 @@ import attrs
 from core.backends.embedded.disk import StoreError, on_disk
 from core.backends.embedded.files import Files
 from core.backends.embedded.r2.arguments import Method, refuse, store_failure
-from core.backends.embedded.store import Database
+from core.backends.embedded.r2.bucket import TakenIn
 from core.bindings.r2 import KnownLengthStream
 from core.errors import R2TypeError
 
@@ -36,8 +30,6 @@ _LARGE: Final = 128 * 1024
 
 _CHUNK: Final = 256 * 1024
 
-_PUT_PIECE: Final = "INSERT INTO r2_pieces (owner, number, size, etag, md5, data, file) VALUES (?, ?, ?, ?, ?, ?, ?)"
-
 
 @attrs.frozen
 class Piece:
@@ -48,106 +40,27 @@ class Piece:
     file: str | None
 
 
-@attrs.frozen
-class Incoming:
-    """A value that was taken in: its bytes or its staged file, and its digests by algorithm."""
+@attrs.define
+class Incoming(TakenIn):
+    """A body that was read completely: its bytes, or its staged file."""
 
-    size: int
-    data: bytes | None
-    staged: Path | None
-    digests: Mapping[str, bytes]
+    data: bytes | None = None
+    staged: Path | None = None
 
 
-class Bodies:
-    """The bodies of one bucket's objects: pieces in its database, and the files beside it."""
+async def take_in(files: Files | None, source: bytes | KnownLengthStream, algorithms: Sequence[str]) -> Incoming:
+    """Read a value completely, with its digests: into memory, or into a file when it is large and there are files.
 
-    def __init__(self, database: Database, files: Files | None) -> None:
-        self._database = database
-        self._connection = database.connection
-        self._files = files
-        # Files that a body in this process may still read, and those of them that are garbage already.
-        self._held: Counter[str] = Counter()
-        self._doomed: set[str] = set()
-
-    async def take_in(self, source: bytes | KnownLengthStream, algorithms: Sequence[str]) -> Incoming:
-        """Read a value completely, with its digests: into memory, or into a file when it is large and there are files.
-
-        Raises R2TypeError for a stream that is longer or shorter than it promised.
-        """
-        hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
-        size = len(source) if isinstance(source, bytes) else source.length
-        if self._files is None or size <= _LARGE:
-            data, staged = await _read_to_memory(source, size, hashes.values()), None
-        else:
-            data, staged = None, await _read_to_file(self._files, source, size, hashes.values())
-        return Incoming(size, data, staged, {name: digest.digest() for name, digest in hashes.items()})
-
-    def discard(self, stored: Incoming) -> None:
-        """Delete the staged file, if it did not become a piece's."""
-        if stored.staged is not None and self._files is not None:
-            self._files.discard(stored.staged)
-
-    def insert_piece(self, owner: str, number: int, stored: Incoming, etag: str) -> None:
-        """Store a value as a piece, inside a transaction."""
-        file = None
-        if stored.staged is not None:
-            assert self._files is not None
-            file = self._files.publish(stored.staged)
-        piece = (owner, number, stored.size, etag, stored.digests["md5"], stored.data, file)
-        self._connection.execute(_PUT_PIECE, piece)
-
-    def pieces(self, owner: str) -> list[Piece]:
-        """The pieces of an object's version, in order."""
-        return [
-            Piece(*piece)
-            for piece in self._connection.execute(
-                "SELECT size, data, file FROM r2_pieces WHERE owner = ? ORDER BY number", (owner,)
-            )
-        ]
-
-    def read(self, pieces: Sequence[Piece], offset: int, length: int) -> PieceReader:
-        """`length` bytes of a body, in chunks. Their files stay until the reader is gone."""
-        names = [piece.file for piece in pieces if piece.file is not None]
-        reading = PieceReader(self._files, pieces, offset, length)
-        if names:
-            self._held.update(names)
-            weakref.finalize(reading, self._release, names).atexit = False
-        return reading
-
-    def _release(self, names: Sequence[str]) -> None:
-        """A reader is gone: delete the files that were garbage before."""
-        self._held.subtract(names)
-        free = [name for name in names if self._held[name] <= 0]
-        for name in free:
-            del self._held[name]
-        doomed = self._doomed.intersection(free)
-        self._doomed -= doomed
-        if doomed and self._files is not None:
-            self._files.remove(doomed)
-
-    def empty_garbage(self) -> None:
-        """Delete the files that no row names any more, except those that a reader may still need."""
-        if self._files is None:
-            return
-        try:
-            if self._connection.execute("SELECT 1 FROM r2_garbage LIMIT 1").fetchone() is None:
-                return
-            with self._database.transaction() as connection:
-                names = {name for (name,) in connection.execute("SELECT file FROM r2_garbage")}
-                kept = {name for name in names if self._held[name] > 0}
-                self._doomed |= kept
-                self._files.remove(names - kept)
-                connection.execute("DELETE FROM r2_garbage")
-        except sqlite3.OperationalError:
-            # Another process is writing. Garbage of now is still garbage at the next put.
-            return
-
-    def sweep(self) -> None:
-        """Delete the files that a process which was killed has forgotten. Call it inside a transaction."""
-        if self._files is not None:
-            named = "SELECT file FROM r2_pieces WHERE file IS NOT NULL"
-            self._files.sweep(lambda: (name for (name,) in self._connection.execute(named)))
-            self._connection.execute("DELETE FROM r2_garbage")
+    Raises R2TypeError for a stream that is longer or shorter than it promised.
+    """
+    hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
+    size = len(source) if isinstance(source, bytes) else source.length
+    data = staged = None
+    if files is None or size <= _LARGE:
+        data = await _read_to_memory(source, size, hashes.values())
+    else:
+        staged = await _read_to_file(files, source, size, hashes.values())
+    return Incoming(size, {name: digest.digest() for name, digest in hashes.items()}, data, staged)
 
 
 class PieceReader:

@@ -1,4 +1,4 @@
-"""An object bucket: the platform's semantics over a storage of rows and bodies, of which the embedded one is SQLite's.
+"""An object bucket: the platform's semantics over a storage of its objects, and the steps it asks of that storage.
 
 The refusals, their order and their words follow the recordings in `tests/traces`, and where the platform's
 documentation says otherwise, the documentation (`docs/reference/differences.md` lists it). Small bodies are in
@@ -7,14 +7,17 @@ their row, large ones beside it; a multipart object stays in its parts, so that 
 
 from __future__ import annotations
 
-import hashlib
 import json
+import math
 import secrets
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+import attrs
 
 from core.backends.embedded.r2.arguments import (
+    Method,
     check_custom_metadata,
     check_digest,
     check_metadata_size,
@@ -29,14 +32,12 @@ from core.backends.embedded.r2.arguments import (
     to_http_metadata,
     wrong_value,
 )
-from core.backends.embedded.r2.bodies import Incoming
 from core.backends.embedded.r2.conditions import ByteRange, Conditions, Preconditions
-from core.backends.embedded.r2.listing import first_after, page_size, read_include
-from core.backends.embedded.r2.rows import Described, Row, chosen_parts, fields
-from core.backends.embedded.r2.storage import BucketStorage, R2Storage
-from core.backends.embedded.store import Store
+from core.backends.embedded.r2.listing import Page, first_after, page_size, read_include
+from core.backends.embedded.r2.rows import Chosen, Described, Row, chosen_parts, fields
 from core.bindings.calls import BoundHook, Hookable
 from core.bindings.r2 import (
+    KnownLengthStream,
     R2Body,
     R2Bucket,
     R2Hash,
@@ -49,6 +50,7 @@ from core.bindings.r2 import (
     R2UploadedPartDict,
     R2Value,
 )
+from core.context import Clock
 from core.errors import R2TypeError
 from core.http.streams import encode
 
@@ -56,6 +58,81 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from core.bindings.r2 import GetOptions, ListOptions, PutOptions, UploadOptions
+
+
+@attrs.define
+class TakenIn:
+    """A body that was read completely, and that no object has yet: its length in bytes, its digests by algorithm."""
+
+    size: int
+    digests: Mapping[str, bytes]
+
+
+class Found(NamedTuple):
+    """An object, and the way to `length` bytes of its body from `offset` on."""
+
+    row: Row
+    read: Callable[[int, int], Awaitable[AsyncIterable[bytes]]]
+
+
+S = TypeVar("S", bound=TakenIn)
+
+
+class R2Storage(Protocol[S]):
+    """The steps of a bucket's calls that depend on where its objects are. Each raises R2Error where it fails."""
+
+    clock: Clock
+    place: object
+
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        return math.floor(self.clock.time() * 1000)
+
+    async def head(self, key: bytes) -> Row | None:
+        """The row of a key."""
+        ...
+
+    async def find(self, key: bytes) -> Found | None:
+        """The row of a key, and its body."""
+        ...
+
+    async def page(self, start: bytes, delimiter: bytes, after: bytes | None, count: int) -> Page:
+        """The page of at most `count` keys and prefixes that begin with `start` and come after `after`."""
+        ...
+
+    async def take_in(
+        self, method: Method, key: bytes, source: bytes | KnownLengthStream, algorithms: Sequence[str]
+    ) -> S:
+        """Read a body completely. Raises R2TypeError for a stream that is longer or shorter than it promised."""
+        ...
+
+    def discard(self, taken: S) -> None:
+        """Delete a body that no object or part has got."""
+        ...
+
+    async def write(self, row: Row, taken: S, conditions: Preconditions | None) -> bool:
+        """Store an object, if the conditions hold for the one before."""
+        ...
+
+    async def remove(self, keys: Sequence[bytes]) -> None:
+        """Delete objects."""
+        ...
+
+    async def begin(self, upload_id: str, key: bytes, described: Described) -> None:
+        """Begin an upload in parts."""
+        ...
+
+    async def write_part(self, upload_id: str, key: bytes, number: int, taken: S, etag: str) -> bool:
+        """Store a part in place of the one before, if its upload is in progress."""
+        ...
+
+    async def complete(self, upload_id: str, key: bytes, chosen: Chosen) -> Row:
+        """Make the object of its parts."""
+        ...
+
+    async def abort(self, upload_id: str, key: bytes) -> None:
+        """Drop an upload."""
+        ...
 
 
 class StoredR2Bucket(Hookable, R2Bucket):
@@ -164,23 +241,6 @@ class StoredR2Bucket(Hookable, R2Bucket):
 
     def resume_multipart_upload(self, key: str, upload_id: str) -> EmbeddedR2MultipartUpload:
         return EmbeddedR2MultipartUpload(self._storage, self._hook, key, upload_id)
-
-
-class EmbeddedR2Bucket(StoredR2Bucket):
-    """The bucket `name` of `store`. Two objects of one name are one bucket."""
-
-    def __init__(self, store: Store, name: str) -> None:
-        self._own = BucketStorage(store, name)
-        super().__init__(self._own)
-
-    def store(self, key: str, data: bytes) -> None:
-        """Store an object without metadata, at once, for the objects that a fake holds from the start."""
-        digest = hashlib.md5(data, usedforsecurity=False).digest()
-        etag = digest.hex()
-        checksums = json.dumps({"md5": etag})
-        raw, version = encode_key("put", key), secrets.token_hex(16)
-        row = Row(raw, version, len(data), etag, self._own.now(), checksums, "{}", "{}", "Standard", None)
-        self._own.write_at_once(row, Incoming(len(data), data, None, {"md5": digest}))
 
 
 class EmbeddedR2MultipartUpload(Hookable, R2MultipartUpload):

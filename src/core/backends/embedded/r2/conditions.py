@@ -183,19 +183,11 @@ class ByteRange:
         """Offset and length in an object of `size` bytes."""
         if self.header is not None:
             return _header_range(self.header, size)
-        offset, length = self.offset, self.length
-        if (self.offset, self.length, self.suffix) == (None, None, None):
-            if size == 0:
-                refuse("get", 10039)
-            return 0, size
+        offset = self.offset or 0
+        length = size - offset if self.length is None else self.length
         if self.suffix is not None:
-            if self.suffix == 0:
-                refuse("get", 10039)
             length = min(self.suffix, size)
             offset = size - length
-        offset = offset or 0
-        if length is None:
-            length = size - offset
         if offset >= size or length <= 0:
             refuse("get", 10039)
         return offset, min(length, size - offset)

@@ -91,21 +91,16 @@ def read_page(database: Database, start: bytes, delimiter: bytes, after: bytes |
 
 
 def _rows_after(connection: sqlite3.Connection, start: bytes, after: bytes | None, count: int) -> list[Row]:
-    sql = f"SELECT {COLUMNS} FROM r2_objects WHERE key >= ?"
-    parameters: list[object] = [start]
+    sql = f"SELECT {COLUMNS} FROM r2_objects WHERE key >= ? AND key < ?"
+    parameters: list[object] = [start, after_prefix(start)]
     if after is not None:
         sql += " AND key > ?"
         parameters.append(after)
-    if (end := after_prefix(start)) is not None:
-        sql += " AND key < ?"
-        parameters.append(end)
     found = connection.execute(f"{sql} ORDER BY key LIMIT ?", [*parameters, count])
     return [Row._make(row) for row in found]
 
 
 def _last_key_of(connection: sqlite3.Connection, prefix: bytes) -> bytes:
-    end = after_prefix(prefix)
-    bounds = [prefix] if end is None else [prefix, end]
-    upper = "" if end is None else " AND key < ?"
-    last: bytes = connection.execute(f"SELECT max(key) FROM r2_objects WHERE key >= ?{upper}", bounds).fetchone()[0]
+    sql = "SELECT max(key) FROM r2_objects WHERE key >= ? AND key < ?"
+    last: bytes = connection.execute(sql, (prefix, after_prefix(prefix))).fetchone()[0]
     return last

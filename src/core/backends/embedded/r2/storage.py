@@ -1,19 +1,23 @@
-"""The storage of a bucket's objects: the steps that a bucket asks of it, and the storage of one machine.
+"""The storage of a bucket's objects on one machine: SQLite rows, and files beside them.
 
-A bucket checks arguments and conditions; a storage keeps rows and bodies. This one has SQLite rows, and files beside
-them.
+Small bodies are in their row, large ones are files; a file is deleted once no row names it and nobody reads it.
 """
 
 from __future__ import annotations
 
-import math
+import hashlib
+import json
+import secrets
 import sqlite3
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+import weakref
+from collections import Counter
+from collections.abc import AsyncIterable, Callable, Sequence
+from typing import Final, TypeVar
 
 from core.backends.embedded.disk import StoreError
-from core.backends.embedded.r2.arguments import Method, refuse, store_failure
-from core.backends.embedded.r2.bodies import Bodies, Incoming
+from core.backends.embedded.r2.arguments import Method, encode_key, refuse, store_failure
+from core.backends.embedded.r2.bodies import Incoming, Piece, PieceReader, take_in
+from core.backends.embedded.r2.bucket import Found, R2Storage, StoredR2Bucket
 from core.backends.embedded.r2.conditions import Preconditions
 from core.backends.embedded.r2.listing import Page, read_page
 from core.backends.embedded.r2.rows import SCHEMA, Chosen, Described, Part, Row, find_parts, insert, joined, select
@@ -25,110 +29,62 @@ T = TypeVar("T")
 
 IN_PROGRESS, COMPLETED, ABORTED = 0, 1, 2
 
-
-class TakenIn(Protocol):
-    """A body that was read completely, and that no object has yet."""
-
-    @property
-    def size(self) -> int:
-        """Its length in bytes."""
-        ...
-
-    @property
-    def digests(self) -> Mapping[str, bytes]:
-        """Its digests, by algorithm."""
-        ...
+_PUT_PIECE: Final = "INSERT INTO r2_pieces (owner, number, size, etag, md5, data, file) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
-class Found(NamedTuple):
-    """An object, and the way to `length` bytes of its body from `offset` on."""
+class EmbeddedR2Bucket(StoredR2Bucket):
+    """The bucket `name` of `store`. Two objects of one name are one bucket."""
 
-    row: Row
-    read: Callable[[int, int], Awaitable[AsyncIterable[bytes]]]
+    def __init__(self, store: Store, name: str) -> None:
+        self._own = BucketStorage(store, name)
+        super().__init__(self._own)
 
-
-S = TypeVar("S", bound=TakenIn)
-
-
-class R2Storage(Protocol[S]):
-    """The steps of a bucket's calls that depend on where its objects are. Each raises R2Error where it fails."""
-
-    place: object
-
-    def now(self) -> int:
-        """Milliseconds since 1970."""
-        ...
-
-    async def head(self, key: bytes) -> Row | None:
-        """The row of a key."""
-        ...
-
-    async def find(self, key: bytes) -> Found | None:
-        """The row of a key, and its body."""
-        ...
-
-    async def page(self, start: bytes, delimiter: bytes, after: bytes | None, count: int) -> Page:
-        """The page of at most `count` keys and prefixes that begin with `start` and come after `after`."""
-        ...
-
-    async def take_in(
-        self, method: Method, key: bytes, source: bytes | KnownLengthStream, algorithms: Sequence[str]
-    ) -> S:
-        """Read a body completely. Raises R2TypeError for a stream that is longer or shorter than it promised."""
-        ...
-
-    def discard(self, taken: S) -> None:
-        """Delete a body that no object or part has got."""
-        ...
-
-    async def write(self, row: Row, taken: S, conditions: Preconditions | None) -> bool:
-        """Store an object, if the conditions hold for the one before."""
-        ...
-
-    async def remove(self, keys: Sequence[bytes]) -> None:
-        """Delete objects."""
-        ...
-
-    async def begin(self, upload_id: str, key: bytes, described: Described) -> None:
-        """Begin an upload in parts."""
-        ...
-
-    async def write_part(self, upload_id: str, key: bytes, number: int, taken: S, etag: str) -> bool:
-        """Store a part in place of the one before, if its upload is in progress."""
-        ...
-
-    async def complete(self, upload_id: str, key: bytes, chosen: Chosen) -> Row:
-        """Make the object of its parts."""
-        ...
-
-    async def abort(self, upload_id: str, key: bytes) -> None:
-        """Drop an upload."""
-        ...
+    def store(self, key: str, data: bytes) -> None:
+        """Store an object without metadata, at once, for the objects that a fake holds from the start."""
+        digest = hashlib.md5(data, usedforsecurity=False).digest()
+        etag = digest.hex()
+        checksums = json.dumps({"md5": etag})
+        raw, version = encode_key("put", key), secrets.token_hex(16)
+        row = Row(raw, version, len(data), etag, self._own.now(), checksums, "{}", "{}", "Standard", None)
+        self._own.write_at_once(row, Incoming(len(data), {"md5": digest}, data))
 
 
 class BucketStorage(R2Storage[Incoming]):
     """The rows and bodies of the bucket `name` of `store`: an `R2Storage`."""
 
     def __init__(self, store: Store, name: str) -> None:
-        self._clock = store.clock
+        self.clock = store.clock
         self._database: Database = store.database("r2", name)
         self._connection: sqlite3.Connection = self._database.connection
-        self._bodies: Bodies = Bodies(self._database, store.files("r2", name))
+        self._files = store.files("r2", name)
+        # Files that a body in this process may still read, and those of them that are garbage already.
+        self._held: Counter[str] = Counter()
+        self._doomed: set[str] = set()
         self.place: object = self._database.location
         self._database.insist(self._set_up)
 
-    def now(self) -> int:
-        return math.floor(self._clock.time() * 1000)
+    def _set_up(self) -> None:
+        with self._database.transaction() as connection:
+            run_script(connection, SCHEMA)
+            if self._files is not None:
+                # What a process that was killed has forgotten.
+                self._files.sweep(connection.execute("SELECT file FROM r2_pieces WHERE file IS NOT NULL"))
+                connection.execute("DELETE FROM r2_garbage")
+
+    # ------------------------------------------------------------------ reading
 
     async def head(self, key: bytes) -> Row | None:
         return await self._wait("head", lambda: select(self._connection, key))
 
     async def find(self, key: bytes) -> Found | None:
 
-        def look() -> tuple[Row, Any] | None:
-            with self._database.transaction(write=False):
-                row = select(self._connection, key)
-                return None if row is None else (row, self._bodies.pieces(row.version))
+        def look() -> tuple[Row, list[Piece]] | None:
+            with self._database.transaction(write=False) as connection:
+                row = select(connection, key)
+                if row is None:
+                    return None
+                pieces = "SELECT size, data, file FROM r2_pieces WHERE owner = ? ORDER BY number"
+                return row, [Piece(*piece) for piece in connection.execute(pieces, (row.version,))]
 
         found = await self._wait("get", look)
         if found is None:
@@ -136,26 +92,30 @@ class BucketStorage(R2Storage[Incoming]):
         row, pieces = found
 
         async def read(offset: int, length: int) -> AsyncIterable[bytes]:
-            return self._bodies.read(pieces, offset, length)
+            reading = PieceReader(self._files, pieces, offset, length)
+            if names := [piece.file for piece in pieces if piece.file is not None]:
+                self._held.update(names)
+                weakref.finalize(reading, self._release, names).atexit = False
+            return reading
 
         return Found(row, read)
 
     async def page(self, start: bytes, delimiter: bytes, after: bytes | None, count: int) -> Page:
         return await self._wait("list", lambda: read_page(self._database, start, delimiter, after, count))
 
+    # ------------------------------------------------------------------ writing
+
     async def take_in(
         self, method: Method, key: bytes, source: bytes | KnownLengthStream, algorithms: Sequence[str]
     ) -> Incoming:
-        return await self._bodies.take_in(source, algorithms)
+        return await take_in(self._files, source, algorithms)
 
     def discard(self, taken: Incoming) -> None:
-        self._bodies.discard(taken)
+        if taken.staged is not None and self._files is not None:
+            self._files.discard(taken.staged)
 
     async def write(self, row: Row, taken: Incoming, conditions: Preconditions | None) -> bool:
-        if not await self._wait("put", lambda: self.write_at_once(row, taken, conditions)):
-            return False
-        self._bodies.empty_garbage()
-        return True
+        return await self._change("put", lambda: self.write_at_once(row, taken, conditions))
 
     def write_at_once(self, row: Row, taken: Incoming, conditions: Preconditions | None = None) -> bool:
         """`write`, where no other process has the database."""
@@ -163,8 +123,16 @@ class BucketStorage(R2Storage[Incoming]):
             if conditions is not None and not conditions.hold_for(select(connection, row.key)):
                 return False
             insert(connection, row)
-            self._bodies.insert_piece(row.version, 1, taken, row.etag)
+            self._insert_piece(row.version, 1, taken, row.etag)
         return True
+
+    def _insert_piece(self, owner: str, number: int, taken: Incoming, etag: str) -> None:
+        """Store a body as a piece, inside a transaction."""
+        file = None
+        if taken.staged is not None:
+            assert self._files is not None
+            file = self._files.publish(taken.staged)
+        self._connection.execute(_PUT_PIECE, (owner, number, taken.size, etag, taken.digests["md5"], taken.data, file))
 
     async def remove(self, keys: Sequence[bytes]) -> None:
 
@@ -172,8 +140,9 @@ class BucketStorage(R2Storage[Incoming]):
             with self._database.transaction() as connection:
                 connection.executemany("DELETE FROM r2_objects WHERE key = ?", [(key,) for key in keys])
 
-        await self._wait("delete", remove)
-        self._bodies.empty_garbage()
+        await self._change("delete", remove)
+
+    # ------------------------------------------------------------------ uploads in parts
 
     async def begin(self, upload_id: str, key: bytes, described: Described) -> None:
         values = (upload_id, key, IN_PROGRESS, *described)
@@ -189,13 +158,10 @@ class BucketStorage(R2Storage[Incoming]):
                 if _state_of(connection, upload_id, key) != IN_PROGRESS:
                     return False
                 connection.execute("DELETE FROM r2_pieces WHERE owner = ? AND number = ?", (upload_id, number))
-                self._bodies.insert_piece(upload_id, number, taken, etag)
+                self._insert_piece(upload_id, number, taken, etag)
             return True
 
-        if not await self._wait("uploadPart", write):
-            return False
-        self._bodies.empty_garbage()
-        return True
+        return await self._change("uploadPart", write)
 
     async def complete(self, upload_id: str, key: bytes, chosen: Chosen) -> Row:
 
@@ -203,9 +169,7 @@ class BucketStorage(R2Storage[Incoming]):
             with self._database.transaction() as connection:
                 return _complete(connection, key, upload_id, chosen, self.now())
 
-        row = await self._wait("completeMultipartUpload", write)
-        self._bodies.empty_garbage()
-        return row
+        return await self._change("completeMultipartUpload", write)
 
     async def abort(self, upload_id: str, key: bytes) -> None:
 
@@ -217,8 +181,9 @@ class BucketStorage(R2Storage[Incoming]):
                 if state == IN_PROGRESS:
                     _end(connection, upload_id, ABORTED)
 
-        await self._wait("abortMultipartUpload", write)
-        self._bodies.empty_garbage()
+        await self._change("abortMultipartUpload", write)
+
+    # ------------------------------------------------------------------ the steps of all
 
     async def _wait(self, method: Method, action: Callable[[], T]) -> T:
         """Do it as soon as no other process holds the database. Raises R2Error where that fails."""
@@ -229,10 +194,39 @@ class BucketStorage(R2Storage[Incoming]):
         except sqlite3.Error as error:
             raise R2Error(f"{method}: {error}: {self.place} (10001)") from error
 
-    def _set_up(self) -> None:
-        with self._database.transaction() as connection:
-            run_script(connection, SCHEMA)
-            self._bodies.sweep()
+    async def _change(self, method: Method, action: Callable[[], T]) -> T:
+        """`_wait`, and delete the files that no row names any more."""
+        done = await self._wait(method, action)
+        self._empty_garbage()
+        return done
+
+    def _empty_garbage(self) -> None:
+        """Delete the files that no row names any more, except those that a reader may still need."""
+        if self._files is None:
+            return
+        try:
+            if self._connection.execute("SELECT 1 FROM r2_garbage LIMIT 1").fetchone() is None:
+                return
+            with self._database.transaction() as connection:
+                names = {name for (name,) in connection.execute("SELECT file FROM r2_garbage")}
+                kept = {name for name in names if self._held[name] > 0}
+                self._doomed |= kept
+                self._files.remove(names - kept)
+                connection.execute("DELETE FROM r2_garbage")
+        except sqlite3.OperationalError:
+            # Another process is writing. Garbage of now is still garbage at the next put.
+            return
+
+    def _release(self, names: Sequence[str]) -> None:
+        """A reader is gone: delete the files that were garbage before."""
+        self._held.subtract(names)
+        free = [name for name in names if self._held[name] <= 0]
+        for name in free:
+            del self._held[name]
+        doomed = self._doomed.intersection(free)
+        self._doomed -= doomed
+        if doomed and self._files is not None:
+            self._files.remove(doomed)
 
 
 def _state_of(connection: sqlite3.Connection, upload_id: str, key: bytes) -> int | None:
