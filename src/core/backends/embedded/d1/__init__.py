@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.backends.embedded.d1.database import EmbeddedD1Database, EmbeddedD1PreparedStatement, EmbeddedD1Session
-from core.backends.embedded.d1.engine import Engine, engine_of
+from core.backends.embedded.d1.engine import Engine, drop_all, engine_of
 from core.backends.embedded.d1.values import Refused
 
 __all__ = [
@@ -12,5 +12,6 @@ __all__ = [
     "EmbeddedD1Session",
     "Engine",
     "Refused",
+    "drop_all",
     "engine_of",
 ]

@@ -8,9 +8,9 @@ Durable Object's SQL runs here too.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from core.backends.embedded.d1.plans import Plan, Step
 from core.backends.embedded.d1.values import Refused, from_sqlite, from_sqlite_with_infinity, name_of
@@ -35,7 +35,7 @@ from core.sql.rules import (
     refused_default,
     renames_to_reserved,
 )
-from core.statements.tokens import StatementText
+from core.statements.tokens import StatementText, quoted
 
 if TYPE_CHECKING:
     from core.backends.embedded.d1.reads import RowsRead
@@ -50,7 +50,7 @@ Query: TypeAlias = tuple[str, tuple[Any, ...]]
 Numbers: TypeAlias = tuple[float, int, int, bool, int, int, int]
 """Of the meta: duration, changes, last_row_id, changed_db, size_after, rows_read, rows_written."""
 
-_DECODING: Final = "Could not decode to UTF-8"
+T = TypeVar("T")
 
 
 def engine_of(database: Database, clock: Clock, *, keeps_infinity: bool = False) -> Engine:
@@ -113,10 +113,7 @@ class Engine:
         try:
             return self._run(plan.steps[0], values, plan.reading)
         except sqlite3.OperationalError as error:
-            if not str(error).startswith(_DECODING):
-                raise
-            with self._replacing_text():
-                return self._run(plan.steps[0], values, plan.reading)
+            return self._again(error, lambda: self._run(plan.steps[0], values, plan.reading))
 
     def _keeps_rows(self) -> bool:
         """Return True if a statement that fails might keep some of its rows: ON CONFLICT FAIL in a table, RAISE(FAIL)
@@ -139,17 +136,18 @@ class Engine:
         if not plans:
             raise Refused(NO_STATEMENT)
         write = not all(plan.reading for plan, _ in plans)
-        try:
+
+        def run() -> list[Answer]:
             with self.database.transaction(write=write):
                 if self.reads is not None:
                     self.reads.begin()
                 return [self._query(plan, values) for plan, values in plans]
+
+        try:
+            return run()
         except sqlite3.OperationalError as error:
-            if not str(error).startswith(_DECODING):
-                raise
             # Everything was taken back, so that it can be done again.
-            with self._replacing_text(), self.database.transaction(write=write):
-                return [self._query(plan, values) for plan, values in plans]
+            return self._again(error, run)
         finally:
             if write:
                 self._schema += 1
@@ -170,11 +168,9 @@ class Engine:
                 try:
                     return self._query(plan, values)
                 except sqlite3.OperationalError as error:
-                    if not str(error).startswith(_DECODING):
-                        raise
+                    return self._again(error, lambda: self._query(plan, values))
             # A statement that writes is not run twice.
-            with self._replacing_text():
-                return self._query(plan, values)
+            return self._replacing_text(lambda: self._query(plan, values))
         finally:
             self._schema += 1
 
@@ -215,14 +211,7 @@ class Engine:
         connection.execute("PRAGMA foreign_keys = OFF")
         try:
             with self.database.transaction():
-                # Virtual tables first: they drop the tables that they keep their content in.
-                for kind, name in connection.execute(
-                    "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' "
-                    "ESCAPE '\\' ORDER BY sql LIKE 'CREATE VIRTUAL%' DESC, type DESC"
-                ).fetchall():
-                    connection.execute(f'DROP {kind} IF EXISTS "{name.replace(chr(34), chr(34) * 2)}"')
-                if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").fetchone():
-                    connection.execute("DELETE FROM sqlite_sequence")
+                drop_all(connection)
         finally:
             connection.execute("PRAGMA foreign_keys = ON")
             self._schema += 1
@@ -357,12 +346,17 @@ class Engine:
             if found is None:
                 raise Refused(f"no such table: {token.name}: SQLITE_ERROR")
 
-    @contextmanager
-    def _replacing_text(self) -> Generator[None]:
-        """Read text that is not UTF-8 with U+FFFD in it. Every other text is read faster without."""
-        self._connection.text_factory = _decode
+    def _again(self, error: sqlite3.OperationalError, run: Callable[[], T]) -> T:
+        """Run a second time what met text that is not UTF-8. Raises any other error."""
+        if not str(error).startswith("Could not decode to UTF-8"):
+            raise error
+        return self._replacing_text(run)
+
+    def _replacing_text(self, run: Callable[[], T]) -> T:
+        """Run it with U+FFFD in text that is not UTF-8. Every other text is read faster without."""
+        self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         try:
-            yield
+            return run()
         finally:
             self._connection.text_factory = str
 
@@ -431,13 +425,16 @@ def _harden(connection: sqlite3.Connection) -> None:
     """
     settings: Any = sqlite3
     whole: Any = connection
-    for name, value in (
-        ("SQLITE_DBCONFIG_DQS_DML", True),
-        ("SQLITE_DBCONFIG_DQS_DDL", True),
-        ("SQLITE_DBCONFIG_DEFENSIVE", True),
-    ):
-        whole.setconfig(getattr(settings, name), value)
+    for name in ("DQS_DML", "DQS_DDL", "DEFENSIVE"):
+        whole.setconfig(getattr(settings, f"SQLITE_DBCONFIG_{name}"), True)
 
 
-def _decode(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
+def drop_all(connection: sqlite3.Connection) -> None:
+    """Drop everything but the platform's own tables, inside a transaction."""
+    for kind, name in connection.execute(
+        "SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger', 'table')"
+        " AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        # A virtual table takes its shadows with it, so it goes before them.
+        " ORDER BY type = 'table', sql NOT LIKE 'CREATE VIRTUAL%'"
+    ).fetchall():
+        connection.execute(f"DROP {kind} IF EXISTS {quoted(name)}")

@@ -14,22 +14,16 @@ from core.bindings.durable_object import DurableObjectId, DurableObjectJurisdict
 from core.errors import DurableObjectTypeError
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen
 class ObjectId:
     """The id of an object. `str()` gives its 64 hex digits; two of the same digits are equal."""
 
     digits: str
-    name: str | None = None
-    jurisdiction: DurableObjectJurisdiction | None = None
+    name: str | None = attrs.field(default=None, eq=False)
+    jurisdiction: DurableObjectJurisdiction | None = attrs.field(default=None, eq=False)
 
     def __str__(self) -> str:
         return self.digits
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ObjectId) and other.digits == self.digits
-
-    def __hash__(self) -> int:
-        return hash(self.digits)
 
     def equals(self, other: DurableObjectId, /) -> bool:
         """See `DurableObjectId.equals`."""

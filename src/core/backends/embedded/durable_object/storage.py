@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, NoReturn, TypeVar
 
-from core.backends.embedded.d1 import Refused
+from core.backends.embedded.d1 import Refused, drop_all
 from core.backends.embedded.durable_object.arguments import (
     MAX_PAIRS,
     encode_key,
@@ -228,7 +228,11 @@ class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
         self.commit()
         self.writing()
         try:
-            _delete_everything(self._database.connection)
+            connection = self._database.connection
+            connection.execute("PRAGMA defer_foreign_keys = ON")
+            drop_all(connection)
+            connection.execute("DELETE FROM _cf_KV")
+            connection.execute("DELETE FROM _cf_ALARM")
         except sqlite3.Error as error:
             raise self.lost(error) from error
         self.commit()
@@ -287,21 +291,6 @@ class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
 
     async def _check(self, operation: str) -> None:
         await self._object.turn()
-
-
-def _delete_everything(connection: sqlite3.Connection) -> None:
-    """Delete everything that an object has stored, the application's tables too."""
-    connection.execute("PRAGMA defer_foreign_keys = ON")
-    for kind, name in connection.execute(
-        "SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger', 'table')"
-        " AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-        # A virtual table takes its shadows with it, so it goes before them.
-        " ORDER BY type = 'table', sql NOT LIKE 'CREATE VIRTUAL%'"
-    ).fetchall():
-        quoted = name.replace('"', '""')
-        connection.execute(f'DROP {kind} IF EXISTS "{quoted}"')
-    connection.execute("DELETE FROM _cf_KV")
-    connection.execute("DELETE FROM _cf_ALARM")
 
 
 def _refuse_bookmarks() -> NoReturn:
