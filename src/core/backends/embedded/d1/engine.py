@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from core.backends.embedded.d1.plans import Plan, Step
@@ -113,7 +114,7 @@ class Engine:
         try:
             return self._run(plan.steps[0], values, plan.reading)
         except sqlite3.OperationalError as error:
-            return self._again(error, lambda: self._run(plan.steps[0], values, plan.reading))
+            return self._again(error, partial(self._run, plan.steps[0], values, plan.reading))
 
     def _keeps_rows(self) -> bool:
         """Return True if a statement that fails might keep some of its rows: ON CONFLICT FAIL in a table, RAISE(FAIL)
