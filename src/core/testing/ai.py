@@ -9,11 +9,11 @@ import attrs
 
 from core.backends.embedded.ai import EmbeddedAi
 from core.bindings.ai import AiModel, MarkdownDocument, MarkdownResult
-from core.bindings.calls import BindingCall, add_hook
+from core.bindings.calls import BindingCall
 from core.context import Clock, system_clock
 from core.errors import AiError
 from core.testing.calls import Call
-from core.testing.faults import Faults, Faulty
+from core.testing.faults import Faulty
 
 if TYPE_CHECKING:
     from core.http import Response
@@ -44,10 +44,8 @@ class FakeAi(Faulty, EmbeddedAi):
     """
 
     def __init__(self, answer: Answer | None = None, *, clock: Clock = system_clock, latency: float = 0.0) -> None:
-        self.clock: Clock = clock
-        self.faults: Faults = Faults(clock, latency=latency, record=_recorded)
         super().__init__(None)
-        add_hook(self, self.faults, name="AI", kind="ai")
+        self._be_faulty("AI", "ai", clock, latency, _recorded)
         self._scripts: list[_Scripted] = []
         given: Any = answer
         by_model: dict[str, Any] = dict(given) if isinstance(answer, Mapping) else {}

@@ -18,7 +18,7 @@ from core.context import Clock, system_clock
 from core.sql.migrations import read_migrations
 from core.testing import seam
 from core.testing.calls import Call
-from core.testing.faults import Faults, Faulty
+from core.testing.faults import Faulty
 
 
 class FakeD1Database(Faulty, EmbeddedD1Database):
@@ -50,15 +50,13 @@ class FakeD1Database(Faulty, EmbeddedD1Database):
         clock: Clock = system_clock,
         latency: float = 0.0,
     ) -> None:
-        self.clock: Clock = clock
-        self.faults: Faults = Faults(clock, latency=latency, record=_recorded)
         super().__init__(Store(clock=clock), "DB")
         self._versions: _Versions | None = None
         if seam.running is not None and "replica" in seam.running.faults:
             self._versions = _Versions(self)
             add_hook(self, self._versions, name="DB", kind="d1")
         self._reads = self.engine.reads = RowsRead(self.engine.database, clock)
-        add_hook(self, self.faults, name="DB", kind="d1")
+        self._be_faulty("DB", "d1", clock, latency, _recorded)
         if migrations is not None:
             apply_at_once(self, read_migrations(migrations))
 

@@ -13,7 +13,7 @@ from core.bindings.calls import BindingCall, Proceed, add_hook
 from core.bindings.durable_object import DurableObject, DurableObjectStorage
 from core.context import Clock, system_clock
 from core.testing import seam
-from core.testing.faults import Faults, Faulty
+from core.testing.faults import Faulty
 
 D = TypeVar("D", bound=DurableObject[Any], default=Any)
 
@@ -40,13 +40,12 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
         clock: Clock = system_clock,
         latency: float = 0.0,
     ) -> None:
-        self.clock: Clock = clock
-        self.faults: Faults = Faults(clock, latency=latency)
-        super().__init__(Store(clock=clock), name or cls.__name__, cls, env)
+        name = name or cls.__name__
+        super().__init__(Store(clock=clock), name, cls, env)
         if seam.running is not None:
-            add_hook(self, self._evicting, name=name or cls.__name__, kind="durable_object")
+            add_hook(self, self._evicting, name=name, kind="durable_object")
             self.objects.around_alarm = _run_again
-        add_hook(self, self.faults, name=name or cls.__name__, kind="durable_object")
+        self._be_faulty(name, "durable_object", clock, latency)
 
     async def _evicting(self, call: BindingCall, proceed: Proceed, /) -> Any:
         """Let a simulation evict the objects in which nothing runs, before a call."""

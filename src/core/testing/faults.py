@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from core.bindings.calls import BindingCall, Proceed
+from core.bindings.calls import BindingCall, Proceed, add_hook
 from core.context import Clock
 from core.testing import seam
 from core.testing.calls import Call
@@ -58,32 +58,38 @@ class Faults:
         self.calls.append(self._record(call))
         if seam.running is not None:
             return await seam.running.passing(self, call, lambda: self._answer(call, proceed))
-        if self.latency > 0:
-            await self._clock.sleep(self.latency)
-        if self._failures:
-            self._fail(call)
-        return await proceed()
+        return await self._answer(call, proceed)
 
     async def _answer(self, call: BindingCall, proceed: Proceed) -> Any:
         if self.latency > 0:
             await self._clock.sleep(self.latency)
-        if self._failures:
-            self._fail(call)
-        return await proceed()
-
-    def _fail(self, call: BindingCall) -> None:
         for failure in self._failures:
             if failure.method in (None, call.method):
                 failure.times -= 1
                 if failure.times == 0:
                     self._failures.remove(failure)
                 raise failure.error
+        return await proceed()
 
 
 class Faulty:
     """The methods of every fake beside its binding's own."""
 
+    clock: Clock
     faults: Faults
+
+    def _be_faulty(
+        self,
+        name: str,
+        kind: str,
+        clock: Clock,
+        latency: float,
+        record: Callable[[BindingCall], Call] = _recorded,
+    ) -> None:
+        """Let every call from now on pass the faults of this fake. `name` and `kind` are its binding's."""
+        self.clock = clock
+        self.faults = Faults(clock, latency=latency, record=record)
+        add_hook(self, self.faults, name=name, kind=kind)
 
     @property
     def calls(self) -> list[Call]:

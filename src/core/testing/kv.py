@@ -7,10 +7,9 @@ from pathlib import Path
 
 from core.backends.embedded.kv import EmbeddedKVNamespace, KeyRows, Stored
 from core.backends.embedded.store import Store
-from core.bindings.calls import add_hook
 from core.context import Clock, system_clock
 from core.testing import seam
-from core.testing.faults import Faults, Faulty
+from core.testing.faults import Faulty
 
 # Seconds after which every place of the platform sees a write.
 _OLDEST = 60.0
@@ -81,20 +80,15 @@ class FakeKVNamespace(Faulty, _Place):
     ) -> None:
         if places < 1:
             raise ValueError(f"FakeKVNamespace(places={places}) must be at least 1")
-        self.clock: Clock = clock
-        self.faults: Faults = Faults(clock, latency=latency)
         self._staleness = 0.0
         if seam.running is not None:
             places = max(places, seam.running.places)
-        self._places = [_Place(clock) for _ in range(places)] if places > 1 else []
+        self._places: list[_Place] = [self, *(_Place(clock) for _ in range(places - 1))]
         super().__init__(clock)
-        add_hook(self, self.faults, name="KV", kind="kv")
+        self._be_faulty("KV", "kv", clock, latency)
         for key, value in (values or {}).items():
-            data = value.encode() if isinstance(value, str) else bytes(value)
-            self._write(key.encode(), (data, None, None, None))
-            for place in self._places:
-                place._write(key.encode(), (data, None, None, None))
-        self._staleness = staleness if staleness is not None else _OLDEST if self._places else 0.0
+            self._write(key.encode(), (value.encode() if isinstance(value, str) else bytes(value), None, None, None))
+        self._staleness = staleness if staleness is not None else _OLDEST if places > 1 else 0.0
 
     @property
     def staleness(self) -> float:
@@ -105,33 +99,21 @@ class FakeKVNamespace(Faulty, _Place):
     def staleness(self, seconds: float) -> None:
         self._staleness = seconds
         if seconds <= 0:
-            for place in (self, *self._places):
+            for place in self._places:
                 place._see(float("inf"))
 
     def _write(self, raw: bytes, stored: Stored | None, *, publish: Path | None = None) -> None:
-        if self._places:
-            super()._write(raw, stored, publish=publish)
-            here = seam.place.get() % len(self._places)
-            for number, place in enumerate(self._places):
-                place._learn(0.0 if number == here else self._staleness, raw, stored)
-        elif self._staleness > 0:
-            self._learn(self._staleness, raw, stored)
-        else:
-            super()._write(raw, stored, publish=publish)
+        here = self._places[seam.place.get() % len(self._places)]
+        for place in self._places:
+            # Of several places each sees its own writes at once; a single one stands for another place.
+            own = place is here and len(self._places) > 1
+            place._learn(0.0 if own else self._staleness, raw, stored)
 
     def _select(self, raw: bytes) -> Stored | None:
-        if self._places:
-            return self._here(raw)._select(raw)
-        if self._unseen:
-            self._see(self._now())
-        return super()._select(raw)
+        return EmbeddedKVNamespace._select(self._here(raw), raw)
 
     def _rows(self, start: bytes, after: bytes, count: int) -> KeyRows:
-        if self._places:
-            return self._here(None)._rows(start, after, count)
-        if self._unseen:
-            self._see(self._now())
-        return super()._rows(start, after, count)
+        return EmbeddedKVNamespace._rows(self._here(None), start, after, count)
 
     def _here(self, raw: bytes | None) -> _Place:
         """The place of the running request, with all of `raw` (of every key, when None) that it sees by now."""

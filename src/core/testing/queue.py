@@ -26,7 +26,7 @@ from core.backends.embedded.queue import (
 )
 from core.backends.embedded.queue.database import QueueDatabase
 from core.backends.embedded.store import Store
-from core.bindings.calls import BindingCall, add_hook
+from core.bindings.calls import BindingCall
 from core.bindings.queue import (
     MessageBatch,
     MessageSendRequest,
@@ -40,7 +40,7 @@ from core.errors import HandlerError
 from core.router import Router
 from core.testing import seam
 from core.testing.calls import Call
-from core.testing.faults import Faults, Faulty
+from core.testing.faults import Faulty
 
 __all__ = ["FakeQueue", "SentMessage", "message_batch"]
 
@@ -80,15 +80,12 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         delivery_delay: int = 0,
         settings: ConsumerSettings | None = None,
     ) -> None:
-        self.clock: Clock = clock
-        self.faults: Faults = Faults(clock, latency=latency, record=_recorded)
         self.settings: ConsumerSettings = settings or ConsumerSettings()
         self.messages: list[SentMessage[T]] = []
         """Every message that was sent, in order, with its options."""
-        store = Store(clock=clock)
-        super().__init__(store, name, delivery_delay=delivery_delay)
-        add_hook(self, self.faults, name=name, kind="queue")
-        self._store = store
+        self._store = Store(clock=clock)
+        super().__init__(self._store, name, delivery_delay=delivery_delay)
+        self._be_faulty(name, "queue", clock, latency, _recorded)
         self._delivered: list[StoredMessage] = []
 
     @property

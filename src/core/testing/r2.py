@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from core.backends.embedded.r2 import EmbeddedR2Bucket
 from core.backends.embedded.store import Store
-from core.bindings.calls import add_hook
 from core.context import Clock, system_clock
-from core.testing.faults import Faults, Faulty
+from core.testing.faults import Faulty
 
 
 class FakeR2Bucket(Faulty, EmbeddedR2Bucket):
@@ -29,10 +28,8 @@ class FakeR2Bucket(Faulty, EmbeddedR2Bucket):
         clock: Clock = system_clock,
         latency: float = 0.0,
     ) -> None:
-        self.clock: Clock = clock
-        self.faults: Faults = Faults(clock, latency=latency)
         super().__init__(Store(clock=clock), "BUCKET")
-        add_hook(self, self.faults, name="BUCKET", kind="r2")
+        self._be_faulty("BUCKET", "r2", clock, latency)
         for key, value in (objects or {}).items():
             self.store(key, value.encode() if isinstance(value, str) else bytes(value))
 

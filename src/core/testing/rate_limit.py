@@ -6,11 +6,10 @@ import sys
 from collections.abc import Mapping
 
 from core.backends.embedded.rate_limit import EmbeddedRateLimit
-from core.bindings.calls import add_hook
 from core.bindings.rate_limit import RateLimitOutcome
 from core.context import Clock, system_clock
 from core.testing import seam
-from core.testing.faults import Faults, Faulty
+from core.testing.faults import Faulty
 
 
 class FakeRateLimit(Faulty, EmbeddedRateLimit):
@@ -35,10 +34,8 @@ class FakeRateLimit(Faulty, EmbeddedRateLimit):
         clock: Clock = system_clock,
         latency: float = 0.0,
     ) -> None:
-        self.clock: Clock = clock
-        self.faults: Faults = Faults(clock, latency=latency)
         super().__init__(sys.maxsize if limit is None else limit, period, clock=clock)
-        add_hook(self, self.faults, name="LIMITER", kind="rate_limit")
+        self._be_faulty("LIMITER", "rate_limit", clock, latency)
         self._places = {0: self._counts}
         self.counts = counts or {}
 
