@@ -198,7 +198,7 @@ async def _migrate(configuration: Configuration, bindings: EmbeddedBindings, *, 
             if left:
                 names = ", ".join(file.name for file in left)
                 said.append(f"{name}: pending {names}. Apply with `core migrate apply`")
-        differing = await migrations.changed(database, files, table=table)
+        differing = migrations.changed(database.engine.database.path, files, table=table)
         if differing:
             said.append(changed_note(name, differing))
     return said
@@ -228,8 +228,7 @@ def changed_locally(configuration: Configuration) -> list[str]:
         if binding.kind == "d1":
             file = store.file("d1", d1_name(binding.entry))
             table = binding.entry.migrations_table
-            files = migrations_of(configuration, name)
-            differing = [] if file is None else migrations.changed_in(file, files, table=table)
+            differing = migrations.changed(file, migrations_of(configuration, name), table=table)
             if differing:
                 said.append(changed_note(name, differing))
     return said

@@ -93,7 +93,7 @@ async def _with_databases(options: Options, configuration: Configuration, names:
             print(f"{paint.bold(name)} {paint.dim(str(folder))}")
             if action == "reset":
                 database.engine.database.insist(database.engine.clear)
-            differing = await migrations.changed(database, files, table=table)
+            differing = migrations.changed(database.engine.database.path, files, table=table)
             for file, last in await migrations.late(database, files, table=table):
                 print(f"{paint.yellow('note')}: {late_note(name, file, last)}.")
             if action != "list":

@@ -14,7 +14,6 @@ from core.backends.embedded.migrations import (
     apply,
     apply_at_once,
     changed,
-    changed_in,
     pending,
 )
 from core.backends.embedded.store import Store
@@ -190,16 +189,18 @@ async def test_a_file_changed_since_it_was_applied_is_known(tmp_path: Path) -> N
         (folder / "a.sql").write_text(
             "-- only a comment, and\r\ncreate\ttable t (a);\r\n".replace("create\ttable", "CREATE TABLE")
         )
-        assert await changed(db, read_migrations(folder), table="my records") == []
+        assert changed(db.engine.database.path, read_migrations(folder), table="my records") == []
         (folder / "b.sql").write_text("CREATE TABLE u (b, c)")
         (folder / "c.sql").write_text("CREATE TABLE v (c)")
-        assert [file.name for file in await changed(db, read_migrations(folder), table="my records")] == ["b.sql"]
+        assert [
+            file.name for file in changed(db.engine.database.path, read_migrations(folder), table="my records")
+        ] == ["b.sql"]
         assert [file.name for file in await apply(db, read_migrations(folder), table="my records")] == ["c.sql"]
         file = store.file("d1", "db")
         assert file is not None
-        assert [found.name for found in changed_in(file, read_migrations(folder), table="my records")] == ["b.sql"]
-    assert changed_in(tmp_path / "nowhere.sqlite", read_migrations(folder)) == []
-    assert changed_in(folder / "a.sql", read_migrations(folder)) == []
+        assert [found.name for found in changed(file, read_migrations(folder), table="my records")] == ["b.sql"]
+    assert changed(tmp_path / "nowhere.sqlite", read_migrations(folder)) == []
+    assert changed(folder / "a.sql", read_migrations(folder)) == []
 
 
 async def test_a_database_that_was_applied_without_hashes_is_not_complained_of(tmp_path: Path) -> None:
@@ -209,10 +210,10 @@ async def test_a_database_that_was_applied_without_hashes_is_not_complained_of(t
         await apply(db, read_migrations(folder))
         await db.exec("DROP TABLE d1_migrations_hashes")
         (folder / "a.sql").write_text("CREATE TABLE t (a, b)")
-        assert await changed(db, read_migrations(folder)) == []
+        assert changed(db.engine.database.path, read_migrations(folder)) == []
         (folder / "b.sql").write_text("CREATE TABLE u (a)")
         await apply(db, read_migrations(folder))
-        assert await changed(db, read_migrations(folder)) == []
+        assert changed(db.engine.database.path, read_migrations(folder)) == []
 
 
 async def test_a_cleared_database_is_empty_for_every_process(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -185,11 +184,7 @@ def test_opening_a_database_waits_for_a_process_that_has_it_alone(
     peer.execute("BEGIN EXCLUSIVE")
     database.connection = sqlite3.connect(path, timeout=0, isolation_level=None)
 
-    def pauses() -> Iterator[float]:
-        peer.close()
-        yield 0
-
-    monkeypatch.setattr(store_module, "_pauses", pauses)
+    monkeypatch.setattr(store_module.time, "sleep", lambda seconds: peer.close())
     assert engine_of(database, system_clock).single("SELECT 1", ())[1] == [(1,)]
     database.close()
 

@@ -37,19 +37,16 @@ class Files:
         Raises StoreError where it cannot be written.
         """
         with on_disk(self.folder):
-            return self._stage(chunks)
-
-    def _stage(self, chunks: Iterable[bytes]) -> Path:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
-        try:
-            with open(descriptor, "wb") as file:
-                file.writelines(chunks)
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+            self.folder.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
+            try:
+                with open(descriptor, "wb") as file:
+                    file.writelines(chunks)
+                    file.flush()
+                    os.fsync(file.fileno())
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
         return Path(name)
 
     def publish(self, staged: Path) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -64,39 +64,21 @@ async def late(
     return [(each, last) for each in await pending(database, migrations, table=table) if each.name < last]
 
 
-async def changed(
-    database: EmbeddedD1Database, migrations: Sequence[Migration], *, table: str = TABLE
-) -> list[Migration]:
-    """The migrations that differ from the one that was applied under their name. Changes nothing.
+def changed(file: Path | None, migrations: Sequence[Migration], *, table: str = TABLE) -> list[Migration]:
+    """The migrations that differ from the one that was applied under their name to the database in `file`.
 
-    Known of migrations applied here and on disk: those that the platform's own tool applied have no hash, and count as
-    unchanged.
+    Changes nothing, and finds none where the file is not there or cannot be read. Known of migrations applied here and
+    on disk: those that the platform's own tool applied have no hash, and count as unchanged.
     """
-    exists = await database.prepare("SELECT 1 FROM sqlite_master WHERE name = ?").bind(table + HASHES).first()
-    if exists is None:
+    if file is None or not file.is_file():
         return []
-    rows = await database.prepare(_hashes_sql(table)).raw()
-    return _differing(migrations, rows)
-
-
-def changed_in(file: Path, migrations: Sequence[Migration], *, table: str = TABLE) -> list[Migration]:
-    """`changed`, of a database that is only looked at: none where the file is not there or cannot be read."""
-    if not file.is_file():
-        return []
+    # Only migrations that count as applied: the record may have been taken back by hand.
+    sql = f"SELECT name, sha256 FROM {_quoted(table + HASHES)} WHERE name IN (SELECT name FROM {_quoted(table)})"
     try:
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            return _differing(migrations, connection.execute(_hashes_sql(table)).fetchall())
+            then: dict[str, str] = dict(connection.execute(sql).fetchall())
     except sqlite3.Error:
         return []
-
-
-def _hashes_sql(table: str) -> str:
-    # Only migrations that count as applied: the record may have been taken back by hand.
-    return f"SELECT name, sha256 FROM {_quoted(table + HASHES)} WHERE name IN (SELECT name FROM {_quoted(table)})"
-
-
-def _differing(migrations: Sequence[Migration], rows: Iterable[Sequence[str]]) -> list[Migration]:
-    then: Mapping[str, str] = {row[0]: row[1] for row in rows}
     return [migration for migration in migrations if then.get(migration.name, migration.digest) != migration.digest]
 
 

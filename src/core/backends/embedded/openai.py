@@ -16,6 +16,7 @@ import attrs
 
 from core.errors import AiError, MissingExtraError, OptionError
 from core.http.json import JsonObject, dumps, loads
+from core.validation.schema import is_object
 
 if TYPE_CHECKING:
     import httpx
@@ -138,13 +139,7 @@ class Task:
     @property
     def path(self) -> str:
         """The address of the task, after the server's."""
-        match self.kind:
-            case "chat":
-                return "/chat/completions"
-            case "completion":
-                return "/completions"
-            case "embeddings":
-                return "/embeddings"
+        return {"chat": "/chat/completions", "completion": "/completions", "embeddings": "/embeddings"}[self.kind]
 
     def answer(self, given: Any) -> Any:
         """The server's answer in the platform's shape."""
@@ -161,8 +156,8 @@ class Task:
             raise AiError(f"the AI server's answer has not the shape of OpenAI's API: {given!r:.200}") from error
         if calls:
             answer["tool_calls"] = [{"name": call["name"], "arguments": _arguments(call)} for call in calls]
-        counts: Any = given.get("usage")
-        if isinstance(given.get("usage"), dict):
+        counts = given.get("usage")
+        if is_object(counts):
             names = ("prompt_tokens", "completion_tokens", "total_tokens")
             answer["usage"] = {name: counts.get(name, 0) for name in names}
         return answer
@@ -209,16 +204,11 @@ async def refuse(exchange: Exchange) -> NoReturn:
     data = await exchange.read()
     message = data.decode("utf-8", "replace")[:500]
     with contextlib.suppress(ValueError, AttributeError, TypeError, KeyError):
-        error: Any = loads(data)["error"]
-        message = str(_message(error))
+        error: object = loads(data)["error"]
+        message = str(error["message"] if is_object(error) else error)
     refusal = AiError(f"{exchange.location} answered {exchange.response.status_code}: {message}")
     refusal.status = exchange.response.status_code
     raise refusal
-
-
-def _message(error: Any) -> Any:
-    whole = error  # not narrowed by what follows
-    return whole["message"] if isinstance(error, dict) else whole
 
 
 @attrs.frozen

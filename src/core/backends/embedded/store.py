@@ -14,7 +14,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
@@ -29,6 +29,10 @@ T = TypeVar("T")
 
 BUSY_TIMEOUT: Final = 5.0
 """Seconds that a write waits for another process before it gives up."""
+
+# Seconds between two tries while another process has the database; each is twice as long as the one before.
+_FIRST_PAUSE: Final = 0.001
+_LONGEST_PAUSE: Final = 0.05
 
 _CACHED_STATEMENTS: Final = 512
 
@@ -95,14 +99,14 @@ class Database:
         Raises StoreBusyError after the timeout, and StoreError for a file that cannot be read or written. `action` is
         one statement, or one transaction.
         """
-        deadline = time.monotonic() + self.timeout
-        for pause in _pauses():
+        deadline, pause = time.monotonic() + self.timeout, _FIRST_PAUSE
+        while True:
             try:
                 return action()
             except (sqlite3.Error, OSError) as error:
                 self._give_up(error, deadline)
             time.sleep(pause)
-        raise AssertionError("the pauses never end")
+            pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def patiently(self, action: Callable[[], T]) -> T:
         """Return `action()`, tried again while another process holds the database. The loop runs on meanwhile.
@@ -110,19 +114,15 @@ class Database:
         Raises StoreBusyError after the timeout, and StoreError for a file that cannot be read or written. `action` is
         one statement, or one transaction: another task may run between two tries, none during one.
         """
-        try:
-            return action()
-        except (sqlite3.Error, OSError) as error:
-            deadline = time.monotonic() + self.timeout
-            self._give_up(error, deadline)
-        for pause in _pauses():
-            # The machine's own time: another process does not follow a test's clock.
-            await asyncio.sleep(pause)
+        # The machine's own time: another process does not follow a test's clock.
+        deadline, pause = time.monotonic() + self.timeout, _FIRST_PAUSE
+        while True:
             try:
                 return action()
             except (sqlite3.Error, OSError) as error:
                 self._give_up(error, deadline)
-        raise AssertionError("the pauses never end")
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
 
     def _give_up(self, error: sqlite3.Error | OSError, deadline: float) -> None:
         """Return if it is worth another try; raise otherwise."""
@@ -156,13 +156,6 @@ def is_busy(error: sqlite3.Error) -> bool:
     """Return True if SQLite failed only because somebody else has the database."""
     # Errors of the sqlite3 module itself have no code of SQLite's.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-def _pauses() -> Iterator[float]:
-    pause = 0.001
-    while True:
-        yield pause
-        pause = min(pause * 2, 0.05)
 
 
 class Store:

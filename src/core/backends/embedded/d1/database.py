@@ -120,10 +120,12 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         return self._result(await self._database._answer(self), self.type if type_ is None else type_)
 
     def _result(self, answer: Answer, type_: Any) -> D1Result[Any]:
-        result = _to_result(answer)
-        if type_ is None:
-            return result
-        return D1Result(structure_rows(result.results, type_), result.meta)
+        columns, rows, numbers = answer
+        result: D1Result[Any] = _new(D1Result)
+        # No comprehension where there is nothing: most writes end here. The meta is made when somebody asks for it.
+        results = [dict(zip(columns, row, strict=True)) for row in rows] if rows else []
+        _put(result, "__dict__", {"results": results, "success": True, "_meta": (_meta_of, numbers)})
+        return result if type_ is None else D1Result(structure_rows(results, type_), result.meta)
 
     async def _run(self) -> D1Result[Any]:
         database = self._database
@@ -246,15 +248,6 @@ def _check_statements(given: object) -> Sequence[EmbeddedD1PreparedStatement[Any
             raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
     checked: Sequence[EmbeddedD1PreparedStatement[Any]] = statements
     return checked
-
-
-def _to_result(answer: Answer) -> D1Result[D1Row]:
-    columns, rows, numbers = answer
-    result: D1Result[D1Row] = _new(D1Result)
-    # No comprehension where there is nothing: most writes end here. The meta is made when somebody asks for it.
-    results = [dict(zip(columns, row, strict=True)) for row in rows] if rows else []
-    _put(result, "__dict__", {"results": results, "success": True, "_meta": (_meta_of, numbers)})
-    return result
 
 
 def _meta_of(numbers: Numbers) -> D1Meta:
