@@ -12,7 +12,7 @@ from tests.support.tokens import Env as JWTEnv
 
 from core import http
 from core.app import App
-from core.backends.embedded.clone import CloneError, clone, copy_value
+from core.backends.embedded.clone import CloneError, copy_value, dump, load
 from core.bindings.ai import AiStream
 from core.errors import KVSyntaxError, KVTypeError, QueueTypeError, R2Error
 from core.http.json import MAX_DEPTH
@@ -128,7 +128,7 @@ async def queue_v8(value: Any) -> None:
 
 
 async def stored(value: Any) -> None:
-    clone(value)
+    load(dump(value))
 
 
 async def passed(value: Any) -> None:

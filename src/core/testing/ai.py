@@ -133,7 +133,7 @@ class FakeAi(Faulty, EmbeddedAi):
         names = dict.fromkeys(script.model for script in self._scripts if script.model is not None)
         return [AiModel(id=name, name=name) for name in names]
 
-    async def convert(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
+    async def _to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
         """The scripted answer for `to_markdown`, one for each file: a string."""
         return [
             MarkdownResult(

@@ -242,11 +242,11 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_sweep_leaves_what_is_named_and_what_another_process_is_writing(tmp_path: Path) -> None:
     files = Files(tmp_path / "files")
-    assert files.sweep([]) == 0
+    files.sweep([])  # of a folder that is not there
     named, orphan = files.publish(files.stage([b"a"])), files.publish(files.stage([b"b"]))
     fresh, stale = files.stage([b"c"]), files.stage([b"d"])
     hours_ago = time.time() - 7200
     os.utime(stale, (hours_ago, hours_ago))
-    assert files.sweep([(named,)]) == 2
+    files.sweep([(named,)])
     assert sorted(path.name for path in files.folder.iterdir()) == sorted([named, fresh.name])
     assert orphan not in {path.name for path in files.folder.iterdir()}

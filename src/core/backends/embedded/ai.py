@@ -81,7 +81,7 @@ class EmbeddedAi(Hookable, Ai):
 
     async def _to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
         """Not embedded. See `Ai.to_markdown`."""
-        return await self.convert(files)
+        _not_embedded("document conversion (to_markdown)")
 
     def gateway(self, gateway_id: str) -> AiGateway:
         """Not embedded. See `Ai.gateway`."""
@@ -91,16 +91,14 @@ class EmbeddedAi(Hookable, Ai):
 
     async def answer(self, model: str, inputs: Mapping[str, object], headers: Mapping[str, str]) -> object:
         """The answer of a model, in the platform's shape."""
-        server = self._known_server()
-        task = Task.of(server, model, inputs)
+        server, task = self._task(model, inputs)
         return task.answer(await server.json("POST", task.path, task.body, headers))
 
     async def answer_raw(self, model: str, inputs: Mapping[str, object], headers: Mapping[str, str]) -> Response:
         """The server's answer as it came."""
         from core.http import Response
 
-        server = self._known_server()
-        task = Task.of(server, model, inputs)
+        server, task = self._task(model, inputs)
         exchange = await server.send("POST", task.path, task.body, headers)
         body = await exchange.read()
         return Response(body, status=exchange.response.status_code, headers=dict(exchange.response.headers))
@@ -109,8 +107,7 @@ class EmbeddedAi(Hookable, Ai):
         self, model: str, inputs: Mapping[str, object], headers: Mapping[str, str]
     ) -> AsyncIterator[bytes]:
         """The answer of a model as server-sent events of the platform's shape. Refusals come before the first one."""
-        server = self._known_server()
-        task = Task.of(server, model, inputs)
+        server, task = self._task(model, inputs)
         exchange = await server.send("POST", task.path, {**task.body, "stream": True}, headers)
         if exchange.response.status_code >= 400:
             await refuse(exchange)
@@ -121,9 +118,9 @@ class EmbeddedAi(Hookable, Ai):
         listed = await self._known_server().json("GET", "/models", None, {})
         return [AiModel(id=entry["id"], name=entry["id"]) for entry in listed.get("data", [])]
 
-    async def convert(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
-        """Documents as Markdown."""
-        _not_embedded("document conversion (to_markdown)")
+    def _task(self, model: str, inputs: Mapping[str, object]) -> tuple[AiServer, Task]:
+        server = self._known_server()
+        return server, Task.of(server, model, inputs)
 
     def _known_server(self) -> AiServer:
         if self._server is None:

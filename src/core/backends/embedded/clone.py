@@ -51,11 +51,6 @@ def load(data: bytes) -> object:
             raise CloneError(f"a stored value begins with {kind!r}: a newer version of this package wrote it")
 
 
-def clone(value: object) -> object:
-    """A copy of `value` that shares nothing with it, as if it had been stored and read."""
-    return load(dump(value))
-
-
 _DEEP: Final = f"is nested too deeply, {MAX_DEPTH} levels at most: keep it in parts"
 
 
@@ -155,7 +150,7 @@ def _untag(value: Any) -> Any:
 
 
 def copy_value(value: Any, path: str = "the value", depth: int = 0) -> Any:
-    """A copy for another object in the same process: like `clone`, but tuples and attrs objects keep their class.
+    """A copy for another object in the same process: as stored and read, but tuples and attrs objects keep their class.
 
     A value between two Durable Objects shares nothing, as if there were machines between them, and yet has the types
     that their methods are annotated with. Raises CloneError for a value that cannot be copied.

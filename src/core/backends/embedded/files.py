@@ -88,17 +88,15 @@ class Files:
         for name in names:
             (self.folder / name).unlink(missing_ok=True)
 
-    def sweep(self, rows: Iterable[tuple[str]]) -> int:
-        """Delete the files that no row names, and return how many files that were.
-        Call it inside a writing transaction.
+    def sweep(self, rows: Iterable[tuple[str]]) -> None:
+        """Delete the files that no row names. Call it inside a writing transaction.
 
         Inside one, no other process can be between `publish` and its commit. A temporary file is another process's
         work until it is an hour old.
         """
         if not self.folder.is_dir():
-            return 0
+            return
         keep = {name for (name,) in rows}
-        removed = 0
         oldest = time.time() - _STALE_TEMPORARY
         for path in self.folder.iterdir():
             if path.name in keep:
@@ -110,5 +108,3 @@ class Files:
                 except FileNotFoundError:
                     continue
             path.unlink(missing_ok=True)
-            removed += 1
-        return removed

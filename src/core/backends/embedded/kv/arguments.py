@@ -49,8 +49,10 @@ def check_length(verb: Verb, raw: bytes) -> None:
         refuse(verb, 414, f"UTF-8 encoded length of {len(raw)} exceeds key length limit of {MAX_KEY}.")
 
 
-def check_cache_ttl(verb: Verb, cache_ttl: int) -> None:
+def check_cache_ttl(verb: Verb, cache_ttl: int | None) -> None:
     """Refuse a cache_ttl that is too short."""
+    if cache_ttl is None:
+        return
     seconds = to_int32("cache_ttl", cache_ttl)
     if seconds < MIN_CACHE_TTL:
         refuse(verb, 400, f"Invalid cache_ttl of {seconds}. Cache TTL must be at least {MIN_CACHE_TTL}.")
@@ -76,7 +78,7 @@ def read_as(value: bytes, type: str) -> object:
     """A value as a call asked for it."""
     match type:
         case "text":
-            return value.decode("utf-8", "replace")
+            return text_of(value)
         case "json":
             return parse(text_of(value))
         case "bytes" | "arrayBuffer":

@@ -19,7 +19,6 @@ from core.backends.embedded.disk import StoreError
 from core.backends.embedded.files import Files
 from core.backends.embedded.keys import decode_cursor
 from core.backends.embedded.kv.arguments import (
-    MAX_KEY,
     MAX_VALUE,
     Verb,
     check_cache_ttl,
@@ -64,10 +63,8 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
             found = await self._get_bulk(key, type, cache_ttl)
             return {name: None if entry is None else entry[0] for name, entry in found.items()}
         raw = key_of(key, "GET")
-        if len(raw) > MAX_KEY:
-            check_length("GET", raw)
-        if cache_ttl is not None:
-            check_cache_ttl("GET", cache_ttl)
+        check_length("GET", raw)
+        check_cache_ttl("GET", cache_ttl)
         # Most reads end here: a small value, and nobody else at the database.
         try:
             stored = self._select(raw)
@@ -89,7 +86,10 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
         if not isinstance(key, str):
             found = await self._get_bulk(key, type, cache_ttl)
             return {name: None if entry is None else KVValue(*entry) for name, entry in found.items()}
-        stored = await self._read(key, cache_ttl)
+        raw = key_of(key, "GET")
+        check_length("GET", raw)
+        check_cache_ttl("GET", cache_ttl)
+        stored = await self._load(raw, "GET")
         if stored is None:
             return KVValue(None)
         value, metadata = stored
@@ -111,10 +111,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
         if cursor is not None:
             check_cursor(cursor)
             after = decode_cursor(cursor)
-        try:
-            rows = self._rows(start, after, count + 1)
-        except sqlite3.Error:
-            rows = await self._wait("GET", lambda: self._rows(start, after, count + 1))
+        rows = await self._wait("GET", lambda: self._rows(start, after, count + 1))
         more = len(rows) > count
         keys = [
             KVKey(key.decode(), expiration, None if metadata is None else json.loads(metadata))
@@ -127,29 +124,15 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
     async def _delete(self, key: str) -> None:
         raw = key_of(key, "DELETE")
         check_length("DELETE", raw)
-        try:
-            self._write(raw, None)
-        except sqlite3.Error:
-            await self._wait("DELETE", lambda: self._write(raw, None))
+        await self._wait("DELETE", lambda: self._write(raw, None))
 
     # ------------------------------------------------------------------ the steps of both
-
-    async def _read(self, key: str, cache_ttl: int | None) -> tuple[bytes, str | None] | None:
-        raw = key_of(key, "GET")
-        if len(raw) > MAX_KEY:
-            check_length("GET", raw)
-        if cache_ttl is not None:
-            check_cache_ttl("GET", cache_ttl)
-        return await self._load(raw, "GET")
 
     async def _load(self, raw: bytes, verb: Verb) -> tuple[bytes, str | None] | None:
         """The value and the metadata under a key that is in order."""
         missing: str | None = None
         while True:
-            try:
-                stored = self._select(raw)
-            except sqlite3.Error:
-                stored = await self._wait(verb, lambda: self._select(raw))
+            stored = await self._wait(verb, lambda: self._select(raw))
             if stored is None:
                 return None
             value, _, metadata, file = stored
@@ -190,8 +173,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
                 refuse("GET_BULK", 400, f'Illegal key name "{key}". Please use a different name.')
             raw = encode_key(key, "GET_BULK")
             check_length("GET_BULK", raw)
-            if cache_ttl is not None:
-                check_cache_ttl("GET_BULK", cache_ttl)
+            check_cache_ttl("GET_BULK", cache_ttl)
             stored = await self._load(raw, "GET_BULK")
             if stored is None:
                 found[key] = None
@@ -234,8 +216,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
         if expiration_ttl is not None:
             expiration_ttl = to_int32("expiration_ttl", expiration_ttl)
         text = None if metadata is None else dump_metadata(metadata)
-        if len(raw) > MAX_KEY:
-            check_length("PUT", raw)
+        check_length("PUT", raw)
         expires = None
         if expiration is not None or expiration_ttl is not None:
             expires = self._expires(expiration, expiration_ttl)

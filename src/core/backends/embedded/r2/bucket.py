@@ -186,10 +186,8 @@ class StoredR2Bucket(Hookable, R2Bucket):
         self, key: str, value: R2Value, *, only_if: Conditions | None = None, **given: Unpack[PutOptions]
     ) -> R2Object | None:
         conditions = None if only_if is None else Preconditions.of(only_if)
-        custom = check_custom_metadata(given.get("custom_metadata"))
-        http = to_http_metadata(given.get("http_metadata"))
+        custom, described = _described(given)
         checksum = given_checksum(given)
-        ssec_md5 = ssec_key_md5(given.get("ssec_key"))
         source = source_of("put", value)
         raw = encode_key("put", key)
         check_size("put", source)
@@ -201,18 +199,8 @@ class StoredR2Bucket(Hookable, R2Bucket):
                 algorithm, digest = checksum
                 check_digest(algorithm, digest, taken.digests[algorithm])
                 checksums[algorithm] = digest.hex()
-            row = Row(
-                key=raw,
-                version=secrets.token_hex(16),
-                size=taken.size,
-                etag=checksums["md5"],
-                uploaded=self._storage.now(),
-                checksums=json.dumps(checksums),
-                http_metadata=dump_http_metadata(http),
-                custom_metadata=json.dumps(custom),
-                storage_class=given.get("storage_class") or "Standard",
-                ssec_key_md5=ssec_md5,
-            )
+            version, now = secrets.token_hex(16), self._storage.now()
+            row = Row(raw, version, taken.size, checksums["md5"], now, json.dumps(checksums), *described)
             if not await self._storage.write(row, taken, conditions):
                 return None
         finally:
@@ -228,19 +216,23 @@ class StoredR2Bucket(Hookable, R2Bucket):
     # ------------------------------------------------------------------ multipart uploads
 
     async def _create_multipart_upload(self, key: str, **given: Unpack[UploadOptions]) -> EmbeddedR2MultipartUpload:
-        custom = check_custom_metadata(given.get("custom_metadata"))
-        http = to_http_metadata(given.get("http_metadata"))
-        ssec_md5 = ssec_key_md5(given.get("ssec_key"))
+        custom, described = _described(given)
         raw = encode_key("createMultipartUpload", key)
         check_metadata_size("createMultipartUpload", custom)
         upload_id = secrets.token_urlsafe(128)
-        kept = given.get("storage_class") or "Standard"
-        described = Described(dump_http_metadata(http), json.dumps(custom), kept, ssec_md5)
         await self._storage.begin(upload_id, raw, described)
         return EmbeddedR2MultipartUpload(self._storage, self._hook, key, upload_id)
 
     def resume_multipart_upload(self, key: str, upload_id: str) -> EmbeddedR2MultipartUpload:
         return EmbeddedR2MultipartUpload(self._storage, self._hook, key, upload_id)
+
+
+def _described(given: PutOptions | UploadOptions) -> tuple[dict[str, str], Described]:
+    """The custom metadata of a put or an upload, and all that the object is given beside its bytes."""
+    custom = check_custom_metadata(given.get("custom_metadata"))
+    http = dump_http_metadata(to_http_metadata(given.get("http_metadata")))
+    kept = given.get("storage_class") or "Standard"
+    return custom, Described(http, json.dumps(custom), kept, ssec_key_md5(given.get("ssec_key")))
 
 
 class EmbeddedR2MultipartUpload(Hookable, R2MultipartUpload):
