@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 from core.backends.embedded.d1.values import Refused
 from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES, WRONG_COUNT, absent_tables, refused_default
-from core.statements.tokens import StatementText, numbered, statements_of
+from core.statements.tokens import StatementText, Token, numbered, statements_of
 
 # These begin and end their own transaction in SQLite. Everything else runs inside one of ours, so that a PRAGMA
 # or VACUUM does the same as inside the platform's.
@@ -37,10 +38,11 @@ class Step:
         self.order: list[int] | None = None
         self.keys: list[str] | None = None
         if any(token.text != "?" for token in piece.parameters) and not _has_number_out_of_range(piece):
-            sql, order = _with_question_marks(piece)
+            order = [number - 1 for _, number in numbered(piece.tokens)]
             keys = {place: token.text[1:] for place, token in zip(order, piece.parameters, strict=True)}
             if "" in keys.values() or len(keys) <= max(order) or len(set(keys.values())) < len(keys):
-                self.sql, self.order = sql, order
+                # Blanks keep the text as long as it was, so that its places stay right.
+                self.sql, self.order = _rewritten(piece, lambda token, number: "?".ljust(len(token.text))), order
             else:
                 self.keys = [keys[place] for place in range(len(keys))]
         self.plain: bool = self.order is None and self.keys is None
@@ -101,30 +103,19 @@ def _has_number_out_of_range(piece: StatementText) -> bool:
     return any(not 1 <= number <= MAX_PARAMETERS for number in numbers)
 
 
-def _with_question_marks(piece: StatementText) -> tuple[str, list[int]]:
-    """A statement with `?` for every parameter, and for each the place of its value.
-
-    Blanks keep the text as long as it was, so that the offsets in SQLite's messages stay right.
-    """
-    order: list[int] = []
+def _rewritten(piece: StatementText, write: Callable[[Token, int], str]) -> str:
+    """A statement with every parameter as `write` gives it for its token and its number."""
     parts: list[str] = []
     end = 0
     for token, number in numbered(piece.tokens):
-        order.append(number - 1)
-        parts += (piece.text[end : token.start], "?".ljust(len(token.text)))
-        end = token.start + len(token.text)
-    return "".join(parts) + piece.text[end:], order
+        parts += (piece.text[end : token.start], write(token, number))
+        end = token.end
+    return "".join(parts) + piece.text[end:]
 
 
 def with_names(piece: StatementText) -> str:
     """A statement with a name for every parameter, `:v1`, so that each part of it can be run with all of the values."""
-    text, order = _with_question_marks(piece)
-    parts: list[str] = []
-    end = 0
-    for token, place in zip(piece.parameters, order, strict=True):
-        parts += (text[end : token.start], f":v{place + 1}")
-        end = token.end
-    return "".join(parts) + text[end:]
+    return _rewritten(piece, lambda token, number: f":v{number}")
 
 
 _AFTER_RESULT: Final = frozenset(

@@ -298,28 +298,25 @@ class AlarmRunner:
         if not self._object.storage.is_writing:
             self._object.objects.alarms.note(self._object.id, None)
 
-    async def _call(self, alarm: Callable[[], Awaitable[None]]) -> None:
-        objects = self._object.objects
-        await (alarm() if objects.around_alarm is None else objects.around_alarm(objects.cls.__name__, alarm))
-
     async def _handle(self) -> None:
-        storage = self._object.storage
+        objects, storage = self._object.objects, self._object.storage
         row = storage.read_alarm()
         if row is None:
             self._forget()
             return
-        if row.time > self._object.objects.clock.time() * 1000:
+        if row.time > objects.clock.time() * 1000:
             return
         storage.firing = row.mark
         try:
             info = AlarmInvocationInfo(row.retries, row.retries > 0, row.scheduled)
-            await self._call(partial(self._object.call, "alarm", (info,), {}))
+            alarm = partial(self._object.call, "alarm", (info,), {})
+            await (alarm() if objects.around_alarm is None else objects.around_alarm(objects.cls.__name__, alarm))
         except Exception:
             storage.firing = None
             again = row.retries < ALARM_RETRIES
             _log.exception(
                 "the alarm of %s %s failed; %s",
-                self._object.objects.cls.__name__,
+                objects.cls.__name__,
                 self._object.id.name or self._object.id,
                 "it is tried again" if again else "it failed too often and is given up",
             )

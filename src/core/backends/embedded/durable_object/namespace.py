@@ -132,15 +132,14 @@ class Stub:
         return partial(self._remote, method)
 
     async def _remote(self, method: str, /, *args: object, **options: object) -> object:
-        try:
-            args, options = copy_value(args, "the arguments"), copy_value(options, "the arguments")
-        except CloneError as error:
-            raise clone_error(f"{self._objects.cls.__name__}.{method}: {error}") from error
-        result = await self._call(method, args, options)
-        try:
-            return copy_value(result, "the result")
-        except CloneError as error:
-            raise clone_error(f"{self._objects.cls.__name__}.{method}: {error}") from error
+        def copied(value: Any, what: str) -> Any:
+            try:
+                return copy_value(value, what)
+            except CloneError as error:
+                raise clone_error(f"{self._objects.cls.__name__}.{method}: {error}") from error
+
+        args, options = copied(args, "the arguments"), copied(options, "the arguments")
+        return copied(await self._call(method, args, options), "the result")
 
     async def _call(self, method: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         called = self._objects.object

@@ -11,7 +11,6 @@ import inspect
 import logging
 import os
 import sqlite3
-import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing
@@ -88,8 +87,6 @@ class Objects:
         self._folder = None if store.path is None else store.path / "durable_objects" / quote(name, safe="")
         # In memory an object's database must outlive its instance.
         self._databases: dict[str, Database] = {}
-        # A fake in a test is closed by nobody.
-        weakref.finalize(self, _close_all, self._databases).atexit = False
         self._living: OrderedDict[str, LiveObject] = OrderedDict()
         self.alarms: AlarmSchedule = AlarmSchedule(
             store.database("durable_objects", f"{name}.alarms"), self.clock, self._fire_alarm
@@ -132,8 +129,8 @@ class Objects:
         while self._living:
             _, living = self._living.popitem()
             await living.end()
-        if self._folder is not None:
-            _close_all(self._databases)
+        while self._folder is not None and self._databases:
+            self._databases.popitem()[1].close()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -171,11 +168,8 @@ class Objects:
         """The WebSockets of an object, whichever instance of it lives."""
         sockets = self._sockets.get(id.digits)
         if sockets is None:
-
-            async def deliver(method: str, args: tuple[object, ...]) -> None:
-                await self.object(id).call(method, args, {})
-
-            sockets = self._sockets[id.digits] = ObjectSockets(deliver, self.clock)
+            sockets = ObjectSockets(lambda method, args: self.object(id).call(method, args, {}), self.clock)
+            self._sockets[id.digits] = sockets
         return sockets
 
     def forget(self, living: LiveObject) -> None:
@@ -269,11 +263,6 @@ class Objects:
         """Return a new instance for an object."""
         env = self.env() if inspect.isroutine(self.env) else self.env
         return self.cls(ObjectState(living), env)
-
-
-def _close_all(databases: dict[str, Database]) -> None:
-    while databases:
-        databases.popitem()[1].close()
 
 
 def _create(database: Database, name: str | None) -> None:

@@ -73,10 +73,7 @@ class ObjectRecords:
     def writing(self) -> None:
         """Begin the transaction that keeps writes without waiting in between together, unless it has begun."""
         if not self.is_writing:
-            try:
-                self._database.connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.Error as error:
-                raise self.failed(error) from error
+            self._run("BEGIN IMMEDIATE")
             self.is_writing = True
             self._commit_soon = asyncio.get_running_loop().call_soon(self.commit_idle)
 
@@ -167,17 +164,15 @@ class ObjectRecords:
         found = self.rows("SELECT value FROM _cf_KV WHERE key = ?", (raw,))
         return load(found[0][0]) if found else missing
 
-    def write(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+    def write(self, pairs: Sequence[tuple[bytes, bytes]]) -> None:
         """Store values under keys that are in order, all or none."""
-        checked: list[tuple[bytes, bytes]] = []
         for raw, data in pairs:
             if len(raw) + len(data) > MAX_VALUE:
                 raise DurableObjectValueError(
                     f"Keys and values together cannot be larger than {MAX_VALUE} bytes. "
                     f"A pair of size {len(raw) + len(data)} was provided."
                 )
-            checked.append((raw, data))
-        self.change("INSERT INTO _cf_KV VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", *checked)
+        self.change("INSERT INTO _cf_KV VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", *pairs)
 
     def remove(self, raws: Iterable[bytes]) -> int:
         """Delete keys. Returns how many there were."""
@@ -198,24 +193,15 @@ class ObjectRecords:
             raise DurableObjectTypeError("list() cannot be called with both start and startAfter values.")
         if limit is not None and limit <= 0:
             raise DurableObjectTypeError("List limit must be positive.")
-        conditions: list[str] = []
-        values: list[Any] = []
-        for condition, bound in (("key >= ?", start), ("key > ?", start_after), ("key < ?", end)):
-            if bound is not None:
-                conditions.append(condition)
-                values.append(bound.encode("utf-8", "surrogatepass"))
-        if prefix:
-            raw = prefix.encode("utf-8", "surrogatepass")
-            conditions += ["key >= ?", "key < ?"]
-            values += [raw, after_prefix(raw)]
-        sql = "SELECT key, value FROM _cf_KV"
-        if conditions:
-            sql += f" WHERE {' AND '.join(conditions)}"
-        sql += f" ORDER BY key{' DESC' if reverse else ''}"
-        if limit is not None:
-            sql += " LIMIT ?"
-            values.append(limit)
-        for key, value in self.rows(sql, values):
+        bounds = [("key >= ?", start), ("key > ?", start_after), ("key < ?", end)]
+        given = [
+            (condition, bound.encode("utf-8", "surrogatepass")) for condition, bound in bounds if bound is not None
+        ]
+        raw = (prefix or "").encode("utf-8", "surrogatepass")
+        given += [("key >= ?", raw), ("key < ?", after_prefix(raw))]
+        where = " AND ".join(condition for condition, _ in given)
+        sql = f"SELECT key, value FROM _cf_KV WHERE {where} ORDER BY key{' DESC' if reverse else ''} LIMIT ?"
+        for key, value in self.rows(sql, [*(bound for _, bound in given), -1 if limit is None else limit]):
             yield key.decode(), load(value)
 
     # ------------------------------------------------------------------ the alarm
