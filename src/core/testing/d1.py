@@ -75,7 +75,7 @@ class FakeD1Database(Faulty, EmbeddedD1Database):
 
     async def _answer(self, statement: EmbeddedD1PreparedStatement[Any]) -> Answer:
         session = statement._session
-        if session is not None and isinstance(session, _LateSession) and self.engine.is_reading(statement.sql):
+        if session is not None and isinstance(session, _LateSession) and self.engine.plan(statement.sql).reading:
             copy = session.copy()
             if copy is not None:
                 return await copy._answer(EmbeddedD1PreparedStatement(copy, statement.sql, statement.values))

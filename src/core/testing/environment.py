@@ -122,12 +122,7 @@ def _made(field: EnvField, configuration: Configuration | None, clock: Clock) ->
             raise _NoFakeError(f"{field.kind.__name__} has no fake. Pass one of your own: env(Env, {field.name}=…)")
         # Imported by name, so that a test loads the fakes it uses and no others.
         maker: Callable[..., object] = getattr(import_module(f"core.testing.{kind.module}"), kind.engine("Fake"))
-        options: dict[str, Any] = {"clock": clock}
-        if kind.name == "d1" and configuration is not None:
-            folder = _migrations(configuration, field.name)
-            if folder is not None:
-                options["migrations"] = folder
-        options |= _from_configuration(configuration, field.name)
+        options: dict[str, Any] = {"clock": clock, **_from_configuration(configuration, field.name)}
         if kind.name == "durable_object":
             return maker(_class_of(field), **options)
         return maker(**options)
@@ -158,29 +153,21 @@ def _class_of(field: EnvField) -> object:
 
 
 def _from_configuration(configuration: Configuration | None, name: str) -> dict[str, object]:
-    """What the table of a binding says of a queue and the delay of what is sent to it, and of a rate limit."""
+    """What the table of a binding says of a database's migrations, of a queue and of a rate limit."""
     if configuration is None:
         return {}
-    from core.config.model import QueueProducer, RateLimitTable
+    from core.config.model import D1Table, QueueProducer, RateLimitTable
 
     match getattr(configuration.bindings.get(name), "entry", None):
+        case D1Table() as entry:
+            folder = configuration.migrations_directory(entry)
+            return {"migrations": folder} if folder.is_dir() else {}
         case QueueProducer() as entry:
             return {"name": entry.queue, "delivery_delay": entry.delivery_delay}
         case RateLimitTable() as entry:
             return {"limit": entry.simple.limit, "period": entry.simple.period}
         case _:
             return {}
-
-
-def _migrations(configuration: Configuration, name: str) -> Path | None:
-    """The folder of a database's migrations, where there is one."""
-    from core.config.model import D1Table
-
-    binding = configuration.bindings.get(name)
-    if binding is None or not isinstance(binding.entry, D1Table):
-        return None
-    folder = configuration.migrations_directory(binding.entry)
-    return folder if folder.is_dir() else None
 
 
 def _loaded(config: str | Path | Configuration | None) -> Configuration | None:

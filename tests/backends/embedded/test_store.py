@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.backends.embedded import store as store_module
 from core.backends.embedded.d1 import EmbeddedD1Database
 from core.backends.embedded.d1.engine import engine_of
 from core.backends.embedded.disk import StoreBusyError
@@ -184,7 +183,7 @@ def test_opening_a_database_waits_for_a_process_that_has_it_alone(
     peer.execute("BEGIN EXCLUSIVE")
     database.connection = sqlite3.connect(path, timeout=0, isolation_level=None)
 
-    monkeypatch.setattr(store_module.time, "sleep", lambda seconds: peer.close())
+    monkeypatch.setattr(time, "sleep", lambda seconds: peer.close())
     assert engine_of(database, system_clock).single("SELECT 1", ())[1] == [(1,)]
     database.close()
 

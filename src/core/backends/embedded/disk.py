@@ -73,17 +73,14 @@ _SYSTEM: Final[Mapping[int | None, int]] = {
 _CORRUPT_VIRTUAL_TABLE: Final = 267
 
 
-def store_error(location: str | os.PathLike[str], error: BaseException) -> StoreError | None:
+def store_error(location: str | os.PathLike[str], error: OSError | sqlite3.Error) -> StoreError | None:
     """The StoreError for an error of SQLite or the system; None where the statement is at fault, or another process."""
-    match error:
-        case OSError():
-            code, reason = _SYSTEM.get(error.errno, sqlite3.SQLITE_IOERR), error.strerror or str(error)
-        case sqlite3.Error():
-            # Errors of the sqlite3 module itself have no code of SQLite's.
-            full: int = getattr(error, "sqlite_errorcode", 0)
-            code, reason = full & 0xFF if full != _CORRUPT_VIRTUAL_TABLE else 0, str(error)
-        case _:
-            return None
+    if isinstance(error, OSError):
+        code, reason = _SYSTEM.get(error.errno, sqlite3.SQLITE_IOERR), error.strerror or str(error)
+    else:
+        # Errors of the sqlite3 module itself have no code of SQLite's.
+        full: int = getattr(error, "sqlite_errorcode", 0)
+        code, reason = full & 0xFF if full != _CORRUPT_VIRTUAL_TABLE else 0, str(error)
     way = _WAYS_OUT.get(code)
     return None if way is None else StoreError(f"{reason}: {os.fspath(location)}. {way[1]}", reason, way[0])
 

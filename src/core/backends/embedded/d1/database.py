@@ -183,7 +183,7 @@ class EmbeddedD1Database(Hookable, D1Database):
         return EmbeddedD1PreparedStatement(self, sql if sql.__class__ is str else check_sql(sql))
 
     async def _batch(self, statements: Sequence[object], /) -> object:
-        given = [statement for statement in _check_statements(statements) if not self.engine.is_blank(statement.sql)]
+        given = [statement for statement in _check_statements(statements) if not self.engine.plan(statement.sql).blank]
         queries = [(statement.sql, statement.values) for statement in given]
         answers = await self._perform(lambda: self.engine.transaction(queries))
         results = [statement._result(answer, statement.type) for statement, answer in zip(given, answers, strict=True)]

@@ -108,7 +108,7 @@ class Engine:
         """Run one text, in a transaction of its own."""
         plan = self._plans.get(sql)
         if plan is None:
-            plan = self._plan(sql)
+            plan = self.plan(sql)
         if not plan.alone or (not plan.reading and self._keeps_rows()):
             return self.transaction([(sql, values)])[0]
         try:
@@ -132,7 +132,7 @@ class Engine:
     def transaction(self, queries: Sequence[Query]) -> list[Answer]:
         """Run texts in one transaction. Blank ones are left out; none at all is refused."""
         plans = [
-            (plan, values) for plan, values in ((self._plan(sql), values) for sql, values in queries) if not plan.blank
+            (plan, values) for plan, values in ((self.plan(sql), values) for sql, values in queries) if not plan.blank
         ]
         if not plans:
             raise Refused(NO_STATEMENT)
@@ -153,17 +153,9 @@ class Engine:
             if write:
                 self._schema += 1
 
-    def is_blank(self, sql: str) -> bool:
-        """Return whether a string has nothing to run, so that a batch leaves it out."""
-        return self._plan(sql).blank
-
-    def is_reading(self, sql: str) -> bool:
-        """Return whether a text only reads."""
-        return self._plan(sql).reading
-
     def inside(self, sql: str, values: tuple[object, ...]) -> Answer:
         """Run one text inside a transaction of the caller's. The work before a statement that fails stays done."""
-        plan = self._plan(sql)
+        plan = self.plan(sql)
         try:
             if plan.reading and len(plan.steps) == 1:
                 try:
@@ -227,7 +219,8 @@ class Engine:
         if refusal is not None:
             raise Refused(f"{refusal}: SQLITE_ERROR")
 
-    def _plan(self, sql: str) -> Plan:
+    def plan(self, sql: str) -> Plan:
+        """Facts about a text: those of the last texts are kept."""
         plan = self._plans.get(sql)
         if plan is None:
             if len(self._plans) >= _KEPT_PLANS:

@@ -93,11 +93,6 @@ class QueueBroker(QueueDatabase):
         for name in [*self._consumers]:
             await self.cancel(name)
 
-    async def idle(self) -> None:
-        """Return when no handler is running. Batches that wait for their time do not count."""
-        while running := [consumer.running for consumer in self._consumers.values() if consumer.running is not None]:
-            await asyncio.wait(running)
-
     async def send(self, verb: str, name: str, messages: Sequence[Outgoing]) -> QueueSendResponse:
         """Store checked messages, all or none, and wake the consumer."""
         now = self.now()

@@ -168,8 +168,8 @@ class StoredR2Bucket(Hookable, R2Bucket):
         return R2ObjectBody(**fields(row), range=R2Range(offset, length), body=body)
 
     async def _list(self, **given: Unpack[ListOptions]) -> R2Objects:
-        with_http, with_custom, included = read_include(given.get("include"))
-        count = page_size(given.get("limit"), with_metadata=included)
+        with_http, with_custom = read_include(given.get("include"))
+        count = page_size(given.get("limit"), with_metadata=with_http or with_custom)
         after = first_after(given.get("start_after"), given.get("cursor"))
         start, by = encode(given.get("prefix") or ""), encode(given.get("delimiter") or "")
         page = await self._storage.page(start, by, after, count)
@@ -238,21 +238,13 @@ def _described(given: PutOptions | UploadOptions) -> tuple[dict[str, str], Descr
 class EmbeddedR2MultipartUpload(Hookable, R2MultipartUpload):
     """An upload in parts, of one bucket. See `R2MultipartUpload`."""
 
-    __slots__ = ("_hook", "_key", "_storage", "_upload_id")
+    __slots__ = ("_hook", "_storage", "key", "upload_id")
 
     def __init__(self, storage: R2Storage[Any], hook: BoundHook | None, key: str, upload_id: str) -> None:
         self._storage = storage
         self._hook = hook
-        self._key = key
-        self._upload_id = upload_id
-
-    @property
-    def key(self) -> str:
-        return self._key
-
-    @property
-    def upload_id(self) -> str:
-        return self._upload_id
+        self.key: str = key
+        self.upload_id: str = upload_id
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.key!r} in {self._storage.place}>"

@@ -29,13 +29,10 @@ class Page:
     last: bytes | None
 
 
-def read_include(include: Iterable[R2Include] | None) -> tuple[bool, bool, bool]:
-    """Return three flags: HTTP metadata, custom metadata, and anything at all is wanted. Raises R2ValueError for other
-    fields.
-    """
-    wanted = [] if include is None else [*include]
+def read_include(include: Iterable[R2Include] | None) -> tuple[bool, bool]:
+    """Return two flags: HTTP metadata and custom metadata are wanted. Raises R2ValueError for other fields."""
     http = custom = False
-    for field in wanted:
+    for field in include or ():
         match field:
             case "httpMetadata" | "http_metadata":
                 http = True
@@ -43,7 +40,7 @@ def read_include(include: Iterable[R2Include] | None) -> tuple[bool, bool, bool]
                 custom = True
             case _:
                 raise R2ValueError(f"Unsupported include value {field}")
-    return http, custom, bool(wanted)
+    return http, custom
 
 
 def page_size(limit: object, *, with_metadata: bool) -> int:
