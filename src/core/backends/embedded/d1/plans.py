@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Final
 
 from core.backends.embedded.d1.values import Refused
 from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES, WRONG_COUNT, absent_tables, refused_default
-from core.statements.tokens import StatementText, Token, numbered, statements_of
+from core.statements.tokens import StatementText, Token, numbered, outside, statements_of, words
 
 # These begin and end their own transaction in SQLite. Everything else runs inside one of ours, so that a PRAGMA
 # or VACUUM does the same as inside the platform's.
-_ALONE: Final = frozenset({"SELECT", "VALUES", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"})
+_ALONE: Final = words("SELECT VALUES INSERT REPLACE UPDATE DELETE WITH")
 
-_READING: Final = frozenset({"SELECT", "VALUES", "EXPLAIN"})
+_READING: Final = words("SELECT VALUES EXPLAIN")
 
 _SPACE: Final = " \t\n\v\f\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 
@@ -90,11 +91,11 @@ class Plan:
         pieces = [] if self.blank or self.too_long else statements_of(sql)
         self.steps: list[Step] = [Step(piece) for piece in pieces]
         keywords = {piece.keyword for piece in pieces}
-        words = {token.text.upper() for piece in pieces for token in piece.tokens}
+        said = {token.text.upper() for piece in pieces for token in piece.tokens}
         self.reading: bool = bool(pieces) and {piece.verb for piece in pieces} <= _READING
         # OR FAIL keeps what it did before it failed (Engine._keeps_rows knows of the schema's), and a row that cannot
         # be decoded is read twice: both need a transaction to take the rest back.
-        self.alone: bool = len(pieces) == 1 and keywords <= _ALONE and not words & {"FAIL", "RETURNING"}
+        self.alone: bool = len(pieces) == 1 and keywords <= _ALONE and not said & {"FAIL", "RETURNING"}
 
 
 def _has_number_out_of_range(piece: StatementText) -> bool:
@@ -118,31 +119,21 @@ def with_names(piece: StatementText) -> str:
     return _rewritten(piece, lambda token, number: f":v{number}")
 
 
-_AFTER_RESULT: Final = frozenset(
-    "FROM WHERE GROUP HAVING WINDOW UNION EXCEPT INTERSECT ORDER LIMIT".split()  # noqa: SIM905 - as above
-)
+_AFTER_RESULT: Final = words("FROM WHERE GROUP HAVING WINDOW UNION EXCEPT INTERSECT ORDER LIMIT")
 
 
 def _result_columns(piece: StatementText) -> list[tuple[int, int]]:
     """Return the position of each expression that gives a column: behind RETURNING, or in the first SELECT outside
     parentheses.
     """
-    depth = 0
+    bare = [*outside(piece.tokens)]
+    begins = [[at for at, token in bare if token.word == word] for word in ("RETURNING", "SELECT")]
+    begin = next((found[0] for found in begins if found), len(piece.tokens))
+    stop = next((at for at, token in bare if at > begin and token.word in _AFTER_RESULT), len(piece.tokens))
+    commas = [at for at, token in bare if begin < at < stop and token.text == ","]
     spans: list[tuple[int, int]] = []
-    first: int | None = None
-    end = -1
-    inside = False
-    for token in piece.tokens:
-        word = token.text.upper()
-        if depth == 0 and (word == "RETURNING" or (word == "SELECT" and end < 0)):
-            spans, inside, first, end = [], True, None, 0
-            continue
-        if depth == 0 and inside and (word == "," or word in _AFTER_RESULT):
-            if first is not None:
-                spans.append((first, end))
-            first, inside = None, word == ","
-        elif inside and not (first is None and word in ("DISTINCT", "ALL")):
-            first = token.start if first is None else first
-            end = token.start + len(token.text)
-        depth += {"(": 1, ")": -1}.get(word, 0)
-    return spans if first is None else [*spans, (first, end)]
+    for before, after in pairwise([begin, *commas, stop]):
+        inner = [token for token in piece.tokens[before + 1 : after] if token.word not in ("DISTINCT", "ALL")]
+        if inner:
+            spans.append((inner[0].start, inner[-1].end))
+    return spans
