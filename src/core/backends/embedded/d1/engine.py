@@ -348,7 +348,7 @@ class Engine:
 
     def _replacing_text(self, run: Callable[[], T]) -> T:
         """Run it with U+FFFD in text that is not UTF-8. Every other text is read faster without."""
-        self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        self._connection.text_factory = _decode
         try:
             return run()
         finally:
@@ -421,6 +421,10 @@ def _harden(connection: sqlite3.Connection) -> None:
     whole: Any = connection
     for name in ("DQS_DML", "DQS_DDL", "DEFENSIVE"):
         whole.setconfig(getattr(settings, f"SQLITE_DBCONFIG_{name}"), True)
+
+
+def _decode(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
 
 
 def drop_all(connection: sqlite3.Connection) -> None:

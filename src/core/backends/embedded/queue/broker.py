@@ -175,7 +175,7 @@ class EmbeddedQueue(Hookable, Queue[T]):
             common if request.delay_seconds is None else check_delay("sendBatch", request.delay_seconds)
             for request in requests
         ]
-        outgoing = [(kind, data, delay) for (kind, data), delay in zip(bodies, delays, strict=True)]
+        outgoing: list[Outgoing] = [(kind, data, delay) for (kind, data), delay in zip(bodies, delays, strict=True)]
         return await self._broker.send("sendBatch", self.name, outgoing)
 
     async def _metrics(self) -> QueueMetrics:

@@ -238,13 +238,21 @@ def _described(given: PutOptions | UploadOptions) -> tuple[dict[str, str], Descr
 class EmbeddedR2MultipartUpload(Hookable, R2MultipartUpload):
     """An upload in parts, of one bucket. See `R2MultipartUpload`."""
 
-    __slots__ = ("_hook", "_storage", "key", "upload_id")
+    __slots__ = ("_hook", "_key", "_storage", "_upload_id")
 
     def __init__(self, storage: R2Storage[Any], hook: BoundHook | None, key: str, upload_id: str) -> None:
         self._storage = storage
         self._hook = hook
-        self.key: str = key
-        self.upload_id: str = upload_id
+        self._key = key
+        self._upload_id = upload_id
+
+    @property
+    def key(self) -> str:
+        return self._key
+
+    @property
+    def upload_id(self) -> str:
+        return self._upload_id
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.key!r} in {self._storage.place}>"
