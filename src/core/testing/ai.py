@@ -45,7 +45,7 @@ class FakeAi(Faulty, EmbeddedAi):
 
     def __init__(self, answer: Answer | None = None, *, clock: Clock = system_clock, latency: float = 0.0) -> None:
         super().__init__(None)
-        self._be_faulty("AI", "ai", clock, latency, _recorded)
+        self._begin("AI", "ai", clock, latency, _recorded)
         self._scripts: list[_Scripted] = []
         given: Any = answer
         by_model: dict[str, Any] = dict(given) if isinstance(answer, Mapping) else {}
@@ -122,9 +122,7 @@ class FakeAi(Faulty, EmbeddedAi):
         for piece in pieces:
             if self.latency > 0:
                 await self.clock.sleep(self.latency)
-            event = piece
-            if not isinstance(piece, Mapping):
-                event = {"response": piece}
+            event = piece if isinstance(piece, Mapping) else {"response": piece}
             yield f"data: {dumps(event)}\n\n".encode()
         yield b"data: [DONE]\n\n"
 

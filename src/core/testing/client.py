@@ -119,19 +119,18 @@ class Client(Generic[E]):
         query: Mapping[str, str] | None = None,
     ) -> http.Response:
         """Send one request. `json` is sent as JSON; `query` is added to the URL's own."""
-        if url.startswith("/"):
-            url = self.base_url + url
-        elif "://" not in url:
+        if not url.startswith("/") and "://" not in url:
             raise ValueError(f'a path begins with "/". Write client.{method.lower()}("/{url}")')
         if query:
             url += ("&" if "?" in url else "?") + encode_query(list(query.items()))
+        content = {"body": body} if json is ... else {"json": json}
+        return await self._answered(self._message(method, url, headers or {}, **content))
+
+    def _message(self, method: str, url: str, headers: Mapping[str, str], **content: Any) -> http.Request:
         merged = self._own_headers()
-        merged.update(headers or {})
-        if json is ...:
-            message = http.Request(url, method=method, headers=merged, body=body)
-        else:
-            message = http.Request(url, method=method, headers=merged, json=json)
-        return await self._answered(message)
+        merged.update(headers)
+        whole = self.base_url + url if url.startswith("/") else url
+        return http.Request(whole, method=method, headers=merged, **content)
 
     async def fetch(self, request: http.Request | str, /) -> http.Response:
         """Send a request that is made already, or a GET of an absolute URL, as a service binding does.
@@ -162,12 +161,10 @@ class Client(Generic[E]):
         task = asyncio.current_task()
         assert task is not None
         self._in_flight.add(task)
-        _asked.set(f"{message.method} {http.URL(message.url).pathname}")
+        asked = f"{message.method} {message.path}"
+        _asked.set(asked)
         try:
-            if self.place or seam.running is not None:
-                response = await self._at_place(message)
-            else:
-                response = await self.app.fetch(message, self.env, self.ctx)
+            response = await self._at_place(message, asked)
         except asyncio.CancelledError as cancelled:
             if cancelled.args != (_CRASHED,):
                 raise
@@ -182,14 +179,11 @@ class Client(Generic[E]):
             body: bytes | None = b"" if response.body is None else None
             if "json" in response.headers.get("Content-Type", ""):
                 body = await response.clone().bytes()
-            path = http.URL(message.url).pathname
-            contract.check(message.method, path, response.status, response.headers, body, sent=sent)
+            contract.check(message.method, message.path, response.status, response.headers, body, sent=sent)
         return response
 
-    async def _at_place(self, message: http.Request) -> http.Response:
-        """The answer in a simulation, or at another place than the first."""
+    async def _at_place(self, message: http.Request, label: str) -> http.Response:
         if seam.running is not None:
-            label = f"{message.method} {http.URL(message.url).pathname}"
             answer = await seam.running.event(label, self.place, lambda: self.app.fetch(message, self.env, self.ctx))
             return _dead() if answer is None else answer
         there = seam.place.set(self.place)
@@ -280,12 +274,10 @@ class Client(Generic[E]):
         """
         from core.http.websocket import WebSocketClosed, pair
 
-        merged = self._own_headers()
-        merged.update({"Upgrade": "websocket", "Connection": "Upgrade", **(headers or {})})
+        own = {"Upgrade": "websocket", "Connection": "Upgrade", **(headers or {})}
         if protocols:
-            merged["Sec-WebSocket-Protocol"] = ", ".join(protocols)
-        message = http.Request(self.base_url + url if url.startswith("/") else url, headers=merged)
-        res = await self._dispatched(message)
+            own["Sec-WebSocket-Protocol"] = ", ".join(protocols)
+        res = await self._dispatched(self._message("GET", url, own))
         if res.status_code != 101 or res.upgrade is None:
             raise WebSocketClosed(res.status_code, await res.to_http().text())
         server, client = pair(res.upgrade.protocol)
@@ -321,9 +313,7 @@ class Client(Generic[E]):
         chosen = found[0] if server is None else server
 
         async def send(path: str, headers: Mapping[str, str], json: dict[str, Any]) -> http.Response:
-            merged = self._own_headers()
-            merged.update(headers)
-            message = http.Request(self.base_url + path, method="POST", headers=merged, json=json)
+            message = self._message("POST", path, headers, json=json)
             res = await self._dispatched(message, {} if user is None else {chosen.behind: user})
             return res.to_http()
 
@@ -371,15 +361,15 @@ def _dead() -> http.Response:
 
 
 def _contract(app: App[Any], given: Contract | Path | str | Literal[False] | None) -> Contract | None:
-    if given is False:
-        return None
-    contract: Contract | None = None if isinstance(given, str | Path) else given
+    contract: Contract | None
     if given is None:
-        contract = contract_of(app) if contract_of is not None else None
+        contract = None if contract_of is None else contract_of(app)
     elif isinstance(given, str | Path):
         from core.openapi.contract import Contract
 
         contract = Contract.read(given)
+    else:
+        contract = given or None
     if contract is not None:
         for route in app.entries():
             said = description_of(route.handler)

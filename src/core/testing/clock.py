@@ -15,7 +15,9 @@ import asyncio
 import heapq
 from collections.abc import Callable, Generator
 from itertools import count
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
+
+import attrs
 
 from core.context import Clock, TimerHandle
 from core.testing import seam
@@ -25,17 +27,12 @@ _MOST_ROUNDS = 10_000
 _BLIND_ROUNDS = 50
 
 
+@attrs.define(order=True)
 class _Timer:
-    __slots__ = ("callback", "cancelled", "due", "order")
-
-    def __init__(self, due: float, order: int, callback: Callable[[], object]) -> None:
-        self.due = due
-        self.order = order
-        self.callback = callback
-        self.cancelled = False
-
-    def __lt__(self, other: _Timer) -> bool:
-        return (self.due, self.order) < (other.due, other.order)
+    due: float
+    order: int
+    callback: Callable[[], object] = attrs.field(order=False)
+    cancelled: bool = attrs.field(default=False, order=False)
 
     def cancel(self) -> None:
         self.cancelled = True
@@ -50,12 +47,6 @@ class Advance:
         self._clock: FakeClock | None = clock
         self._target = target
 
-    def jump(self) -> None:
-        """Move now. Does nothing once the move was made."""
-        clock, self._clock = self._clock, None
-        if clock is not None:
-            clock._jump(self._target)
-
     def __await__(self) -> Generator[Any, None, None]:
         clock, self._clock = self._clock, None
         if clock is not None:
@@ -63,7 +54,8 @@ class Advance:
 
     def __del__(self) -> None:
         # A bare `clock.advance(5)` drops this object at once, and that is when the clock moves.
-        self.jump()
+        if self._clock is not None:
+            self._clock._jump(self._target)
 
 
 class FakeClock:
@@ -177,15 +169,9 @@ async def idle() -> None:
             return
 
 
-@runtime_checkable
-class _Clocked(Protocol):
-    @property
-    def clock(self) -> Clock: ...
-
-
 def clock_of(env: object) -> Clock | None:
     """The clock of the fakes in an Env: a FakeClock if one has it. None where there are no fakes."""
     slots = [name for cls in type(env).__mro__ for name in getattr(cls, "__slots__", ())]
     values: list[object] = [*getattr(env, "__dict__", {}).values(), *(getattr(env, name, None) for name in slots)]
-    clocks = [value.clock for value in values if isinstance(value, _Clocked)]
+    clocks: list[Clock] = [clock for value in values if (clock := getattr(value, "clock", None)) is not None]
     return next((clock for clock in clocks if isinstance(clock, FakeClock)), clocks[0] if clocks else None)

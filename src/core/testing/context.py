@@ -64,7 +64,11 @@ class FakeExecutionContext(Spans):
             position = len(results)
         errors: list[BaseException] = []
         for number, result in enumerate(results):
-            if isinstance(result, BaseException) and number not in self._raised and not _died(result):
+            if (
+                isinstance(result, BaseException)
+                and number not in self._raised
+                and not isinstance(result, seam.IsolateDied)
+            ):
                 self._raised.add(number)
                 errors.append(result)
         if len(errors) == 1:
@@ -94,14 +98,9 @@ class FakeExecutionContext(Spans):
                 found.append(f"work given to wait_until has not ended: {_name(task)}. Write `await ctx.drain()`")
             elif number in self._raised or task.cancelled():
                 continue
-            elif (error := task.exception()) is not None and not _died(error):
+            elif (error := task.exception()) is not None and not isinstance(error, seam.IsolateDied):
                 found.append(f"work given to wait_until failed: {_name(task)}: {type(error).__name__}: {error}")
         return found
-
-
-def _died(error: BaseException) -> bool:
-    """True for work that ended with its isolate, as a simulation lets it."""
-    return isinstance(error, seam.IsolateDied)
 
 
 def _name(task: asyncio.Future[Any]) -> str:

@@ -56,7 +56,7 @@ class FakeD1Database(Faulty, EmbeddedD1Database):
             self._versions = _Versions(self)
             add_hook(self, self._versions, name="DB", kind="d1")
         self._reads = self.engine.reads = RowsRead(self.engine.database, clock)
-        self._be_faulty("DB", "d1", clock, latency, _recorded)
+        self._begin("DB", "d1", clock, latency, _recorded)
         if migrations is not None:
             apply_at_once(self, read_migrations(migrations))
 

@@ -40,12 +40,11 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
         clock: Clock = system_clock,
         latency: float = 0.0,
     ) -> None:
-        name = name or cls.__name__
-        super().__init__(Store(clock=clock), name, cls, env)
+        super().__init__(Store(clock=clock), name or cls.__name__, cls, env)
         if seam.running is not None:
             add_hook(self, self._evicting, name=name, kind="durable_object")
             self.objects.around_alarm = _run_again
-        self._be_faulty(name, "durable_object", clock, latency)
+        self._begin(name or cls.__name__, "durable_object", clock, latency)
 
     async def _evicting(self, call: BindingCall, proceed: Proceed, /) -> Any:
         """Let a simulation evict the objects in which nothing runs, before a call."""

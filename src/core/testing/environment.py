@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from typing_extensions import is_typeddict
 
@@ -122,7 +122,7 @@ def _made(field: EnvField, configuration: Configuration | None, clock: Clock) ->
             raise _NoFakeError(f"{field.kind.__name__} has no fake. Pass one of your own: env(Env, {field.name}=…)")
         # Imported by name, so that a test loads the fakes it uses and no others.
         maker: Callable[..., object] = getattr(import_module(f"core.testing.{kind.module}"), kind.engine("Fake"))
-        options: dict[str, Any] = {"clock": clock, **_from_configuration(configuration, field.name)}
+        options = {"clock": clock, **_from_configuration(configuration, field.name, kind.name)}
         if kind.name == "durable_object":
             return maker(_class_of(field), **options)
         return maker(**options)
@@ -138,8 +138,6 @@ def _made(field: EnvField, configuration: Configuration | None, clock: Clock) ->
 
 def _class_of(field: EnvField) -> object:
     """The class of Durable Objects that an annotation names: `DurableObjectNamespace[Counter]`."""
-    from typing import get_args
-
     from core.bindings.durable_object import DurableObject
 
     arguments: tuple[object, ...] = get_args(field.annotation)
@@ -152,13 +150,14 @@ def _class_of(field: EnvField) -> object:
     )
 
 
-def _from_configuration(configuration: Configuration | None, name: str) -> dict[str, object]:
-    """What the table of a binding says of a database's migrations, of a queue and of a rate limit."""
-    if configuration is None:
+def _from_configuration(configuration: Configuration | None, name: str, kind: str) -> dict[str, Any]:
+    """The migrations of a database, the name of a queue and the delay of what is sent to it, the numbers of a limit."""
+    binding = None if configuration is None else configuration.bindings.get(name)
+    if configuration is None or binding is None or binding.kind != kind:
         return {}
     from core.config.model import D1Table, QueueProducer, RateLimitTable
 
-    match getattr(configuration.bindings.get(name), "entry", None):
+    match binding.entry:
         case D1Table() as entry:
             folder = configuration.migrations_directory(entry)
             return {"migrations": folder} if folder.is_dir() else {}

@@ -56,9 +56,9 @@ class Faults:
     async def __call__(self, call: BindingCall, proceed: Proceed, /) -> Any:
         """Let a call through, or raise the failure that was laid out for it."""
         self.calls.append(self._record(call))
-        if seam.running is not None:
-            return await seam.running.passing(self, call, lambda: self._answer(call, proceed))
-        return await self._answer(call, proceed)
+        if seam.running is None:
+            return await self._answer(call, proceed)
+        return await seam.running.passing(self, call, lambda: self._answer(call, proceed))
 
     async def _answer(self, call: BindingCall, proceed: Proceed) -> Any:
         if self.latency > 0:
@@ -78,15 +78,10 @@ class Faulty:
     clock: Clock
     faults: Faults
 
-    def _be_faulty(
-        self,
-        name: str,
-        kind: str,
-        clock: Clock,
-        latency: float,
-        record: Callable[[BindingCall], Call] = _recorded,
+    def _begin(
+        self, name: str, kind: str, clock: Clock, latency: float, record: Callable[[BindingCall], Call] = _recorded
     ) -> None:
-        """Let every call from now on pass the faults of this fake. `name` and `kind` are its binding's."""
+        """Let every later call pass the faults of this fake."""
         self.clock = clock
         self.faults = Faults(clock, latency=latency, record=record)
         add_hook(self, self.faults, name=name, kind=kind)

@@ -85,7 +85,7 @@ class FakeKVNamespace(Faulty, _Place):
             places = max(places, seam.running.places)
         self._places: list[_Place] = [self, *(_Place(clock) for _ in range(places - 1))]
         super().__init__(clock)
-        self._be_faulty("KV", "kv", clock, latency)
+        self._begin("KV", "kv", clock, latency)
         for key, value in (values or {}).items():
             self._write(key.encode(), (value.encode() if isinstance(value, str) else bytes(value), None, None, None))
         self._staleness = staleness if staleness is not None else _OLDEST if places > 1 else 0.0

@@ -22,7 +22,6 @@ from core.backends.embedded.queue import (
     EmbeddedQueue,
     QueueBroker,
     StoredMessage,
-    broker_of,
 )
 from core.backends.embedded.queue.database import QueueDatabase
 from core.backends.embedded.store import Store
@@ -83,9 +82,8 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         self.settings: ConsumerSettings = settings or ConsumerSettings()
         self.messages: list[SentMessage[T]] = []
         """Every message that was sent, in order, with its options."""
-        self._store = Store(clock=clock)
-        super().__init__(self._store, name, delivery_delay=delivery_delay)
-        self._be_faulty(name, "queue", clock, latency, _recorded)
+        super().__init__(Store(clock=clock), name, delivery_delay=delivery_delay)
+        self._begin(name, "queue", clock, latency, _recorded)
         self._delivered: list[StoredMessage] = []
 
     @property
@@ -121,7 +119,7 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
     @property
     def broker(self) -> QueueBroker:
         """The broker that hands the messages to consumers."""
-        return broker_of(self._store)
+        return self._broker
 
     @property
     def waiting(self) -> int:
@@ -176,8 +174,7 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         if letters is None:
             return []
         broker = self.broker
-        rows = broker.rows([seq for seq, _ in broker.waiting(letters)])
-        return [row.read() for row in rows]
+        return [row.read() for row in broker.rows([seq for seq, _ in broker.waiting(letters)])]
 
     def consume(self, handler: Handler) -> None:
         """Deliver to `handler` from now on, as the clock moves: `await clock.advance(5)`. Needs the running loop."""

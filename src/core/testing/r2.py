@@ -29,7 +29,7 @@ class FakeR2Bucket(Faulty, EmbeddedR2Bucket):
         latency: float = 0.0,
     ) -> None:
         super().__init__(Store(clock=clock), "BUCKET")
-        self._be_faulty("BUCKET", "r2", clock, latency)
+        self._begin("BUCKET", "r2", clock, latency)
         for key, value in (objects or {}).items():
             self.store(key, value.encode() if isinstance(value, str) else bytes(value))
 

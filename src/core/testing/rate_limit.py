@@ -35,7 +35,7 @@ class FakeRateLimit(Faulty, EmbeddedRateLimit):
         latency: float = 0.0,
     ) -> None:
         super().__init__(sys.maxsize if limit is None else limit, period, clock=clock)
-        self._be_faulty("LIMITER", "rate_limit", clock, latency)
+        self._begin("LIMITER", "rate_limit", clock, latency)
         self._places = {0: self._counts}
         self.counts = counts or {}
 

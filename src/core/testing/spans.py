@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from core.context import Clock, system_clock
@@ -31,7 +31,7 @@ class RecordedSpan:
         recorder: SpanRecorder,
         name: str,
         kind: SpanKind,
-        parent: RecordedSpan | str | None,
+        parent: Span | str | None,
         attributes: Mapping[str, AttributeValue],
     ) -> None:
         self._recorder = recorder
@@ -39,15 +39,10 @@ class RecordedSpan:
         self.kind: SpanKind = kind
         self.attributes: dict[str, AttributeValue] = dict(attributes)
         self.span_id: str = secrets.token_hex(8)
-        self.trace_id: str
-        self.parent_id: str
-        match parent:
-            case RecordedSpan():
-                self.trace_id, self.parent_id = parent.trace_id, parent.span_id
-            case str():
-                _, self.trace_id, self.parent_id, *_ = parent.split("-")
-            case None:
-                self.trace_id, self.parent_id = secrets.token_hex(16), ""
+        self.trace_id: str = secrets.token_hex(16)
+        self.parent_id: str = ""
+        if above := parent if isinstance(parent, str) or parent is None else parent.traceparent:
+            _, self.trace_id, self.parent_id, *_ = above.split("-")
         self.started: float = recorder.clock.monotonic()
         self.ended: float | None = None
         self.error: str | None = None
@@ -91,7 +86,8 @@ class SpanRecorder:
     def __init__(self, *, clock: Clock = system_clock) -> None:
         self.clock: Clock = clock
         self.spans: list[RecordedSpan] = []
-        self._undo: dict[tuple[int, int], tuple[object, object, Callable[[], None]]] = {}
+        self._attached: dict[tuple[int, int], tuple[object, object]] = {}
+        self._undo = ExitStack()
 
     def __repr__(self) -> str:
         return f"<SpanRecorder of {len(self.spans)} spans>"
@@ -100,8 +96,7 @@ class SpanRecorder:
         self, name: str, /, *, kind: SpanKind, parent: Span | str | None, attributes: Mapping[str, AttributeValue]
     ) -> RecordedSpan:
         """Start a span. See `core.spans.Tracer`."""
-        above = parent if isinstance(parent, (RecordedSpan, str)) else None
-        span = RecordedSpan(self, name, kind, above, attributes)
+        span = RecordedSpan(self, name, kind, parent, attributes)
         self.spans.append(span)
         return span
 
@@ -110,21 +105,16 @@ class SpanRecorder:
         from core.telemetry.tracing import trace, trace_bindings, untrace
 
         key = (id(app), id(env))
-        if key not in self._undo:
+        if key not in self._attached:
             trace(app, self)
-            restore = trace_bindings(env)
-
-            def undo() -> None:
-                untrace(app)
-                restore()
-
-            self._undo[key] = app, env, undo
+            self._attached[key] = app, env
+            self._undo.callback(untrace, app)
+            self._undo.callback(trace_bindings(env))
 
     def detach(self) -> None:
         """Trace nothing any more. The spans stay."""
-        for _, _, undo in reversed(self._undo.values()):
-            undo()
-        self._undo.clear()
+        self._undo.close()
+        self._attached.clear()
 
     def clear(self) -> None:
         """Forget the spans so far."""
