@@ -18,7 +18,7 @@ from typing_extensions import TypeVar
 
 from core.dispatch.answers import ErrorHandlers
 from core.dispatch.dispatcher import Dispatcher
-from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
+from core.errors import CoreError, DeveloperError, HandlerError, OrderError, RegistrationError
 from core.handlers import MiddlewareInfo, arguments_of, declare, info_of, name_of, require_async
 from core.request import AnyRequest, Request
 from core.response import Response
@@ -321,7 +321,7 @@ class Router(Generic[E, U, M_contra]):
         view._traited = self._traited
         view._view_of = self._view_of
         view._errors = self._errors
-        view._guards = (*self._guards, _guard(authenticator))
+        view._guards = (*self._guards, guard_of(authenticator))
         return view
 
     # -- errors
@@ -562,8 +562,13 @@ def prove_order(entries: Iterable[Route]) -> None:
             scopes += [(entry.pattern, info) for info in own]
 
 
-def _guard(authenticator: Authenticator[Any, Any, Any]) -> Middleware[Any, Any]:
-    """The middleware that an authenticator becomes. It asks once per request, on however many levels it is used."""
+def guard_of(
+    authenticator: Authenticator[Any, Any, Any], refused: Callable[[AnyRequest, CoreError], CoreError] | None = None
+) -> Middleware[Any, Any]:
+    """The middleware that an authenticator becomes. It asks once per request, on however many levels it is used.
+
+    `refused` gives the error that a refusal becomes, which is the refusal itself without it.
+    """
     declared = info_of(authenticator) or MiddlewareInfo("")
     varies = declared.varies
 
@@ -572,7 +577,12 @@ def _guard(authenticator: Authenticator[Any, Any, Any]) -> Middleware[Any, Any]:
             res.vary(name)
         users = req.users
         if authenticator not in users:
-            users[authenticator] = await authenticator(req)
+            try:
+                users[authenticator] = await authenticator(req)
+            except CoreError as error:
+                if refused is None:
+                    raise
+                raise refused(req, error) from None
         req.user = users[authenticator]
         await next()
 

@@ -20,6 +20,7 @@ from core.mcp.registered import Prompt, Resource, Tool, ToolError, words_of
 from core.request import AnyRequest
 from core.response import Response
 from core.validation.schema import is_array
+from core.values import field, frozen
 
 if TYPE_CHECKING:
     from core.app import App
@@ -38,6 +39,7 @@ _TOLD = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
 _MOST_URIS = 100
 
 
+@frozen(kw_only=True)
 class Answers:
     """The answers of one server, out of the tools, prompts and resources that it registers here.
 
@@ -45,50 +47,38 @@ class Answers:
     those of `MCP`.
     """
 
-    def __init__(
-        self,
-        app: App[Any],
-        server: Server,
-        *,
-        private: bool,
-        info: dict[str, str],
-        instructions: JsonObject,
-        secret: SecretGiver[Any] | None,
-        hosts: tuple[str, ...],
-        origins: tuple[str, ...],
-        ttl: float,
-        subscriptions: Callable[[Any], DurableObjectNamespace[Subscriptions]] | None,
-    ) -> None:
-        self.tools: dict[str, Tool] = {}
-        self.prompts: dict[str, Prompt] = {}
-        self.resources: dict[str, Resource] = {}
-        self._app = app
-        self._server = server
-        self._private = private
-        self._info = info
-        self._instructions = instructions
-        self._secret = secret
-        self._hosts, self._origins, self._ttl = hosts, origins, ttl
-        self._subscriptions = subscriptions
+    app: App[Any]
+    server: Server
+    private: bool
+    info: dict[str, str]
+    instructions: JsonObject
+    secret: SecretGiver[Any] | None
+    hosts: tuple[str, ...]
+    origins: tuple[str, ...]
+    ttl: float
+    subscriptions: Callable[[Any], DurableObjectNamespace[Subscriptions]] | None
+    tools: dict[str, Tool] = field(factory=dict[str, Tool])
+    prompts: dict[str, Prompt] = field(factory=dict[str, Prompt])
+    resources: dict[str, Resource] = field(factory=dict[str, Resource])
 
     def listeners(self, env: object) -> Subscriptions:
         """The Durable Object that knows who listens. Raises DeveloperError without one."""
-        if self._subscriptions is None:
+        if self.subscriptions is None:
             raise DeveloperError(
-                f'MCP("{self._server.name}"): a Durable Object knows who listens. Give subscriptions=lambda env: env.LISTEN'
+                f'MCP("{self.server.name}"): a Durable Object knows who listens. Give subscriptions=lambda env: env.LISTEN'
             )
-        return self._subscriptions(env).get_by_name(self._server.path)
+        return self.subscriptions(env).get_by_name(self.server.path)
 
     async def keys(self, req: AnyRequest) -> list[bytes]:
         """The keys that what a client brings back is signed with. Raises DeveloperError without a secret."""
-        if self._secret is None:
+        if self.secret is None:
             raise DeveloperError(
-                f'MCP("{self._server.name}"): what a client brings back is signed. Give secret=lambda req: req.env.MCP_SECRET'
+                f'MCP("{self.server.name}"): what a client brings back is signed. Give secret=lambda req: req.env.MCP_SECRET'
             )
         from core.middleware.authentication import secrets_of
         from core.middleware.options import awaited
 
-        return secrets_of("MCP", "secret", self._secret, await awaited(self._secret(req)))
+        return secrets_of("MCP", "secret", self.secret, await awaited(self.secret(req)))
 
     async def _may(self, req: AnyRequest, tool: Tool, *, called: bool) -> bool:
         """True if the caller has the tool. Where it is called, a CoreError names the scope that is missing."""
@@ -100,14 +90,14 @@ class Answers:
             if called and error.status == 403 and "scope" in error.metadata:
                 from core.mcp.rights import challenge
 
-                raise challenge(self._server, req, error) from None
+                raise challenge(self.server, req, error) from None
             return False
         return True
 
     async def serve(self, req: AnyRequest, res: Response) -> None:
         """Answer one message."""
         try:
-            messages.check_origin(req, self._hosts, self._origins)
+            messages.check_origin(req, self.hosts, self.origins)
             call = await messages.read_call(req)
         except ProtocolError as error:
             res.status(error.status).json(error.body())
@@ -171,18 +161,17 @@ class Answers:
         except CoreError:
             raise
         except Exception as error:
-            told = (
-                error if isinstance(error, ProtocolError) else ProtocolError(messages.INTERNAL_ERROR, "Internal error")
-            )
-            if told is not error:
-                on_failure = self._app.dispatcher.failures.on_failure
+            told = error
+            if not isinstance(told, ProtocolError):
+                told = ProtocolError(messages.INTERNAL_ERROR, "Internal error")
+                on_failure = self.app.dispatcher.failures.on_failure
                 if on_failure is not None:
                     on_failure(error)
-                log.exception("%s of MCP(%r) failed", call.method, self._server.name)
+                log.exception("%s of MCP(%r) failed", call.method, self.server.name)
             # Of earlier revisions, clients take every other status than 200 for a broken transport.
             return (told.status if call.stateless else 200), told.body(call.id)
         if call.stateless:
-            meta = {messages.SERVER_KEY: self._info, **result.get("_meta", {})}
+            meta = {messages.SERVER_KEY: self.info, **result.get("_meta", {})}
             result = {"resultType": "complete", **result, "_meta": meta}
         return 200, {"jsonrpc": "2.0", "id": call.id, "result": result}
 
@@ -190,13 +179,13 @@ class Answers:
         match call.method:
             case "server/discover" if call.stateless:
                 found = {"supportedVersions": list(messages.VERSIONS), "capabilities": self._capabilities(call)}
-                return self._kept(call, found | self._instructions, private=False)
+                return self._kept(call, found | self.instructions, private=False)
             case "initialize" if not call.stateless:
                 wanted = call.param("protocolVersion", str)
                 version = wanted if wanted in messages.EARLIER else messages.EARLIER[0]
                 can: JsonObject = {**self._capabilities(call), "logging": {}}
-                found = {"protocolVersion": version, "capabilities": can, "serverInfo": self._info}
-                return found | self._instructions
+                found = {"protocolVersion": version, "capabilities": can, "serverInfo": self.info}
+                return found | self.instructions
             case "ping" if not call.stateless:
                 return {}
             case "logging/setLevel" if not call.stateless:
@@ -223,7 +212,7 @@ class Answers:
             case "resources/read" if self.resources:
                 contents, resource = await self._read_resource(req, call.param("uri", str))
                 return self._kept(call, contents, private=True, ttl=resource.ttl)
-            case "subscriptions/listen" if call.stateless and self._subscriptions is not None:
+            case "subscriptions/listen" if call.stateless and self.subscriptions is not None:
                 return await self._listen(req, call)
             case "completion/complete" if self.prompts or self.resources:
                 return await self._complete(req, call)
@@ -231,28 +220,23 @@ class Answers:
                 raise ProtocolError(messages.METHOD_NOT_FOUND, "Method not found")
 
     def _capabilities(self, call: Call) -> JsonObject:
-        completed = bool(self.prompts or self.resources)
-        found = {
-            "tools": self.tools,
-            "prompts": self.prompts,
-            "resources": self.resources,
-            "completions": completed,
-        }
-        told = {} if self._subscriptions is None or not call.stateless else _TOLD
+        found = {"tools": self.tools, "prompts": self.prompts, "resources": self.resources}
+        found["completions"] = self.prompts or self.resources
+        told = {} if self.subscriptions is None or not call.stateless else _TOLD
         return {name: told.get(name, {}) for name, registered in found.items() if registered}
 
     def _kept(self, call: Call, result: JsonObject, *, private: bool, ttl: float | None = None) -> JsonObject:
         """A result, with how long clients may keep it; earlier revisions do not say that."""
         if not call.stateless:
             return result
-        seconds = self._ttl if ttl is None else ttl
+        seconds = self.ttl if ttl is None else ttl
         return {**result, "ttlMs": round(seconds * 1000), "cacheScope": "private" if private else "public"}
 
     def _list(self, call: Call, name: str, items: list[JsonObject]) -> JsonObject:
         if call.params.get("cursor") is not None:
             raise ProtocolError(messages.INVALID_PARAMS, "There is one page, and no cursor")
         # Two callers may see different lists.
-        is_private = self._private or any(tool.is_guarded for tool in self.tools.values())
+        is_private = self.private or any(tool.is_guarded for tool in self.tools.values())
         return self._kept(call, {name: items}, private=is_private)
 
     async def _call_tool(self, req: AnyRequest, call: Call) -> JsonObject:
@@ -277,7 +261,7 @@ class Answers:
                 continue
             shown = f"Mcp-Param-{each.header}"
             text, value = messages.header_value(req, shown), given.get(each.name)
-            if text != (None if value is None else value if isinstance(value, str) else json.dumps(value)):
+            if text != (None if value is None else messages.text_of(value)):
                 raise messages.mismatch(shown)
 
     async def _get_prompt(self, req: AnyRequest, call: Call) -> JsonObject:

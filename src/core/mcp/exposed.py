@@ -15,7 +15,7 @@ from core.handlers import info_of, name_of
 from core.http import json
 from core.http.escapes import encode_query
 from core.http.json import JsonObject
-from core.mcp.messages import INTERNAL_ERROR, ProtocolError
+from core.mcp.messages import INTERNAL_ERROR, ProtocolError, text_of
 from core.mcp.registered import Hints, Parameter, Tool, ToolError, words_of
 from core.request import AnyRequest, Request
 from core.response import Response
@@ -133,9 +133,9 @@ class Exposed(Tool):
             placed[self._places[key]][key] = value
         path = self._route.pattern.text
         if arguments:
-            path = self._app.url_for(self.function, **{key: _text(each) for key, each in placed["params"].items()})
+            path = self._app.url_for(self.function, **{key: text_of(each) for key, each in placed["params"].items()})
         pairs = [
-            (key, _text(each))
+            (key, text_of(each))
             for key, value in placed["query"].items()
             if value is not None
             for each in (cast("list[object]", value) if isinstance(value, list) else [value])
@@ -145,16 +145,11 @@ class Exposed(Tool):
         for name in list(headers):
             if name.lower().startswith("mcp-") or name.lower() in _NOT_PASSED_ON:
                 del headers[name]
-        if self._types.get("body") is not None:
-            body = placed["body"] if self._key is None else {self._key: placed["body"]}
-            message = http.Request(url, method=self.method, headers=headers, json=body)
-        else:
-            message = http.Request(url, method=self.method, headers=headers)
+        content: dict[str, Any] = {}
+        if self.sends_body:
+            content["json"] = placed["body"] if self._key is None else {self._key: placed["body"]}
+        message = http.Request(url, method=self.method, headers=headers, **content)
         inner: Request[Any, Any, Any] = Request(message, req.env, req.ctx)
         inner._app = self._app
         inner._users = req.users
         return inner
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

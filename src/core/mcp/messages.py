@@ -234,6 +234,11 @@ def unsupported(version: object) -> ProtocolError:
     return ProtocolError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
 
 
+def text_of(value: object) -> str:
+    """A value where there are only texts, as in a header or a query: itself, or its JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def header_value(req: AnyRequest, name: str) -> str | None:
     """A header of the protocol: as it is, or as `=?base64?…?=` where a header cannot have the characters."""
     text = req.header(name)

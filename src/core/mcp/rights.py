@@ -7,15 +7,17 @@ get a token, and for which scope.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from core import router
 from core.errors import AuthenticationError, CoreError, RegistrationError
-from core.handlers import arguments_of, declare, info_of, name_of
+from core.handlers import arguments_of, info_of, name_of
 from core.request import AnyRequest
 from core.response import Response
 
 if TYPE_CHECKING:
-    from core.types import Middleware, Next
+    from core.types import Middleware
 
 METADATA: Final = "/.well-known/oauth-protected-resource"
 
@@ -30,7 +32,7 @@ class Server(Protocol):
 
 
 def guard_of(server: Server, behind: Any) -> Middleware[Any, Any]:
-    """The middleware that an authenticator becomes. Raises RegistrationError for one that takes any audience."""
+    """The middleware that `behind` becomes. Raises RegistrationError for one that takes any audience."""
     if arguments_of(behind) != 1 and info_of(behind) is None:
         raise RegistrationError("MCP(…, behind=…): an authenticator is `async def (req)` and returns the user")
     demands = getattr(behind, "demands", None)
@@ -39,26 +41,7 @@ def guard_of(server: Server, behind: Any) -> Middleware[Any, Any]:
             f'MCP("{server.name}", behind={name_of(behind)}): a token for another server would be good here (RFC 8707). Give '
             'jwt_auth(…, audience="https://notes.example/mcp")'
         )
-    declared = info_of(behind)
-
-    async def guard(req: AnyRequest, res: Response, next: Next, /) -> None:
-        users = req.users
-        if behind not in users:
-            try:
-                users[behind] = await behind(req)
-            except CoreError as error:
-                raise challenge(server, req, error) from None
-        req.user = users[behind]
-        await next()
-
-    return declare(
-        guard,
-        name=name_of(behind),
-        provides=("req.user",),
-        requires=() if declared is None else declared.requires,
-        authenticates=declared is None or not declared.optional,
-        optional=declared is not None and declared.optional,
-    )
+    return router.guard_of(behind, partial(challenge, server))
 
 
 def challenge(server: Server, req: AnyRequest, error: CoreError) -> CoreError:

@@ -100,8 +100,8 @@ class MCP(Generic[E, U]):
         self.behind = behind
         """The authenticator of every message, or None."""
         self._answers = Answers(
-            app,
-            self,
+            app=app,
+            server=self,
             private=behind is not None,
             info={"name": name, "version": version},
             instructions=present(instructions=instructions),
@@ -203,7 +203,7 @@ class MCP(Generic[E, U]):
         from core.mcp.exposed import Exposed
 
         types = {"params": params, "query": query, "body": body}
-        self._add(self.tools, lambda: Exposed(self.app, handler, name, description, hints, types, key, returns))
+        self._add(self.tools, Exposed(self.app, handler, name, description, hints, types, key, returns))
 
     def offer(self, handler: Callable[[object, Response], Awaitable[object]], /) -> None:
         """Expose the handler of a route that is registered with `tool=True`, unless it is exposed already."""
@@ -267,13 +267,12 @@ class MCP(Generic[E, U]):
         """The decorator that registers what `make` makes of a function, or `function` once it has done so."""
 
         def register(function: Function) -> Function:
-            self._add(table, lambda: make(function))
+            self._add(table, make(function))
             return function
 
         return register if function is None else register(function)
 
-    def _add(self, table: JsonObject, make: Callable[[], Registered]) -> None:
-        registered = make()
+    def _add(self, table: JsonObject, registered: Registered) -> None:
         if registered.key in table:
             raise RegistrationError(f"{registered.where} is registered already. Give it another name")
         table[registered.key] = registered

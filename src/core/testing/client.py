@@ -305,9 +305,10 @@ class Client(Generic[E]):
 
         Raises LookupError where the application has no server.
         """
+        from core.routing.offered import servers_in
         from core.testing.mcp import MCPClient
 
-        found = [each for route in self.app.entries() if (each := getattr(route.handler, "__core_mcp__", None))]
+        found = servers_in(self.app.entries())
         if server is None and len(found) != 1:
             raise LookupError(f"the application has {len(found)} MCP servers. Name one: client.mcp(server)")
         chosen = found[0] if server is None else server

@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from core import http
-from core.http import json
 from core.mcp import ToolError
-from core.mcp.messages import CAPABILITIES_KEY, LATEST, VERSION_KEY, ProtocolError
+from core.mcp.messages import CAPABILITIES_KEY, LATEST, VERSION_KEY, ProtocolError, text_of
 from core.request import Request
 from core.validation.schema import is_object
 
@@ -102,7 +101,7 @@ class MCPClient:
         for parameter in tool.parameters.values() if tool is not None else ():
             value = params["arguments"].get(parameter.name)
             if parameter.header is not None and value is not None:
-                headers[f"Mcp-Param-{parameter.header}"] = value if isinstance(value, str) else json.dumps(value)
+                headers[f"Mcp-Param-{parameter.header}"] = text_of(value)
         body = {"jsonrpc": "2.0", "id": self._ids, "method": method, "params": {**params, "_meta": meta}}
         response = await self._send(self._server.path, headers, body)
         answer = await response.json()
