@@ -75,19 +75,17 @@ def run(args: argparse.Namespace) -> int:
         from core.runtime.make import fill_python_modules
 
         packages = asyncio.run(fill_python_modules(project.entry, **given))
-        print(_table_of(packages))
-        if (problem := upload_problem(packages)) is not None:
-            print(f"warning: {problem}.", file=sys.stderr)
-        print("\nThe packages are in python_modules. Deploy with: npx wrangler deploy")
-        return 0
-    out = (args.out or project.folder / "dist").resolve()
-    making = make_bundle(project.entry, out=out, snapshot=args.snapshot, migrations=project.migrations, **given)
-    bundle = asyncio.run(making)
-    print(size_report(bundle))
-    if (problem := upload_problem(bundle.packages)) is not None:
+        sizes, told = _table_of(packages), "The packages are in python_modules. Deploy with: npx wrangler deploy"
+    else:
+        out = (args.out or project.folder / "dist").resolve()
+        making = make_bundle(project.entry, out=out, snapshot=args.snapshot, migrations=project.migrations, **given)
+        bundle = asyncio.run(making)
+        packages, sizes = bundle.packages, size_report(bundle)
+        told = f"{start_report(bundle)}\nThe bundle is in {out}. Run it with: core serve {args.out or 'dist'}"
+    print(sizes)
+    if (problem := upload_problem(packages)) is not None:
         print(f"warning: {problem}.", file=sys.stderr)
-    print(f"\n{start_report(bundle)}")
-    print(f"The bundle is in {out}. Run it with: core serve {args.out or 'dist'}")
+    print(f"\n{told}")
     return 0
 
 
@@ -122,21 +120,14 @@ def size_report(bundle: Bundle) -> str:
     """Return the sizes of a bundle's parts: as stored, and compressed."""
     from core.runtime.bundle import LIBRARY, PYODIDE, compressed_size
 
-    rows: list[tuple[str, ...]] = []
-    parts: dict[str, tuple[str, ...]] = {"CPython (pyodide)": (*(file for file, _ in PYODIDE), LIBRARY)}
-    if bundle.manifest["snapshot"]:
-        parts["memory snapshot"] = ("snapshot.bin",)
-    for name, files in parts.items():
+    def row(name: str, version: str, *files: str) -> tuple[str, ...]:
         contents = [(bundle.folder / "modules" / file).read_bytes() for file in files]
-        rows.append(
-            (
-                name,
-                bundle.manifest["pyodide"] if name.startswith("CPython") else "",
-                str(len(files)),
-                _kilobytes(sum(map(len, contents))),
-                _kilobytes(sum(map(compressed_size, contents))),
-            )
-        )
+        sizes = sum(map(len, contents)), sum(map(compressed_size, contents))
+        return name, version, str(len(files)), *map(_kilobytes, sizes)
+
+    rows = [row("CPython (pyodide)", bundle.manifest["pyodide"], *(file for file, _ in PYODIDE), LIBRARY)]
+    if bundle.manifest["snapshot"]:
+        rows.append(row("memory snapshot", "", "snapshot.bin"))
     return _table_of(bundle.packages, *rows)
 
 

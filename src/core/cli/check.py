@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from core.cli.project import add_configuration, find_configuration
+from core.cli.project import add_configuration, configurations_of, find_configuration
 from core.cli.style import shown_path, tell_error
 from core.dev.terminal import core_version
 from core.errors import ConfigurationError, DeveloperError, UsageError
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from core.program.findings import Finding
     from core.program.memory import Memory
     from core.program.proof import Proof
-    from core.program.settings import Settings
 
 _DESCRIPTION = """\
 Prove the program against its configuration file: Env in both directions and in every environment, names of bindings,
@@ -100,7 +99,9 @@ def _look(args: argparse.Namespace, path: Path, memory: Memory) -> int:
     proof = Proof((), 0, 0, 0)
     try:
         settings = find_settings(path.parent)
-        configurations = _read(path, args.environment, settings)
+        configurations = configurations_of(path, args.environment)
+        if settings is not None and args.environment is None:
+            configurations = settings.chosen(configurations)
     except ConfigurationError as error:
         proof = Proof(configuration_findings(error, path), 0, 0, 0)
     except DeveloperError as error:
@@ -159,15 +160,6 @@ def _say_changed_migrations(configurations: Sequence[Configuration]) -> None:
 
     for note in dict.fromkeys(note for configuration in configurations for note in changed_locally(configuration)):
         print(f"note: {note}.")
-
-
-def _read(path: Path, environment: str | None, settings: Settings | None) -> list[Configuration]:
-    from core.config.load import load, load_all
-
-    if environment is not None:
-        return [load(path, environment=environment)]
-    everything = load_all(path)
-    return everything if settings is None else settings.chosen(everything)
 
 
 def _text(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> str:

@@ -107,22 +107,18 @@ async def _with_databases(options: Options, configuration: Configuration, names:
                     print(f"  {paint.green('applied')}  {file.name}")
                 if not done:
                     print("  nothing to apply")
-                if differing:
-                    print(f"{paint.yellow('note')}: {changed_note(name, differing)}.")
-                continue
-            applied = await migrations.applied(database, table=table)
-            pending = [file.name for file in await migrations.pending(database, files, table=table)]
-            known = {file.name for file in files}
-            other = {file.name for file in differing}
-            for file_name in applied:
-                remark = (
-                    "its file is gone" if file_name not in known else "changed since applied" * (file_name in other)
-                )
-                print(f"  {paint.green('applied')}  {file_name}{paint.yellow(f'  {remark}') if remark else ''}")
-            for file_name in pending:
-                print(f"  {paint.yellow('pending')}  {file_name}")
-            if not applied and not pending:
-                print("  no migrations yet: core migrate new NAME")
+            else:
+                remarks = dict.fromkeys((file.name for file in files), "")
+                remarks |= dict.fromkeys((file.name for file in differing), "  changed since applied")
+                applied = await migrations.applied(database, table=table)
+                pending = await migrations.pending(database, files, table=table)
+                for applied_name in applied:
+                    remark = paint.yellow(remarks.get(applied_name, "  its file is gone"))
+                    print(f"  {paint.green('applied')}  {applied_name}{remark}")
+                for file in pending:
+                    print(f"  {paint.yellow('pending')}  {file.name}")
+                if not applied and not pending:
+                    print("  no migrations yet: core migrate new NAME")
             if differing:
                 print(f"{paint.yellow('note')}: {changed_note(name, differing)}.")
     return 0

@@ -70,6 +70,13 @@ def find_configuration(given: Path | None) -> Path:
         raise UsageError(f"{error}. `core new NAME` makes a whole project") from None
 
 
+def configurations_of(path: Path, environment: str | None) -> list[Configuration]:
+    """The configuration of one environment, or of all that the file has."""
+    from core.config.load import load, load_all
+
+    return load_all(path) if environment is None else [load(path, environment=environment)]
+
+
 def find_databases(configuration: Configuration, given: str | None) -> list[str]:
     """The SQL databases of a project, or the one that --binding names. Raises UsageError where there is none."""
     names = [name for name, binding in configuration.bindings.items() if binding.kind == "d1"]

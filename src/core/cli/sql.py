@@ -11,7 +11,8 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -101,14 +102,12 @@ def read_file(file: str) -> tuple[str, str]:
         wanted = _statement_of(file)
         if wanted is not None:
             raise UsageError(f"a FILE was expected, not a statement. Write core sql -c {quote(wanted)}") from None
-        if isinstance(error, FileNotFoundError) and not Path(file).suffix:
-            told = f"there is no file {file}. A statement is written with -c: core sql -c {quote(file)}"
-        elif isinstance(error, FileNotFoundError):
-            told = f"there is no file {file}. Give the path of a file of SQL"
-        else:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8"
-            told = f"{file} cannot be read: {reason}. Give the path of a file of SQL"
-        raise UsageError(told) from None
+        told, fix = f"there is no file {file}", "Give the path of a file of SQL"
+        if not isinstance(error, FileNotFoundError):
+            told = f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
+        elif not Path(file).suffix:
+            fix = f"A statement is written with -c: core sql -c {quote(file)}"
+        raise UsageError(f"{told}. {fix}") from None
 
 
 def _statement_of(given: str) -> str | None:
@@ -163,11 +162,9 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
     async def batch(statements: list[str]) -> list[_Rows]:
         # The transaction first, for all or nothing; its results have the rows as dicts, whose keys are the columns.
         results = await database.batch([database.prepare(statement) for statement in statements])
-        found: list[_Rows] = []
-        for result in results:
-            columns = list(result.results[0]) if result.results else []
-            found.append((columns, [[row[column] for column in columns] for row in result.results]))
-        return found
+        return [
+            ([*each.results[0]] if each.results else [], [[*row.values()] for row in each.results]) for each in results
+        ]
 
     with store:
         yield name, lambda statements: _until_interrupted(connection, lambda: asyncio.run(batch(statements)))
@@ -206,11 +203,8 @@ def _prompt(name: str, execute: Execute) -> int:
     from core.errors import D1Error
 
     if sys.stdin.isatty():
-        import contextlib
-        import importlib
-
-        with contextlib.suppress(ImportError):
-            importlib.import_module("readline")  # which gives `input` a history
+        with suppress(ImportError):
+            import_module("readline")  # which gives `input` a history
         print(f"{name}: a statement ends with a semicolon, .exit ends the prompt.")
     failed = False
     for statement in _statements(name):

@@ -11,7 +11,7 @@ import tokenize
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from core.cli.project import add_configuration, find_configuration
+from core.cli.project import add_configuration, configurations_of, find_configuration
 from core.cli.style import difference, shown_path, tell_error
 from core.errors import ConfigurationError, DeveloperError, UsageError
 
@@ -69,7 +69,7 @@ def _rows(args: argparse.Namespace) -> int:
     missing = [path for path in args.rows if not path.exists()]
     if missing:
         raise UsageError(f"{missing[0]} is not a file or folder. Give the path of Python files")
-    configurations = _configurations(args)
+    configurations = configurations_of(find_configuration(args.config), args.environment)
     rows, local = find_rows(configurations, args.rows)
     changed = False
     for file, edits in sorted(rows.edits.items()):
@@ -93,7 +93,7 @@ def _env(args: argparse.Namespace) -> int:
     from core.program.generate import new_env, update_env
     from core.program.proof import find_env
 
-    configurations = _configurations(args)
+    configurations = configurations_of(find_configuration(args.config), args.environment)
     shapes = find_env(configurations, args.class_name, args.output)
     if len(shapes) > 1:
         files = ", ".join(sorted(shape.location.file for shape in shapes))
@@ -118,13 +118,6 @@ def _env(args: argparse.Namespace) -> int:
     if args.check:
         print(f"{shown_path(file)} is not up to date. Run `core types`.")
     return int(args.check)
-
-
-def _configurations(args: argparse.Namespace) -> list[Configuration]:
-    from core.config.load import load, load_all
-
-    path = find_configuration(args.config)
-    return load_all(path) if args.environment is None else [load(path, environment=args.environment)]
 
 
 def _put(file: Path, old: str, new: str, written_as: _Written, check: bool) -> bool:

@@ -5,7 +5,7 @@ A test writes only the bindings that it is about. One that cannot be made up is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -23,16 +23,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E")
 
-_PLAIN: Mapping[type, Callable[[str], object]] = {
-    str: lambda name: "",
-    int: lambda name: 0,
-    float: lambda name: 0.0,
-    bool: lambda name: False,
-    list: lambda name: [],
-    dict: lambda name: {},
-    # Long enough for any HMAC, so that a library which refuses short keys takes it.
-    Secret: lambda name: Secret(f"the {name} of a test, and of nothing else"),
-}
+_PLAIN = (str, int, float, bool, list, dict)
 
 
 def env(
@@ -130,10 +121,12 @@ def _made(field: EnvField, configuration: Configuration | None, clock: Clock) ->
         return configuration.worker.vars[field.name]
     if field.has_default or (field.optional and field.kind is not Secret):
         return None
-    plain = _PLAIN.get(field.kind)
-    if plain is None:
+    if field.kind is Secret:
+        # Long enough for any HMAC, so that a library which refuses short keys takes it.
+        return Secret(f"the {field.name} of a test, and of nothing else")
+    if field.kind not in _PLAIN:
         raise _NoFakeError(f"nothing is known of {field.annotation}. Pass a value: env(Env, {field.name}=…)")
-    return plain(field.name)
+    return field.kind()
 
 
 def _class_of(field: EnvField) -> object:

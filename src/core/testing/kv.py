@@ -80,15 +80,16 @@ class FakeKVNamespace(Faulty, _Place):
     ) -> None:
         if places < 1:
             raise ValueError(f"FakeKVNamespace(places={places}) must be at least 1")
-        self._staleness = 0.0
         if seam.running is not None:
             places = max(places, seam.running.places)
         self._places: list[_Place] = [self, *(_Place(clock) for _ in range(places - 1))]
         super().__init__(clock)
         self._begin("KV", "kv", clock, latency)
         for key, value in (values or {}).items():
-            self._write(key.encode(), (value.encode() if isinstance(value, str) else bytes(value), None, None, None))
-        self._staleness = staleness if staleness is not None else _OLDEST if places > 1 else 0.0
+            data = value.encode() if isinstance(value, str) else bytes(value)
+            for place in (self, *self._places):
+                place._apply(key.encode(), (data, None, None, None))
+        self._staleness = staleness if staleness is not None else _OLDEST if self._places else 0.0
 
     @property
     def staleness(self) -> float:
@@ -103,17 +104,25 @@ class FakeKVNamespace(Faulty, _Place):
                 place._see(float("inf"))
 
     def _write(self, raw: bytes, stored: Stored | None, *, publish: Path | None = None) -> None:
-        here = self._places[seam.place.get() % len(self._places)]
-        for place in self._places:
-            # Of several places each sees its own writes at once; a single one stands for another place.
-            own = place is here and len(self._places) > 1
-            place._learn(0.0 if own else self._staleness, raw, stored)
+        if not self._places:
+            self._learn(self._staleness, raw, stored)
+            return
+        self._apply(raw, stored)
+        here = seam.place.get() % len(self._places)
+        for number, place in enumerate(self._places):
+            place._learn(0.0 if number == here else self._staleness, raw, stored)
 
     def _select(self, raw: bytes) -> Stored | None:
-        return EmbeddedKVNamespace._select(self._here(raw), raw)
+        if self._places:
+            return self._here(raw)._select(raw)
+        self._see(self._now())
+        return super()._select(raw)
 
     def _rows(self, start: bytes, after: bytes, count: int) -> KeyRows:
-        return EmbeddedKVNamespace._rows(self._here(None), start, after, count)
+        if self._places:
+            return self._here(None)._rows(start, after, count)
+        self._see(self._now())
+        return super()._rows(start, after, count)
 
     def _here(self, raw: bytes | None) -> _Place:
         """The place of the running request, with all of `raw` (of every key, when None) that it sees by now."""

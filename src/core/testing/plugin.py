@@ -268,8 +268,9 @@ def _record_of(error: BaseException | None, config: pytest.Config) -> str | None
 
 
 def _configuration_in(root: Path) -> Path | None:
-    found = (root / name for name in ("wrangler.toml", "wrangler.json", "wrangler.jsonc"))
-    return next((path for path in found if path.is_file()), None)
+    from core.config.nearest import FILE_NAMES
+
+    return next((root / name for name in FILE_NAMES if (root / name).is_file()), None)
 
 
 @pytest.fixture

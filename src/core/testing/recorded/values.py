@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import hmac
-import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -13,6 +11,8 @@ from typing import Any, Final, cast
 
 import attrs
 
+from core.middleware.jwt_token import parse_token, write_part
+from core.middleware.token_source import Refusal
 from core.signing import sign
 
 Record = dict[str, Any]
@@ -112,25 +112,23 @@ class Jwt(StandIn):
     @classmethod
     def read(cls, token: str, secrets: Mapping[str, str], scheme: str, now: float) -> Jwt | None:
         """The token, where one of the secrets has signed it."""
-        signed, _, signature = token.rpartition(".")
         try:
-            header, claims = (json.loads(_decoded(part)) for part in signed.split("."))
-            algorithm = header["alg"]
+            read = parse_token(token)
+            claims: dict[str, Any] = read.claims()
+            algorithm = str(read.header["alg"])
             for name, secret in secrets.items():
-                digest = hmac.digest(secret.encode(), signed.encode(), _HASHES[algorithm])
-                if hmac.compare_digest(digest, _decoded(signature)):
+                if hmac.compare_digest(hmac.digest(secret.encode(), read.signed, _HASHES[algorithm]), read.signature):
                     if claims.get("exp", 0) > now:
                         claims["exp"] = _NEVER
                     return cls(name, claims, scheme, algorithm)
-        except (KeyError, ValueError, TypeError, AttributeError):
+        except (Refusal, KeyError, TypeError):
             pass
         return None
 
     def text(self, reveal: Callable[[str], str]) -> str:
-        parts = ({"alg": self.algorithm, "typ": "JWT"}, self.claims)
-        signed = ".".join(_encoded(json.dumps(part, separators=(",", ":")).encode()) for part in parts)
-        digest = hmac.digest(reveal(self.secret).encode(), signed.encode(), _HASHES[self.algorithm])
-        return f"{self.scheme} {signed}.{_encoded(digest)}".lstrip()
+        signed = b".".join(map(write_part, ({"alg": self.algorithm, "typ": "JWT"}, self.claims)))
+        digest = hmac.digest(reveal(self.secret).encode(), signed, _HASHES[self.algorithm])
+        return f"{self.scheme} {signed.decode()}.{write_part(digest).decode()}".lstrip()
 
 
 @attrs.frozen
@@ -187,11 +185,3 @@ class Unordered(list[Record]):
 
     def __ne__(self, other: object) -> bool:
         return not self == other
-
-
-def _decoded(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-def _encoded(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
