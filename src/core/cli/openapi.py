@@ -109,9 +109,9 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.examples is not None:
         outcome = _with_examples(outcome, args.examples)
-    file: Path | None = (
-        args.output if args.output is not None or not args.check else path.parent / (_TOOLS if args.mcp else _FILE)
-    )
+    file: Path | None = args.output
+    if file is None and args.check:
+        file = path.parent / (_TOOLS if args.mcp else _FILE)
     code = _written(args, file, outcome)
     if args.html is not None:
         from core.openapi.page import page

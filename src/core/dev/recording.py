@@ -33,11 +33,11 @@ from core.hosts.application import find_app
 from core.http.headers import is_secret
 from core.http.json import JsonObject
 from core.program.entry import entry_of, import_main
-from core.testing.recorded.replay import Sent, play
+from core.testing.recorded.replay import play
 from core.testing.recorded.shrink import fewest, lasting, likely
 from core.testing.recorded.stand_ins import StandIns
 from core.testing.recorded.state import parsed, place_of_object, records_of
-from core.testing.recorded.values import Answer, State
+from core.testing.recorded.values import Answer, Sent, State
 from core.testing.recorded.writing import written
 from core.testing.simulation.log import shown
 

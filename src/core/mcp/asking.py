@@ -14,6 +14,7 @@ from typing import Any, Final
 from core.errors import DeveloperError
 from core.http import json
 from core.http.json import JsonObject
+from core.mcp.content import present
 from core.mcp.messages import INVALID_PARAMS, MISSING_CAPABILITY, Call, Input, InputRequired, ProtocolError
 from core.request import AnyRequest
 from core.signing import sign, unsign
@@ -31,9 +32,7 @@ def elicit(type_: Any, message: str) -> Input:
     """
     schema = schema_of(type_)
     properties = {name: _form_field(type_, name, field) for name, field in schema.get("properties", {}).items()}
-    shown: Schema = {"type": "object", "properties": properties}
-    if "required" in schema:
-        shown["required"] = schema["required"]
+    shown = {"type": "object", "properties": properties, **present(required=schema.get("required"))}
     return Input("elicitation/create", {"mode": "form", "message": message, "requestedSchema": shown})
 
 

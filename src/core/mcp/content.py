@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from typing import Any, Literal, TypeAlias, cast, get_args, get_origin
+from typing import Any, Literal, TypeAlias, get_args, get_origin
 
+from core.validation.schema import is_array
 from core.values import frozen
 
 
@@ -92,7 +93,7 @@ def contents_of(value: object) -> list[dict[str, object]]:
     """One piece, several, or none for None."""
     if value is None:
         return []
-    return [block_of(each) for each in (cast("list[object]", value) if isinstance(value, list) else [value])]
+    return [block_of(each) for each in (value if is_array(value) else [value])]
 
 
 def resource_of(uri: str, data: str | bytes, mime_type: str) -> dict[str, object]:

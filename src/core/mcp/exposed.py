@@ -19,7 +19,7 @@ from core.mcp.messages import INTERNAL_ERROR, ProtocolError, text_of
 from core.mcp.registered import Hints, Parameter, Tool, ToolError, words_of
 from core.request import AnyRequest, Request
 from core.response import Response
-from core.validation.schema import fields_of, is_object
+from core.validation.schema import fields_of, is_array, is_object
 
 if TYPE_CHECKING:
     from core.app import App
@@ -138,7 +138,7 @@ class Exposed(Tool):
             (key, text_of(each))
             for key, value in placed["query"].items()
             if value is not None
-            for each in (cast("list[object]", value) if isinstance(value, list) else [value])
+            for each in (value if is_array(value) else [value])
         ]
         url = f"{http.URL(req.url).origin}{path}{'?' if pairs else ''}{encode_query(pairs)}"
         headers = http.Headers(req.headers)

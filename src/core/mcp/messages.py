@@ -56,11 +56,8 @@ class ProtocolError(Exception):
     def body(self, id: object = None) -> JsonObject:
         """The JSON-RPC answer to the request of that id, or to the one that the error knows."""
         data = {} if self.data is None else {"data": self.data}
-        return {
-            "jsonrpc": "2.0",
-            "id": self.id if id is None else id,
-            "error": {"code": self.code, "message": self.message, **data},
-        }
+        error = {"code": self.code, "message": self.message, **data}
+        return {"jsonrpc": "2.0", "id": self.id if id is None else id, "error": error}
 
 
 @frozen

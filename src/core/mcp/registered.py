@@ -232,14 +232,14 @@ class Tool(Registered):
         """The tool in the list of tools."""
         required = [each.name for each in self.parameters.values() if each.default is ...]
         schema = _object({each.name: each.schema for each in self.parameters.values()}, required)
-        shown: JsonObject = {"name": self.name, "description": self.description}
-        hints: JsonObject = {_HINTS.get(key, key): value for key, value in self.hints.items()}
-        if "title" in hints:
-            shown["title"] = hints.pop("title")
-        shown["inputSchema"] = {**schema, "additionalProperties": False}
-        if self.output is not None:
-            shown["outputSchema"] = self.output
-        return {**shown, "annotations": hints} if hints else shown
+        hints = {_HINTS.get(key, key): value for key, value in self.hints.items() if key != "title"}
+        return {
+            "name": self.name,
+            "description": self.description,
+            **present(title=self.hints.get("title")),
+            "inputSchema": {**schema, "additionalProperties": False},
+            **present(outputSchema=self.output, annotations=hints or None),
+        }
 
 
 class Prompt(Registered):
@@ -319,9 +319,7 @@ def _object(properties: dict[str, Schema], required: list[str]) -> Schema:
                     f"{name} has another {each} than a parameter before it. Rename one of the classes"
                 )
         kept[name] = {key: value for key, value in schema.items() if key != "$defs"}
-    whole: Schema = {"type": "object", "properties": kept}
-    if required:
-        whole["required"] = required
+    whole: Schema = {"type": "object", "properties": kept, **present(required=required or None)}
     return {**whole, "$defs": classes} if classes else whole
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from core.testing.queue import FakeQueue
     from core.testing.r2 import FakeR2Bucket
     from core.testing.rate_limit import FakeRateLimit
-    from core.testing.recorded.fixture import Recorded
+    from core.testing.recorded.replay import Recorded
     from core.testing.recorded.values import ANY_ID, ANY_TIME, Answer, Jwt, Revealed, Signed
     from core.testing.simulation.checkers import (
         exactly_once_effect,
@@ -87,7 +87,7 @@ if not TYPE_CHECKING:
             "core.testing.queue": "FakeQueue",
             "core.testing.r2": "FakeR2Bucket",
             "core.testing.rate_limit": "FakeRateLimit",
-            "core.testing.recorded.fixture": "Recorded",
+            "core.testing.recorded.replay": "Recorded",
             "core.testing.recorded.values": "ANY_ID ANY_TIME Answer Jwt Revealed Signed",
             "core.testing.simulation.checkers": "exactly_once_effect linearizable never_more_than no_lost_update no_read_of_older_than",
             "core.testing.simulation.decorators": "call_log replay simulate",

@@ -67,11 +67,10 @@ class FakeAi(Faulty, EmbeddedAi):
 
     def _said(self, model: str, inputs: Mapping[str, Any]) -> Any:
         fitting = [s for s in self._scripts if s.model in (None, model)]
-        # For a time before always, and for this model before any.
-        fitting.sort(key=lambda s: (s.times is None, s.model is None))
         if not fitting:
             raise AiError(f'FakeAi has no answer for {model}. Write ai.script("...", model="{model}") before the run')
-        scripted = fitting[0]
+        # For a time before always, and for this model before any.
+        scripted = min(fitting, key=lambda s: (s.times is None, s.model is None))
         if scripted.times is not None:
             scripted.times -= 1
             if scripted.times == 0:

@@ -96,7 +96,7 @@ class Client(Generic[E]):
             app.dispatcher.failures.on_failure = _note_failure
         self.ip = ip
         if place is None:
-            place = 0 if seam.running is None else seam.running.next_place()
+            place = 0 if seam.running is None else next(seam.running.turns)
         self.place: int = place
         self.contract: Contract | None = _contract(app, contract)
         self._sessions: list[tuple[ConnectedWebSocket, asyncio.Future[None]]] = []

@@ -81,7 +81,7 @@ class FakeClock:
     def call_later(self, seconds: float, callback: Callable[[], object], /) -> TimerHandle:
         """Call `callback` when the clock has moved `seconds` from now. Timers of one moment keep their order."""
         if seam.running is not None:
-            seam.running.has_timers(self)
+            seam.running.clocks[self] = None
         timer = _Timer(self._elapsed + max(0.0, seconds), next(self._order), callback)
         heapq.heappush(self._timers, timer)
         return timer

@@ -36,7 +36,7 @@ class FakeExecutionContext(Spans):
         if clock is None:
             clock = FakeClock(time.time()) if seam.running is None else seam.running.clock
         self.clock: Clock = clock
-        self.waited: list[Awaitable[Any]] = []
+        self.waited: list[asyncio.Future[Any]] = []
         """Everything given to `wait_until`, as tasks, in order."""
         self.passed_through: bool = False
         """True if `pass_through_on_exception` was called."""
@@ -79,10 +79,9 @@ class FakeExecutionContext(Spans):
 
     async def _die(self) -> None:
         """End everything given to `wait_until` where it is, as the death of the isolate does, and forget it."""
-        tasks = [task for task in self.waited if isinstance(task, asyncio.Future)]
-        for task in tasks:
+        for task in self.waited:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self.waited, return_exceptions=True)
         self.waited.clear()
         self._raised.clear()
 
@@ -92,8 +91,6 @@ class FakeExecutionContext(Spans):
         """
         found: list[str] = []
         for number, task in enumerate(self.waited):
-            if not isinstance(task, asyncio.Future):
-                continue
             if not task.done():
                 found.append(f"work given to wait_until has not ended: {_name(task)}. Write `await ctx.drain()`")
             elif number in self._raised or task.cancelled():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from core.testing.client import Client
     from core.testing.clock import FakeClock
     from core.testing.context import FakeExecutionContext
-    from core.testing.recorded.fixture import Recorded
+    from core.testing.recorded.replay import Recorded
     from core.testing.spans import SpanRecorder
 
 _CONTRACT: pytest.StashKey[Contract] = pytest.StashKey()
@@ -355,7 +355,7 @@ def core_client(core_app: App[Any], core_env: Any, core_ctx: FakeExecutionContex
 @pytest.fixture
 def core_recorded(request: pytest.FixtureRequest, core_app: App[Any], core_config: Path | None) -> Recorded:
     """Sends the request of a test that `core record` wrote."""
-    from core.testing.recorded.fixture import Recorded
+    from core.testing.recorded.replay import Recorded
 
     node: Any = request.node
     updates = bool(request.config.getoption("--core-update"))

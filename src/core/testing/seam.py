@@ -5,7 +5,7 @@ Fakes ask it before they draw, wait or look at another place. This file knows no
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -32,7 +32,11 @@ class Seam(Protocol):
     """A simulation, as the fakes, the clock and the client see it."""
 
     places: int
+    turns: Iterator[int]
+    """The places of the clients that are made, one after the other."""
     faults: Collection[str]
+    clocks: dict[Timers, None]
+    """The clocks that are moved when nothing else can happen."""
 
     @property
     def clock(self) -> Clock:
@@ -49,14 +53,6 @@ class Seam(Protocol):
 
     def draw(self, fault: str, options: int, /) -> int:
         """Draw one of `options` where `fault` was asked for: 0, which is no fault, everywhere else."""
-        ...
-
-    def next_place(self) -> int:
-        """The place of the next client."""
-        ...
-
-    def has_timers(self, clock: Timers, /) -> None:
-        """Move `clock` too when nothing else can happen."""
         ...
 
     async def rest(self) -> None:

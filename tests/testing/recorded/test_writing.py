@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.testing import ANY_ID, ANY_TIME, Answer, Jwt
-from core.testing.recorded.replay import Sent
+from core.testing.recorded.values import Sent
 from core.testing.recorded.writing import literal, quoted, rewritten, written
 
 texts = st.text(max_size=90) | st.text("ab'\"\\\n é", max_size=12)

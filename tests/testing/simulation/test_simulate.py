@@ -41,10 +41,10 @@ from core.testing import (
     seam,
     simulate,
 )
+from core.testing.simulation.choices import Tape
 from core.testing.simulation.decorators import asked, noted, reached
 from core.testing.simulation.explore import NotRepeatableError
 from core.testing.simulation.scheduler import Settings, Simulation, StuckError
-from core.testing.simulation.tape import Tape
 
 app = create_app(Env)
 app.post("/increments")(increment)

@@ -1,13 +1,15 @@
-"""One request over fakes that hold given records: its answer, and what it wrote."""
+"""One request over fakes that hold given records: its answer, and what it wrote.
+
+The fixture `core_recorded` sends it in a recorded test, whose literals `--core-update` writes again.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
-
-import attrs
 
 from core.app import App
 from core.bindings.calls import BindingCall, Proceed, add_hook
@@ -18,25 +20,15 @@ from core.testing.clock import FakeClock
 from core.testing.context import FakeExecutionContext
 from core.testing.durable_object import FakeDurableObjectNamespace
 from core.testing.environment import env
+from core.testing.recorded.shrink import lasting
 from core.testing.recorded.state import alone, fakes_of, fill, held, parsed, text_of, values_of
-from core.testing.recorded.values import Answer, StandIn, State, mapped
+from core.testing.recorded.values import Answer, Sent, StandIn, State, mapped
+from core.testing.recorded.writing import rewritten
 
 _LONGEST = 30.0
 """Seconds of the machine that an answer may take: a stream may have no end."""
 _DEEPEST = 20
 """Levels of a result that are looked into: an object may lead back to itself."""
-
-
-@attrs.frozen
-class Sent:
-    """A request as a recorded test has it. Values may be a `StandIn`; `json` is left out as `...`."""
-
-    method: str
-    url: str
-    headers: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
-    cookies: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
-    json: Any = ...
-    body: str | bytes | None = None
 
 
 async def play(
@@ -115,3 +107,50 @@ def _note(value: object, seen: set[object], depth: int = 0) -> None:
             parts = [getattr(value, field.name, None) for field in getattr(value, "__attrs_attrs__", ())]
     for each in parts if depth < _DEEPEST else ():
         _note(each, seen, depth + 1)
+
+
+class Recorded:
+    """Sends the request of a recorded test over fakes that hold the records of `seed`, and returns the answer.
+
+        answer = core_recorded("GET", "/users/7", seed={"DB.users": [{"id": 7, "name": "Ada"}]})
+        assert answer == Answer(status=200, body={"id": 7, "name": "Ada"})
+
+    `seed`: records by place, which is `DB.users` for a table, and the name of the binding for keys (`key`, `value`,
+    `expiration`, `metadata`) and objects. `time`: that of the clock, in seconds since 1970. A value of `headers`,
+    `cookies` or `json` may be a Jwt, a Signed or a Revealed, made of a secret of the test's Env.
+    """
+
+    def __init__(self, app: App[Any], config: Path | None, test: tuple[Path, str] | None = None) -> None:
+        self._app = app
+        self._config = config
+        self._test = test
+        """The file and name of a test whose literals are written again."""
+        self._calls = 0
+
+    def __call__(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: dict[str, Any] | None = None,
+        cookies: dict[str, Any] | None = None,
+        json: Any = ...,
+        body: str | bytes | None = None,
+        seed: State | None = None,
+        time: float = 1_800_000_000,
+    ) -> Answer:
+        """Send the request. Background work has ended when it returns."""
+        sent = Sent(method, url, headers or {}, cookies or {}, json, body)
+        replay = partial(play, self._app, self._config, sent, seed or {})
+        if self._test is not None:
+            import pytest
+
+            file, function = self._test
+            before = file.read_text("utf-8")
+            after = rewritten(before, function, self._calls, asyncio.run(lasting(replay, time)))
+            if after != before:
+                file.write_text(after, "utf-8")
+                pytest.skip(f"{file.name} was written again")
+        answer = asyncio.run(replay(time))
+        self._calls += 1
+        return answer

@@ -19,8 +19,7 @@ from core import passwords
 from core.errors import DeveloperError
 from core.http.headers import is_secret
 from core.signing import unsign
-from core.testing.recorded.replay import Sent
-from core.testing.recorded.values import Jwt, Revealed, Signed, StandIn, State, mapped
+from core.testing.recorded.values import Jwt, Revealed, Sent, Signed, StandIn, State, mapped
 
 _FIELD: Final = re.compile(r"([^=&]+)=([^&]+)")
 _SCHEMES: Final = frozenset({"", "apikey", "basic", "bearer", "jwt", "token"})

@@ -155,6 +155,18 @@ class Revealed(StandIn):
 
 
 @attrs.frozen
+class Sent:
+    """A request as a recorded test has it. Values may be a `StandIn`; `json` is left out as `...`."""
+
+    method: str
+    url: str
+    headers: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    cookies: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    json: Any = ...
+    body: str | bytes | None = None
+
+
+@attrs.frozen
 class Answer:
     """An answer, and the records that were there after it (`added`) or before it (`removed`) alone.
 

@@ -13,8 +13,7 @@ from typing import Any, Final, cast
 
 import attrs
 
-from core.testing.recorded.replay import Sent
-from core.testing.recorded.values import Answer, StandIn, State
+from core.testing.recorded.values import Answer, Sent, StandIn, State
 
 _WIDTH: Final = 79
 _HOME: Final = "core.testing"

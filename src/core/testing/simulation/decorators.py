@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 import attrs
 
 from core.testing import seam
+from core.testing.simulation.choices import Tape
 from core.testing.simulation.explore import directly, explore
 from core.testing.simulation.log import SimulatedCall
 from core.testing.simulation.scheduler import Check, Fault, Settings, Simulation
-from core.testing.simulation.tape import Tape
 
 AsyncTest: TypeAlias = Callable[..., Coroutine[Any, Any, None]]
 

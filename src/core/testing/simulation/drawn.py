@@ -21,8 +21,8 @@ from core.app import App
 from core.testing.client import Client
 from core.testing.clock import FakeClock
 from core.testing.environment import env
+from core.testing.simulation.choices import Tape
 from core.testing.simulation.scheduler import Check, Fault, Settings, Simulation
-from core.testing.simulation.tape import Tape
 
 T = TypeVar("T")
 

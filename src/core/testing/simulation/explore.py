@@ -9,8 +9,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
+from core.testing.simulation.choices import Tape
 from core.testing.simulation.scheduler import Settings, Simulation
-from core.testing.simulation.tape import Tape
 
 # How many runs a failure may cost to be made short.
 _SHRINKING: Final = 400

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import count
+from itertools import count, cycle
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 from unittest import mock
 
@@ -25,9 +25,8 @@ from core.testing import seam
 from core.testing.clock import FakeClock, idle
 from core.testing.context import forget_contexts, left_behind
 from core.testing.seam import IsolateDied, Timers
+from core.testing.simulation.choices import Point, Strategy, Tape, below, draw_strategy
 from core.testing.simulation.log import SimulatedCall
-from core.testing.simulation.strategies import Point, Strategy, below, draw_strategy
-from core.testing.simulation.tape import Tape
 
 T = TypeVar("T")
 
@@ -49,11 +48,7 @@ _ERRORS: Final[Mapping[str, tuple[type[BindingError], str, str]]] = {
         "{method}: Reduce your rate of simultaneous requests on the same object. (10058)",
     ),
     "queue": (QueueError, "Queue send failed: Too Many Requests", _LOST),
-    "durable_object": (
-        DurableObjectError,
-        _LOST,
-        "Durable Object is overloaded. Requests queued for too long.",
-    ),
+    "durable_object": (DurableObjectError, _LOST, "Durable Object is overloaded. Requests queued for too long."),
 }
 # How long tasks may wait for the machine itself (a thread, a socket) before a run counts as stuck.
 _PATIENCE: Final = 5.0
@@ -104,6 +99,7 @@ class Simulation:
         self.tape = tape
         self.clock: FakeClock = FakeClock()
         self.places: int = settings.places
+        self.turns: Iterator[int] = cycle(range(settings.places))
         self.faults: Collection[str] = settings.faults
         self.checks: Sequence[Check] = settings.checks
         self.log: list[SimulatedCall] = []
@@ -123,10 +119,9 @@ class Simulation:
         self._last = -1
         self._tasks: dict[asyncio.Task[object] | None, int] = {}
         self._fakes: dict[object, str] = {}
-        self._clocks: dict[Timers, None] = {self.clock: None}
+        self.clocks: dict[Timers, None] = {self.clock: None}
         self._walkers: list[asyncio.Future[None]] = []
         self._counts: dict[str, int] = {}
-        self._clients = count()
         self._driving = False
 
     # ------------------------------------------------------------------ what the fakes see
@@ -227,14 +222,6 @@ class Simulation:
             self.reached.add(fault)
         return drawn
 
-    def next_place(self) -> int:
-        """See `Seam.next_place`: clients are at the places in turn."""
-        return next(self._clients) % self.places
-
-    def has_timers(self, clock: Timers, /) -> None:
-        """Move `clock` too when nothing else can happen."""
-        self._clocks[clock] = None
-
     async def rest(self) -> None:
         """Return when every task waits for something that only time brings."""
         if not self._driving:
@@ -277,10 +264,10 @@ class Simulation:
 
     def _move_time(self) -> bool:
         """Move every clock to the next timer. Returns False if there is none."""
-        waits = [wait for clock in self._clocks if (wait := clock.until_next()) is not None]
+        waits = [wait for clock in self.clocks if (wait := clock.until_next()) is not None]
         if not waits:
             return False
-        for clock in [*self._clocks]:
+        for clock in [*self.clocks]:
             clock.advance(min(waits))
         return True
 
