@@ -96,7 +96,7 @@ class Client(Generic[E]):
             app.dispatcher.failures.on_failure = _note_failure
         self.ip = ip
         if place is None:
-            place = 0 if seam.running is None else next(seam.running.turns)
+            place = next(seam.running.turns)
         self.place: int = place
         self.contract: Contract | None = _contract(app, contract)
         self._sessions: list[tuple[ConnectedWebSocket, asyncio.Future[None]]] = []
@@ -164,7 +164,8 @@ class Client(Generic[E]):
         asked = f"{message.method} {message.path}"
         _asked.set(asked)
         try:
-            response = await self._at_place(message, asked)
+            answer = await seam.running.event(asked, self.place, lambda: self.app.fetch(message, self.env, self.ctx))
+            response = _dead() if answer is None else answer
         except asyncio.CancelledError as cancelled:
             if cancelled.args != (_CRASHED,):
                 raise
@@ -182,26 +183,12 @@ class Client(Generic[E]):
             contract.check(message.method, message.path, response.status, response.headers, body, sent=sent)
         return response
 
-    async def _at_place(self, message: http.Request, label: str) -> http.Response:
-        if seam.running is not None:
-            answer = await seam.running.event(label, self.place, lambda: self.app.fetch(message, self.env, self.ctx))
-            return _dead() if answer is None else answer
-        there = seam.place.set(self.place)
-        try:
-            return await self.app.fetch(message, self.env, self.ctx)
-        finally:
-            seam.place.reset(there)
-
     async def trigger(self, cron: str, /) -> None:
         """Let the cron trigger `cron` come up now. A simulation may let it come up twice. See `App.trigger`."""
         event = ScheduledEvent(cron, (clock_of(self.env) or system_clock).time())
         await self._start()
-        simulation = seam.running
-        if simulation is None:
-            await self.app.trigger(event, self.env, self.ctx)
-            return
-        for _ in range(1 + simulation.draw("cron", 2)):
-            await simulation.event(cron, self.place, lambda: self.app.trigger(event, self.env, self.ctx))
+        for _ in range(1 + seam.running.draw("cron", 2)):
+            await seam.running.event(cron, self.place, lambda: self.app.trigger(event, self.env, self.ctx))
 
     async def _die(self) -> None:
         """End what runs in the isolate. See `core_env.crash`."""

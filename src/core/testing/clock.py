@@ -22,10 +22,6 @@ import attrs
 from core.context import Clock, TimerHandle
 from core.testing import seam
 
-# How often a walk lets the loop go round before it says that the tasks will never wait.
-_MOST_ROUNDS = 10_000
-_BLIND_ROUNDS = 50
-
 
 @attrs.define(order=True)
 class _Timer:
@@ -80,8 +76,7 @@ class FakeClock:
 
     def call_later(self, seconds: float, callback: Callable[[], object], /) -> TimerHandle:
         """Call `callback` when the clock has moved `seconds` from now. Timers of one moment keep their order."""
-        if seam.running is not None:
-            seam.running.clocks[self] = None
+        seam.running.has_timers(self)
         timer = _Timer(self._elapsed + max(0.0, seconds), next(self._order), callback)
         heapq.heappush(self._timers, timer)
         return timer
@@ -129,12 +124,12 @@ class FakeClock:
         self._elapsed = max(self._elapsed, target)
 
     async def _walk(self, target: float) -> None:
-        await _rest()
+        await seam.running.rest()
         while (timer := self._next(target)) is not None:
             self._fire(timer)
-            await _rest()
+            await seam.running.rest()
         self._elapsed = max(self._elapsed, target)
-        await _rest()
+        await seam.running.rest()
 
     def _next(self, target: float) -> _Timer | None:
         while self._timers and self._timers[0].due <= target:
@@ -153,20 +148,6 @@ class FakeClock:
             except RuntimeError:
                 raise error from None
             loop.call_exception_handler({"message": "a timer of FakeClock raised", "exception": error})
-
-
-async def _rest() -> None:
-    await (idle() if seam.running is None else seam.running.rest())
-
-
-async def idle() -> None:
-    """Let every task run until it waits for something that time does not bring at once."""
-    # The loop's queue of ready callbacks; uvloop has none to look at, and gets a fair number of rounds instead.
-    ready = getattr(asyncio.get_running_loop(), "_ready", None)
-    for _ in range(_MOST_ROUNDS if ready is not None else _BLIND_ROUNDS):
-        await asyncio.sleep(0)
-        if ready is not None and not ready:
-            return
 
 
 def clock_of(env: object) -> Clock | None:

@@ -33,9 +33,7 @@ class FakeExecutionContext(Spans):
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
-        if clock is None:
-            clock = FakeClock(time.time()) if seam.running is None else seam.running.clock
-        self.clock: Clock = clock
+        self.clock: Clock = clock or seam.running.time() or FakeClock(time.time())
         self.waited: list[asyncio.Future[Any]] = []
         """Everything given to `wait_until`, as tasks, in order."""
         self.passed_through: bool = False

@@ -52,7 +52,7 @@ class FakeD1Database(Faulty, EmbeddedD1Database):
     ) -> None:
         super().__init__(Store(clock=clock), "DB")
         self._versions: _Versions | None = None
-        if seam.running is not None and "replica" in seam.running.faults:
+        if "replica" in seam.running.faults:
             self._versions = _Versions(self)
             add_hook(self, self._versions, name="DB", kind="d1")
         self._reads = self.engine.reads = RowsRead(self.engine.database, clock)
@@ -138,8 +138,8 @@ class _LateSession(EmbeddedD1Session):
     def copy(self) -> EmbeddedD1Database | None:
         """The replica that answers the next read; None for the primary database."""
         newest = self._versions.newest()
-        simulation, seen = seam.running, self._seen
-        if simulation is None or seen is None or not (late := simulation.draw("replica", newest - seen + 1)):
+        seen = self._seen
+        if seen is None or not (late := seam.running.draw("replica", newest - seen + 1)):
             return None
         self._moved(newest - late)
         return self._versions.copy(newest - late)

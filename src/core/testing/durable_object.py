@@ -41,15 +41,15 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
         latency: float = 0.0,
     ) -> None:
         super().__init__(Store(clock=clock), name or cls.__name__, cls, env)
-        if seam.running is not None:
-            add_hook(self, self._evicting, name=name, kind="durable_object")
-            self.objects.around_alarm = _run_again
+        self.objects.around_alarm = _run_again
+        if "evict" in seam.running.faults:
+            add_hook(self, self._evicting, name=name or cls.__name__, kind="durable_object")
         self._begin(name or cls.__name__, "durable_object", clock, latency)
 
     async def _evicting(self, call: BindingCall, proceed: Proceed, /) -> Any:
         """Let a simulation evict the objects in which nothing runs, before a call."""
         idle = self.objects.idle
-        if idle and seam.running is not None and seam.running.draw("evict", 2):
+        if idle and seam.running.draw("evict", 2):
             for living in idle:
                 self.objects.let_go(living)
         return await proceed()
@@ -75,5 +75,5 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
 async def _run_again(name: str, alarm: Callable[[], Awaitable[None]]) -> None:
     """Let a simulation retry an alarm that ended well, as the platform does where it could not note the end."""
     await alarm()
-    if seam.running is not None and seam.running.draw("alarm", 2):
+    if seam.running.draw("alarm", 2):
         raise ConnectionError(f"the simulation lost the end of an alarm of {name}: it is retried")

@@ -80,9 +80,8 @@ class FakeKVNamespace(Faulty, _Place):
     ) -> None:
         if places < 1:
             raise ValueError(f"FakeKVNamespace(places={places}) must be at least 1")
-        if seam.running is not None:
-            places = max(places, seam.running.places)
-        self._places: list[_Place] = [self, *(_Place(clock) for _ in range(places - 1))]
+        places = max(places, seam.running.places)
+        self._places = [_Place(clock) for _ in range(places)] if places > 1 else []
         super().__init__(clock)
         self._begin("KV", "kv", clock, latency)
         for key, value in (values or {}).items():
@@ -128,7 +127,7 @@ class FakeKVNamespace(Faulty, _Place):
         """The place of the running request, with all of `raw` (of every key, when None) that it sees by now."""
         place = self._places[seam.place.get() % len(self._places)]
         place._see(self._now())
-        if seam.running is not None and seam.running.places > 1:
+        if seam.running.places > 1:
             unseen = sum(raw in (None, write[1]) for write in place._unseen)
             # 0 is the newest value: the plain order sees every write at once.
             place._see_first(raw, unseen - seam.running.draw("places", unseen + 1))

@@ -142,10 +142,9 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         size = self.settings.max_batch_size
         batches: list[Delivery[Any]] = []
         self._delivered = []
-        if seam.running is not None:
-            # A simulation may cut the batches otherwise, and leave the last message for a later delivery.
-            size -= seam.running.draw("queue", min(size, len(due)))
-            due = due[: len(due) - seam.running.draw("queue", 2)]
+        # A simulation may cut the batches otherwise, and leave the last message for a later delivery.
+        size -= seam.running.draw("queue", min(size, len(due)))
+        due = due[: len(due) - seam.running.draw("queue", 2)]
         for start in range(0, len(due), size):
             try:
                 batch, failure = await consumer.hand_over(broker.rows(due[start : start + size]))
@@ -201,17 +200,14 @@ class _FakeConsumer(Consumer):
 
     def _size(self) -> int:
         size = super()._size()
-        return size if seam.running is None else size - seam.running.draw("queue", size)
+        return size - seam.running.draw("queue", size)
 
     async def hand_over(self, rows: Sequence[StoredMessage]) -> tuple[Delivery[Any], Exception | None]:
         """See `Consumer.hand_over`. Raises _UndecidedError where the isolate died."""
         queue = self._queue
         queue._delivered = [*([] if self.is_active else queue._delivered), *rows]
-        simulation = seam.running
-        if simulation is None:
-            return await super().hand_over(rows)
-        handed = await simulation.event(f"batch of {self.name}", 0, partial(super().hand_over, rows))
-        if simulation.draw("queue", 2):
+        handed = await seam.running.event(f"batch of {self.name}", 0, partial(super().hand_over, rows))
+        if seam.running.draw("queue", 2):
             queue.redeliver()
         if handed is None:
             raise _UndecidedError(f"the isolate of a batch of {self.name} died")

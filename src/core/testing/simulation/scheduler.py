@@ -22,9 +22,9 @@ from core.bindings.calls import BindingCall
 from core.context import SystemClock
 from core.errors import BindingError, D1Error, DurableObjectError, KVError, QueueError, R2Error
 from core.testing import seam
-from core.testing.clock import FakeClock, idle
+from core.testing.clock import FakeClock
 from core.testing.context import forget_contexts, left_behind
-from core.testing.seam import IsolateDied, Timers
+from core.testing.seam import IsolateDied, Seam, Timers
 from core.testing.simulation.choices import Point, Strategy, Tape, below, draw_strategy
 from core.testing.simulation.log import SimulatedCall
 
@@ -90,7 +90,7 @@ _TEST: Final = Event("", mortal=False)
 _event: ContextVar[Event] = ContextVar("event", default=_TEST)
 
 
-class Simulation:
+class Simulation(Seam):
     """One run. `tape` repeats a run; `seed` and `lengths` choose a new one."""
 
     def __init__(
@@ -119,12 +119,16 @@ class Simulation:
         self._last = -1
         self._tasks: dict[asyncio.Task[object] | None, int] = {}
         self._fakes: dict[object, str] = {}
-        self.clocks: dict[Timers, None] = {self.clock: None}
+        self._clocks: dict[Timers, None] = {self.clock: None}
         self._walkers: list[asyncio.Future[None]] = []
         self._counts: dict[str, int] = {}
         self._driving = False
 
     # ------------------------------------------------------------------ what the fakes see
+
+    def time(self) -> FakeClock:
+        """See `Seam.time`."""
+        return self.clock
 
     async def passing(self, fake: object, call: BindingCall, answer: Callable[[], Awaitable[object]], /) -> object:
         """See `Seam.passing`."""
@@ -195,20 +199,19 @@ class Simulation:
             entry.fault = entry.fault or "its isolate has died"
             raise IsolateDied
 
-    async def event(self, label: str, place: int, run: Callable[[], Awaitable[T]], /) -> T | None:
+    async def event(self, label: str, at: int, run: Callable[[], Awaitable[T]], /) -> T | None:
         """See `Seam.event`."""
         self._counts[label] = number = self._counts.get(label, 0) + 1
         event = Event(label if number == 1 else f"{label} (no. {number})")
-        before, there = _event.set(event), seam.place.set(place)
+        before = _event.set(event)
         try:
-            return await run()
+            return await super().event(label, at, run)
         except BaseException:
             if event.alive:
                 raise
             return None
         finally:
             _event.reset(before)
-            seam.place.reset(there)
 
     def draw(self, fault: str, options: int, /) -> int:
         """See `Seam.draw`. The age of a KV read is asked for by `places`."""
@@ -222,10 +225,14 @@ class Simulation:
             self.reached.add(fault)
         return drawn
 
+    def has_timers(self, clock: Timers, /) -> None:
+        """See `Seam.has_timers`."""
+        self._clocks[clock] = None
+
     async def rest(self) -> None:
         """Return when every task waits for something that only time brings."""
         if not self._driving:
-            await idle()
+            await super().rest()
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._walkers.append(future)
@@ -264,10 +271,10 @@ class Simulation:
 
     def _move_time(self) -> bool:
         """Move every clock to the next timer. Returns False if there is none."""
-        waits = [wait for clock in self.clocks if (wait := clock.until_next()) is not None]
+        waits = [wait for clock in self._clocks if (wait := clock.until_next()) is not None]
         if not waits:
             return False
-        for clock in [*self.clocks]:
+        for clock in [*self._clocks]:
             clock.advance(min(waits))
         return True
 
@@ -277,7 +284,7 @@ class Simulation:
         self._driving = True
         patience = _PATIENCE
         while True:
-            await idle()
+            await super().rest()
             if self._parked:
                 self._go_on()
             elif task.done():
@@ -304,7 +311,7 @@ class Simulation:
         Raises AssertionError for calls that break a check and for work that is left behind, and RuntimeError inside
         another run.
         """
-        if seam.running is not None:
+        if isinstance(seam.running, Simulation):
             raise RuntimeError("a simulation runs already: one cannot run inside another")
         forget_contexts()
         numbers = random.Random(0)
