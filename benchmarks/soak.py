@@ -125,7 +125,7 @@ class Node:
     """One `core serve`, and what it says."""
 
     def __init__(self, folder: Path, bucket: str, index: int) -> None:
-        command = [sys.executable, "-u", "-m", "core.cli", "serve", str(folder / "dist"), "--port", "0"]
+        command = [sys.executable, "-u", "-m", "core", "serve", str(folder / "dist"), "--port", "0"]
         command += [
             "--health",
             "127.0.0.1:0",
@@ -287,7 +287,7 @@ def main() -> int:
         (folder / "migrations" / "0001_rows.sql").write_text(
             "CREATE TABLE rows (id TEXT PRIMARY KEY); CREATE TABLE dead (id TEXT PRIMARY KEY);"
         )
-        subprocess.run([sys.executable, "-m", "core.cli", "build"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-m", "core", "build"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         bucket, address = start_bucket()
         nodes: list[Node] = []
         try:

@@ -156,7 +156,7 @@ def test_the_table_has_these_codes_and_no_other() -> None:
 
 def test_ctrl_c_at_a_prompt_ends_without_a_traceback(project: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "core.cli", "sql"],
+        [sys.executable, "-m", "core", "sql"],
         cwd=project,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -90,7 +90,7 @@ def test_help_of_a_command_is_found_both_ways(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&-", ">/dev/full"])
 def test_output_that_cannot_be_written_ends_without_a_traceback(redirection: str) -> None:
-    command = f"{sys.executable} -m core.cli completion bash {redirection}"
+    command = f"{sys.executable} -m core completion bash {redirection}"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
     assert "Traceback" not in done.stderr
     assert done.returncode == (1 if "full" in redirection else 0)
@@ -224,7 +224,7 @@ def test_output_into_a_closed_pipe_ends_quietly(arguments: list[str]) -> None:
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open(writer, "wb") as closed:
         done = subprocess.run(
-            [sys.executable, "-m", "core.cli", *arguments],
+            [sys.executable, "-m", "core", *arguments],
             stdout=closed,
             stderr=subprocess.PIPE,
             env=buffered,

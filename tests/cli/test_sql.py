@@ -39,7 +39,7 @@ def project(tmp_path: Path) -> Path:
 
 def typed(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """`core sql` with something on its standard input."""
-    command = [sys.executable, "-m", "core.cli", "sql"]
+    command = [sys.executable, "-m", "core", "sql"]
     return subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, timeout=60)
 
 
@@ -156,7 +156,7 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
     "arguments", [["-c", f"{ENDLESS} SELECT count(*) FROM n"], ["-"], []], ids=["--command", "a file", "the prompt"]
 )
 def test_a_read_that_never_ends_locks_nobody_out_and_ends_with_ctrl_c(project: Path, arguments: list[str]) -> None:
-    command = [sys.executable, "-m", "core.cli", "sql", *arguments]
+    command = [sys.executable, "-m", "core", "sql", *arguments]
     with subprocess.Popen(
         command, cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as reading:

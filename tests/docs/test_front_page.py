@@ -17,7 +17,7 @@ EXAMPLES = ROOT / "docs" / "examples"
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("module", ["core.cli", "mypy"])
+@pytest.mark.parametrize("module", ["core", "mypy"])
 def test_the_checkers_print_what_the_front_page_shows(module: str, tmp_path: Path, mypy_cache: Path) -> None:
     source = (EXAMPLES / "hello.py").read_text("utf-8")
     for right, wrong in (("GREETINGS", "GREETING"), ('"name"', '"nam"')):
@@ -27,7 +27,7 @@ def test_the_checkers_print_what_the_front_page_shows(module: str, tmp_path: Pat
     (tmp_path / "wrangler.toml").write_text((EXAMPLES / "hello.wrangler.toml").read_text("utf-8"))
     (tmp_path / "mypy.ini").write_text(f"{STRICT}files = hello.py\n")
 
-    arguments = ["check"] if module == "core.cli" else ["--cache-dir", str(mypy_cache)]
+    arguments = ["check"] if module == "core" else ["--cache-dir", str(mypy_cache)]
     done = subprocess.run([sys.executable, "-m", module, *arguments], cwd=tmp_path, capture_output=True, text=True)
 
     assert done.returncode == 1

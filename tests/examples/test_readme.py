@@ -75,7 +75,7 @@ def test_the_realworld_example_answers_as_its_own_readme_prints(tmp_path: Path) 
         command = [
             sys.executable,
             "-m",
-            "core.cli",
+            "core",
             "client",
             "openapi.json",
             "-o",
@@ -114,7 +114,7 @@ def test_wrong_letters_in_the_realworld_example_are_told_as_its_own_readme_print
         path.write_text(path.read_text().replace(right, wrong))
     (printed,) = blocks("text", CONDUIT_README)
 
-    done = subprocess.run([sys.executable, "-m", "core.cli", "check"], cwd=project, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "core", "check"], cwd=project, capture_output=True, text=True)
     assert (done.returncode, done.stdout.startswith(printed)) == (1, True), done.stdout + done.stderr
 
 
@@ -156,8 +156,8 @@ def test_one_wrong_letter_is_told_as_printed_by_mypy_and_by_core_check(tmp_path:
     )
     (printed,) = [block for block in blocks("text") if "[core-env]" in block]
 
-    for module in ("mypy", "core.cli"):
-        arguments = ["check"] if module == "core.cli" else ["--cache-dir", str(mypy_cache)]
+    for module in ("mypy", "core"):
+        arguments = ["check"] if module == "core" else ["--cache-dir", str(mypy_cache)]
         done = subprocess.run([sys.executable, "-m", module, *arguments], cwd=project, capture_output=True, text=True)
         assert done.returncode == 1
         assert done.stdout.startswith(printed), done.stdout + done.stderr

@@ -158,7 +158,7 @@ def test_a_copy_that_keeps_time_and_size_is_seen(shop: Path) -> None:
 
 
 def test_core_check_watch_answers_an_edit(users: Path) -> None:
-    command = [sys.executable, "-m", "core.cli", "check", "--watch"]
+    command = [sys.executable, "-m", "core", "check", "--watch"]
     with subprocess.Popen(command, cwd=users, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as watching:
         assert watching.stdout is not None
         try:

@@ -103,7 +103,7 @@ def test_core_build_is_stopped_by_it_with_the_file_and_the_line(tmp_path: Path) 
     (tmp_path / "wrangler.toml").write_text('name = "x"\nmain = "main.py"\ncompatibility_date = "2026-01-01"\n')
     (tmp_path / "main.py").write_text("from core import create_app\nimport dbm\napp = create_app()\n")
     done = subprocess.run(
-        [sys.executable, "-m", "core.cli", "build"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "core", "build"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
     assert "main.py:2: error: a worker's Python has no module dbm. A worker has no files to keep" in done.stderr

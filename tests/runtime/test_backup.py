@@ -34,7 +34,7 @@ def serve(tmp_path: Path, bundle: Bundle) -> Iterator[Callable[[str], Command]]:
 def core(folder: Path, *arguments: str) -> None:
     """Run a command that ends by itself."""
     done = subprocess.run(
-        [sys.executable, "-m", "core.cli", *arguments], cwd=folder, capture_output=True, text=True, timeout=PATIENCE
+        [sys.executable, "-m", "core", *arguments], cwd=folder, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
 

@@ -22,7 +22,7 @@ _RUNTIME = {"js", "pyodide", "pyodide_js", "_pyodide", "_cloudflare_compat_flags
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """A new project with every binding."""
-    command(sys.executable, "-m", "core.cli", "new", "shop", "--with", "kv,queue,r2", folder=tmp_path)
+    command(sys.executable, "-m", "core", "new", "shop", "--with", "kv,queue,r2", folder=tmp_path)
     return tmp_path / "shop"
 
 
@@ -94,7 +94,7 @@ def place_of(out: Path, module: str) -> Path | None:
 
 
 def test_what_core_build_puts_into_python_modules_goes_up_whole(shop: Path) -> None:
-    command(sys.executable, "-m", "core.cli", "build", "--hosted", folder=shop)
+    command(sys.executable, "-m", "core", "build", "--hosted", folder=shop)
     out, said = dry_run(shop)
     for binding in ("env.COUNTERS", "env.EVENTS", "env.DB", "env.FILES"):
         assert binding in said
@@ -123,5 +123,5 @@ def test_a_folder_that_somebody_else_filled_is_kept(shop: Path) -> None:
     (shop / "python_modules").mkdir()
     (shop / "python_modules" / "mine.py").write_text("")
     with pytest.raises(AssertionError, match="was filled by something else"):
-        command(sys.executable, "-m", "core.cli", "build", "--hosted", folder=shop)
+        command(sys.executable, "-m", "core", "build", "--hosted", folder=shop)
     assert (shop / "python_modules" / "mine.py").exists()

@@ -42,7 +42,7 @@ def test_a_click_is_counted_and_seen(links: Running) -> None:
 def test_all_of_it_goes_up_to_the_platform(tmp_path: Path) -> None:
     project = tmp_path / "links"
     copy_project(LINKS, project)
-    command(sys.executable, "-m", "core.cli", "build", "--hosted", folder=project)
+    command(sys.executable, "-m", "core", "build", "--hosted", folder=project)
 
     out, said = dry_run(project)
 

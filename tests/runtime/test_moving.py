@@ -65,7 +65,7 @@ def restore(moved: Bundle, bucket: str, tmp_path: Path) -> Callable[..., subproc
     """Run `core restore` of `tmp_path/copy` into the cluster of a prefix."""
 
     def restore(*options: str, key: str = "0123456789abcdef" * 2) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "core.cli", "restore", "copy.tar.gz", "--bundle", str(moved.folder)]
+        command = [sys.executable, "-m", "core", "restore", "copy.tar.gz", "--bundle", str(moved.folder)]
         where = ["--cluster", f"s3://cluster/{tmp_path.name}", "--cluster-endpoint", bucket]
         credentials = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b" * 20, "AWS_EC2_METADATA_DISABLED": "true"}
         return subprocess.run(

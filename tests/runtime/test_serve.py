@@ -215,7 +215,7 @@ def test_several_processes_with_state_of_their_own_each_are_refused(serve: Calla
 def test_a_secret_that_is_missing_is_told_before_anything_starts(bundle: Bundle, tmp_path: Path) -> None:
     env = {name: value for name, value in os.environ.items() if name != "TOKEN"}
     done = subprocess.run(
-        [sys.executable, "-m", "core.cli", "serve", str(bundle.folder), "--port", "0", "--health", "127.0.0.1:0"],
+        [sys.executable, "-m", "core", "serve", str(bundle.folder), "--port", "0", "--health", "127.0.0.1:0"],
         cwd=tmp_path,
         env=env,
         capture_output=True,

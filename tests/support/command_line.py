@@ -35,7 +35,7 @@ def run_pytest(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str
 def run_alone(*arguments: str, folder: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `core` in a process of its own; its output is kept."""
     return subprocess.run(
-        [sys.executable, "-m", "core.cli", *arguments],
+        [sys.executable, "-m", "core", *arguments],
         cwd=folder,
         env={**os.environ, **environment},
         capture_output=True,

@@ -54,7 +54,7 @@ class Recorded:
     ) -> None:
         self.lines: list[str] = []
         self.process = subprocess.Popen(
-            [python, "-u", "-m", "core.cli", *arguments],
+            [python, "-u", "-m", "core", *arguments],
             cwd=folder,
             env={name: value for name, value in {**os.environ, **(env or {})}.items() if value is not None},
             stdout=subprocess.PIPE,

@@ -45,7 +45,7 @@ def checked() -> tuple[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "hello.py").write_text(wrong)
         (Path(folder) / "wrangler.toml").write_text((ROOT / "docs/examples/hello.wrangler.toml").read_text("utf-8"))
-        done = subprocess.run([sys.executable, "-m", "core.cli", "check"], cwd=folder, capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-m", "core", "check"], cwd=folder, capture_output=True, text=True)
     return wrong.partition("import attrs\n")[2].partition("create_app\n")[2].strip(), done.stdout.strip()
 
 

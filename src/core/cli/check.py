@@ -96,7 +96,6 @@ def _look(args: argparse.Namespace, path: Path, memory: Memory) -> int:
     from core.program.settings import find_settings
 
     configurations: list[Configuration] = []
-    proof = Proof((), 0, 0, 0)
     try:
         settings = find_settings(path.parent)
         configurations = configurations_of(path, args.environment)

@@ -45,7 +45,7 @@ class Exposed(Tool):
     ) -> None:
         self._app = app
         self._types = types
-        self.sends_body: bool = types["body"] is not None
+        self.sends_body: bool = "body" in types
         self._key = key
         self._places: dict[str, str] = {}
         found = next((each for each in app._chains() if each[0].handler is handler), None)
@@ -73,8 +73,6 @@ class Exposed(Tool):
         found = {name: Parameter(name, str, ..., self.schema_of(str, name)) for name, _ in self._route.pattern.names}
         self._places = dict.fromkeys(found, "params")
         for place, type_ in self._types.items():
-            if type_ is None:
-                continue
             own = fields_of(type_)
             if own is None:
                 raise RegistrationError(

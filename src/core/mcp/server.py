@@ -202,7 +202,8 @@ class MCP(Generic[E, U]):
         """
         from core.mcp.exposed import Exposed
 
-        types = {"params": params, "query": query, "body": body}
+        given = {"params": params, "query": query, "body": body}
+        types = {place: type_ for place, type_ in given.items() if type_ is not None}
         self._add(self.tools, Exposed(self.app, handler, name, description, hints, types, key, returns))
 
     def offer(self, handler: Callable[[object, Response], Awaitable[object]], /) -> None:

@@ -269,7 +269,7 @@ def asked_where(served: Command) -> str:
 @pytest.mark.parametrize("log", ["/dev/full", "a closed pipe"])
 def test_a_log_that_cannot_be_written_ends_nothing(shop: Path, log: str) -> None:
     port, health = free_port(), free_port()
-    command = [sys.executable, "-m", "core.cli", "serve", "--python", "--workers", "1", "--port", str(port)]
+    command = [sys.executable, "-m", "core", "serve", "--python", "--workers", "1", "--port", str(port)]
     read_end, write_end = os.pipe() if log != "/dev/full" else (-1, os.open(log, os.O_WRONLY))
     with subprocess.Popen(
         [*command, "--health", f"127.0.0.1:{health}"], cwd=shop, stdout=write_end, stderr=write_end
@@ -397,5 +397,5 @@ def test_a_disk_that_is_full_at_the_start_is_told_in_a_line(shop: Path, left: in
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "core.cli", *arguments]
+    command = [sys.executable, "-m", "core", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE)

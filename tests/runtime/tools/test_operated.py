@@ -181,7 +181,7 @@ def test_the_steps_of_the_container_make_an_application_that_serves(tmp_path: Pa
     # The files are read only, as they are for the container's user.
     program, *arguments = json.loads(moved(command))
     assert program == "core"
-    options = ["-m", "core.cli", *arguments, "--port", "0", "--health", "127.0.0.1:0", "--workers", "1"]
+    options = ["-m", "core", *arguments, "--port", "0", "--health", "127.0.0.1:0", "--workers", "1"]
     with (root / "log").open("wb") as log:
         served = subprocess.Popen([root / "venv/bin/python", *options], cwd=folder, env=env, stdout=log, stderr=log)
     try:

@@ -79,7 +79,7 @@ class Panel:
     async def _command(self, *arguments: str) -> Ended:
         """Run `core` in a process of its own: what it loads is freed with it, and the server goes on meanwhile."""
         options = self._options
-        command = [sys.executable, "-m", "core.cli", *arguments, "--config", str(options.config)]
+        command = [sys.executable, "-m", "core", *arguments, "--config", str(options.config)]
         if options.environment is not None:
             command += ["--env", options.environment]
         process = await asyncio.create_subprocess_exec(
