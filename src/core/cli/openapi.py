@@ -165,9 +165,7 @@ def _is_meant(problem: tuple[str, int, str]) -> bool:
 
 
 def _outcome(path: Path, args: argparse.Namespace) -> _Outcome | None:
-    """The application of a project described: from the last run, if all that decides it is as it was then. None where
-    something is refused, which is said.
-    """
+    """The application described: from the last run, if all that decides it is as it was. None where it is refused."""
     from core.program.cache import Cache, python_of_now
 
     file: Path = args.output if args.output is not None else path.parent / _FILE

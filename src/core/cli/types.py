@@ -1,6 +1,4 @@
-"""`core types`: the Env class that the configuration file asks for, or the classes that rows become, written or
-compared.
-"""
+"""`core types`: the Env class that the configuration asks for, or the classes of rows, written or compared."""
 
 from __future__ import annotations
 

@@ -96,10 +96,8 @@ class FakeAi(Faulty, EmbeddedAi):
     async def answer_raw(self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
         """The scripted answer, as JSON of a response."""
         from core.http import Response
-        from core.http.json import dumps
 
-        body = dumps(await self.answer(model, inputs, headers))
-        return Response(body, headers={"content-type": "application/json"})
+        return Response.from_json(await self.answer(model, inputs, headers))
 
     async def open_stream(
         self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]

@@ -48,9 +48,7 @@ failures: deque[tuple[str, Failure]] = deque(maxlen=5)
 """What failed in the requests of the test that runs, each with its request. pytest shows it where the test fails."""
 _asked: ContextVar[str] = ContextVar("core_testing_asked", default="A request")
 clients: WeakKeyDictionary[Client[Any], None] = WeakKeyDictionary()
-"""The clients that are in use, in order, for a `core_spans` that is asked for after them and for the death of an
-isolate.
-"""
+"""The clients in use, in order, for a `core_spans` that is asked for after them and for the death of an isolate."""
 
 
 class Client(Generic[E]):

@@ -152,9 +152,7 @@ class _LateSession(EmbeddedD1Session):
 
 
 def _recorded(call: BindingCall) -> Call:
-    """A statement's call has its text and values as arguments, and its own arguments, where it has any, as an
-    option.
-    """
+    """A statement's call has its text and values as arguments, and its own arguments as an option."""
     if call.method == "batch" and call.args and isinstance(call.args[0], (list, tuple)):
         given = cast("Sequence[object]", call.args[0])
         return Call("batch", ([(s.sql, s.values) if isinstance(s, EmbeddedD1PreparedStatement) else s for s in given],))

@@ -78,13 +78,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     runs = int(item.config.getoption("--core-simulate") or 0)
     if (not runs and decorators is None) or not isinstance(item, pytest.Function):
         return None
-    from core.testing.simulation.items import settings_of, simulate_item
+    from core.testing.simulation.items import simulate_item
 
-    settings = settings_of(item, runs)
-    if settings is None:
-        return None
-    simulate_item(item, nextitem, settings)
-    return True
+    return simulate_item(item, nextitem, runs)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextvars import ContextVar
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from core.bindings.calls import BindingCall
@@ -21,18 +21,6 @@ T = TypeVar("T")
 # How often a walk lets the loop go round before it says that the tasks will never wait.
 _MOST_ROUNDS = 10_000
 _BLIND_ROUNDS = 50
-
-
-class Timers(Protocol):
-    """A clock that a simulation moves."""
-
-    def until_next(self) -> float | None:
-        """Seconds until the next timer; None where nothing waits for the clock."""
-        ...
-
-    def advance(self, seconds: float, /) -> object:
-        """Move on by `seconds`, as soon as what it returns is dropped."""
-        ...
 
 
 class Seam:
@@ -63,7 +51,7 @@ class Seam:
         """Draw one of `options` where `fault` was asked for: 0, which is no fault, everywhere else."""
         return 0
 
-    def has_timers(self, clock: Timers, /) -> None:
+    def has_timers(self, clock: Clock, /) -> None:
         """Move `clock` too when nothing else can happen."""
 
     async def rest(self) -> None:

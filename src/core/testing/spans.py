@@ -14,6 +14,8 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from core.context import Clock, system_clock
 from core.spans import AttributeValue, Span, SpanKind
 
@@ -23,30 +25,21 @@ if TYPE_CHECKING:
 __all__ = ["RecordedSpan", "SpanRecorder"]
 
 
+@attrs.define(eq=False, repr=False)
 class RecordedSpan:
     """One span. Times are seconds on the recorder's clock; `ended` is None while it runs."""
 
-    def __init__(
-        self,
-        recorder: SpanRecorder,
-        name: str,
-        kind: SpanKind,
-        parent: Span | str | None,
-        attributes: Mapping[str, AttributeValue],
-    ) -> None:
-        self._recorder = recorder
-        self.name: str = name
-        self.kind: SpanKind = kind
-        self.attributes: dict[str, AttributeValue] = dict(attributes)
-        self.span_id: str = secrets.token_hex(8)
-        self.trace_id: str = secrets.token_hex(16)
-        self.parent_id: str = ""
-        if above := parent if isinstance(parent, str) or parent is None else parent.traceparent:
-            _, self.trace_id, self.parent_id, *_ = above.split("-")
-        self.started: float = recorder.clock.monotonic()
-        self.ended: float | None = None
-        self.error: str | None = None
-        """The type of the error that ended it."""
+    _recorder: SpanRecorder
+    name: str
+    kind: SpanKind
+    attributes: dict[str, AttributeValue]
+    started: float
+    trace_id: str
+    parent_id: str
+    span_id: str
+    ended: float | None = None
+    error: str | None = None
+    """The type of the error that ended it."""
 
     def __repr__(self) -> str:
         return f"<span {self.name}{f' failed with {self.error}' if self.error else ''}>"
@@ -96,7 +89,12 @@ class SpanRecorder:
         self, name: str, /, *, kind: SpanKind, parent: Span | str | None, attributes: Mapping[str, AttributeValue]
     ) -> RecordedSpan:
         """Start a span. See `core.spans.Tracer`."""
-        span = RecordedSpan(self, name, kind, parent, attributes)
+        trace_id, parent_id = secrets.token_hex(16), ""
+        above = parent if isinstance(parent, str) or parent is None else parent.traceparent
+        if above:
+            _, trace_id, parent_id, *_ = above.split("-")
+        now, span_id = self.clock.monotonic(), secrets.token_hex(8)
+        span = RecordedSpan(self, name, kind, dict(attributes), now, trace_id, parent_id, span_id)
         self.spans.append(span)
         return span
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Collection, Coroutine, Sequence
@@ -12,7 +13,7 @@ import attrs
 
 from core.testing import seam
 from core.testing.simulation.choices import Tape
-from core.testing.simulation.explore import directly, explore
+from core.testing.simulation.explore import explore
 from core.testing.simulation.log import SimulatedCall
 from core.testing.simulation.scheduler import Check, Fault, Settings, Simulation
 
@@ -116,9 +117,13 @@ def _simulated(test: AsyncTest, settings: Settings) -> Callable[..., Any]:
         setattr(run_with, SIMULATED, (test, settings))
         return run_with
 
+    def once(simulation: Simulation) -> None:
+        with asyncio.Runner() as runner:
+            runner.run(simulation.drive(test()))
+
     @wraps(test)
     def run() -> None:
-        noted(f"{test.__module__}.{test.__qualname__}", settings, explore(directly(test), settings))
+        noted(f"{test.__module__}.{test.__qualname__}", settings, explore(once, settings))
 
     del run.__dict__["__wrapped__"]  # pytest-asyncio would see a coroutine function
     setattr(run, SIMULATED, (test, settings))

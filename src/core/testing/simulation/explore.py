@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from itertools import zip_longest
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from core.testing.simulation.choices import Tape
 from core.testing.simulation.scheduler import Settings, Simulation
@@ -22,16 +21,6 @@ class NotRepeatableError(AssertionError):
 
 Runner: TypeAlias = Callable[[Simulation], None]
 """Makes one run of an installed simulation: drives the test, and raises its error."""
-
-
-def directly(test: Callable[[], Coroutine[Any, Any, None]]) -> Runner:
-    """Runs of a coroutine function without arguments, each in an event loop of its own."""
-
-    def run(simulation: Simulation) -> None:
-        with asyncio.Runner() as runner:
-            runner.run(simulation.drive(test()))
-
-    return run
 
 
 def explore(run: Runner, settings: Settings) -> set[str]:

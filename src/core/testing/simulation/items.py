@@ -14,19 +14,15 @@ from core.testing.simulation.explore import explore
 from core.testing.simulation.scheduler import Settings, Simulation
 
 
-def settings_of(item: pytest.Function, runs: int) -> Settings | None:
-    """The settings of a test that is run here: its own, or `runs` of an async test without; None for any other."""
-    if not inspect.iscoroutinefunction(item.obj) or hasattr(item.obj, "hypothesis"):
-        return None
-    known: tuple[object, Settings] | None = getattr(item.obj, SIMULATED, None)
-    if known is not None:
-        return known[1]
-    return Settings(runs=runs) if runs else None
-
-
-def simulate_item(item: pytest.Function, nextitem: pytest.Item | None, settings: Settings) -> None:
-    """Make the runs of a test, and report it once: passed, or with the shortest failure."""
+def simulate_item(item: pytest.Function, nextitem: pytest.Item | None, runs: int) -> bool | None:
+    """Make the runs of a test, its own or `runs` of an async test without, and report it once: passed, or with the
+    shortest failure. None for any other test, which is run as usual.
+    """
     test = item.obj
+    known: tuple[object, Settings] | None = getattr(test, SIMULATED, None)
+    if not (known or runs) or not inspect.iscoroutinefunction(test) or hasattr(test, "hypothesis"):
+        return None
+    settings = Settings(runs=runs) if known is None else known[1]
 
     def run(simulation: Simulation) -> None:
         raised: list[BaseException] = []
@@ -65,3 +61,4 @@ def simulate_item(item: pytest.Function, nextitem: pytest.Item | None, settings:
     runtestprotocol(item, nextitem=nextitem)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     item.obj = test
+    return True

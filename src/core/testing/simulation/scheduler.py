@@ -19,12 +19,12 @@ from unittest import mock
 import attrs
 
 from core.bindings.calls import BindingCall
-from core.context import SystemClock
+from core.context import Clock, SystemClock
 from core.errors import BindingError, D1Error, DurableObjectError, KVError, QueueError, R2Error
 from core.testing import seam
 from core.testing.clock import FakeClock
 from core.testing.context import forget_contexts, left_behind
-from core.testing.seam import IsolateDied, Seam, Timers
+from core.testing.seam import IsolateDied, Seam
 from core.testing.simulation.choices import Point, Strategy, Tape, below, draw_strategy
 from core.testing.simulation.log import SimulatedCall
 
@@ -119,7 +119,7 @@ class Simulation(Seam):
         self._last = -1
         self._tasks: dict[asyncio.Task[object] | None, int] = {}
         self._fakes: dict[object, str] = {}
-        self._clocks: dict[Timers, None] = {self.clock: None}
+        self._clocks: dict[FakeClock, None] = {self.clock: None}
         self._walkers: list[asyncio.Future[None]] = []
         self._counts: dict[str, int] = {}
         self._driving = False
@@ -225,8 +225,9 @@ class Simulation(Seam):
             self.reached.add(fault)
         return drawn
 
-    def has_timers(self, clock: Timers, /) -> None:
+    def has_timers(self, clock: Clock, /) -> None:
         """See `Seam.has_timers`."""
+        assert isinstance(clock, FakeClock)
         self._clocks[clock] = None
 
     async def rest(self) -> None:
