@@ -71,7 +71,6 @@ def run(args: argparse.Namespace) -> int:
         serves = args.runtime != "workerd" and not options.reload
         log_as_json(stdout="core.dev", stderr="core.dev", past_python=serves)
     ports = [options.port] if args.port is not None else range(options.port, options.port + 20)
-    listener = None
     for port in ports:
         try:
             listener = listen(options.host, port)
@@ -81,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
                 raise DeveloperError(
                     f"cannot listen on {options.host}:{port}: {error.strerror}. Choose another with --host and --port"
                 ) from error
-    if listener is None:
+    else:
         raise DeveloperError(f"port {ports[-1]} is taken. Choose another one with --port, or 0 for any that is free")
     with listener:
         if args.runtime == "workerd":

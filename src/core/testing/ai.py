@@ -119,7 +119,9 @@ class FakeAi(Faulty, EmbeddedAi):
         for piece in pieces:
             if self.latency > 0:
                 await self.clock.sleep(self.latency)
-            event = piece if isinstance(piece, Mapping) else {"response": piece}
+            event = piece
+            if not isinstance(piece, Mapping):
+                event = {"response": piece}
             yield f"data: {dumps(event)}\n\n".encode()
         yield b"data: [DONE]\n\n"
 

@@ -62,11 +62,9 @@ class FakeExecutionContext(Spans):
             position = len(results)
         errors: list[BaseException] = []
         for number, result in enumerate(results):
-            if (
-                isinstance(result, BaseException)
-                and number not in self._raised
-                and not isinstance(result, seam.IsolateDied)
-            ):
+            if number in self._raised or isinstance(result, seam.IsolateDied):
+                continue
+            if isinstance(result, BaseException):
                 self._raised.add(number)
                 errors.append(result)
         if len(errors) == 1:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E")
 
-_PLAIN = (str, int, float, bool, list, dict)
+_PLAIN: tuple[Callable[[], object], ...] = (str, int, float, bool, list, dict)
 
 
 def env(
@@ -124,9 +124,10 @@ def _made(field: EnvField, configuration: Configuration | None, clock: Clock) ->
     if field.kind is Secret:
         # Long enough for any HMAC, so that a library which refuses short keys takes it.
         return Secret(f"the {field.name} of a test, and of nothing else")
-    if field.kind not in _PLAIN:
-        raise _NoFakeError(f"nothing is known of {field.annotation}. Pass a value: env(Env, {field.name}=…)")
-    return field.kind()
+    for plain in _PLAIN:
+        if field.kind is plain:
+            return plain()
+    raise _NoFakeError(f"nothing is known of {field.annotation}. Pass a value: env(Env, {field.name}=…)")
 
 
 def _class_of(field: EnvField) -> object:
