@@ -163,7 +163,7 @@ def keys() -> str:
     sections: list[str] = []
     for field in attrs.fields(attrs.resolve_types(model.Worker, vars(model))):
         inherited = "yes" if field.name in INHERITED_KEYS else "for all" if field.name == "dev" else "no"
-        if field.name in ("unchecked", "route"):
+        if field.name == "route":
             continue
         if tables_of(field.type):
             sections += sections_of(field, field.name, inherited)

@@ -113,14 +113,16 @@ class Problems:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.found: list[tuple[int, str]] = []
+        self.misspelt = 0
         self.foreign: list[str] = []
         # Keys inside of tables that are read over, with whether the platform is known to have them.
         self.unknown: dict[KeyPath, bool] = {}
 
-    def add(self, path: KeyPath, text: str) -> None:
-        """Add a mistake at a key path, which `text` goes on from."""
+    def add(self, path: KeyPath, text: str, *, misspelt: bool = False) -> None:
+        """Add a mistake at a key path, which `text` goes on from. Those of a key, not of a value, are `misspelt`."""
         line = self.document.line(path)
         place = self.document.path.name if line is None else f"{self.document.path.name}:{line}"
+        self.misspelt += misspelt
         self.found.append((line or 0, f"{place}: {dotted(path)}{text}"))
 
     def raise_all(self) -> None:

@@ -4,17 +4,14 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final
 
 import attrs
-from cattrs.errors import ClassValidationError
 
 from core.bindings.kinds import KINDS
-from core.config import model
-from core.config.document import Document, Problems, Table, as_list, as_table
+from core.config.document import Document, Table
 from core.config.model import (
     Assets,
     D1Table,
@@ -27,9 +24,8 @@ from core.config.model import (
     Worker,
     WorkflowTable,
 )
-from core.config.structure import UNIONS, converter, mistakes
 from core.config.toml_text import KeyPath
-from core.config.words import and_list, dotted, header_of
+from core.config.words import dotted
 
 
 def _words(text: str) -> frozenset[str]:
@@ -75,96 +71,11 @@ UNCHECKED_IN: Final[Mapping[type, frozenset[str]]] = {
 """The same inside of tables, by their class."""
 
 
-_MODEL_KEYS: Final = frozenset(a.name for a in attrs.fields(Worker)) - {"unchecked"}
-
-
-def worker_of_level(document: Document, environment: str | None, problems: Problems) -> Worker:
-    """One level of the file, the top or a named environment, without the keys it inherits."""
-    level, data = document.level(environment)
-    known: dict[str, object] = {}
-    unchecked: dict[str, Any] = {}
-    for key, value in data.items():
-        if level and key in TOP_LEVEL_KEYS:
-            problems.add((*level, key), " cannot differ by environment. Move it to the top level.")
-        elif key in _MODEL_KEYS:
-            known[key] = value
-        elif key != "env":
-            names = _MODEL_KEYS | UNCHECKED_KEYS if level else _MODEL_KEYS | UNCHECKED_KEYS | TOP_LEVEL_KEYS
-            near = None if key in UNCHECKED_KEYS else _near(key, value, sorted(names), data, Worker)
-            if near is None:
-                unchecked[key] = value
-            else:
-                problems.add((*level, key), f" is not a key of the configuration. Did you mean {near}?")
-    known = {key: _known(value, types_of(Worker)[key], (*level, key), problems) for key, value in known.items()}
-    worker = Worker()
-    try:
-        worker = converter.structure(known, Worker)
-    except ClassValidationError as error:
-        for path, text in mistakes(error, level, known, document.is_json):
-            problems.add(path, text)
-    return attrs.evolve(worker, unchecked=unchecked)
-
-
-def _known(value: object, type_: Any, path: KeyPath, problems: Problems) -> object:
-    """`value` without the keys that its tables have not. One that is a key but for a letter is a mistake, and is taken
-    for that key; any other is the platform's business, and unchecked."""
-    given = value  # not narrowed by what follows
-    arms = get_args(type_) if get_origin(type_) in UNIONS else (type_,)
-    for arm in arms:
-        if isinstance(value, list) and get_origin(arm) is Sequence:
-            return [_known(item, get_args(arm)[0], (*path, at), problems) for at, item in enumerate(as_list(value))]
-        if isinstance(value, dict) and attrs.has(arm) and arm is not model.UnsafeBinding:
-            return _known_keys(as_table(value), arm, path, problems)
-    return given
-
-
-def _known_keys(table: Table, class_: Any, path: KeyPath, problems: Problems) -> Table:
-    kept: dict[str, object] = {}
-    types, unchecked = types_of(class_), UNCHECKED_IN.get(class_, frozenset())
-    for key, value in table.items():
-        if key in types:
-            kept[key] = _known(value, types[key], (*path, key), problems)
-        elif key in unchecked:
-            problems.unknown[*path, key] = True
-        else:
-            near = _near(key, value, [*types, *unchecked], table, class_)
-            is_json = problems.document.is_json
-            if near is None and class_ not in _OURS:
-                problems.unknown[*path, key] = False
-                continue
-            hint = f"It has {and_list([*types])}." if near is None else f"Did you mean {near}?"
-            text = f" is not a key of {header_of(path, is_json)}. {hint}"
-            problems.add((*path, key), text)
-            if near in types:
-                # So that it is not missing as well.
-                kept[near] = _known(value, types[near], (*path, key), problems)
-    return kept
-
-
-# Every key of these is known: the platform has them not.
-_OURS: Final = frozenset({model.CoreSettings, model.AiServer})
-
-
-def _near(key: str, value: object, names: Iterable[str], table: Table, class_: object) -> str | None:
-    """The key that was meant: a letter away, not given yet, and of a type that takes the value."""
-    for name in names:
-        if name in table or not _one_letter(_letters(key), _letters(name)):
-            continue
-        type_ = types_of(class_).get(name)
-        if type_ is None or _fits(_known(value, type_, (), Problems(Document(Path(), {}, {}, b""))), type_):
-            return name
-    return None
-
-
-def _letters(key: str) -> str:
-    return key.lower().replace("_", "").replace("-", "")
-
-
-def _one_letter(one: str, other: str) -> bool:
-    """Return True if one letter more, less, another or two in the wrong order make one word of the other."""
-    if one == other:
+def one_letter(one: str, other: str) -> bool:
+    """True if one letter more, less, another or two in the wrong order make one key of the other."""
+    short, long = sorted((key.lower().replace("_", "").replace("-", "") for key in (one, other)), key=len)
+    if short == long:
         return True
-    short, long = sorted((one, other), key=len)
     if len(long) - len(short) > 1:
         return False
     at = next((at for at, letter in enumerate(short) if letter != long[at]), len(short))
@@ -173,14 +84,6 @@ def _one_letter(one: str, other: str) -> bool:
     return short[at + 1 :] == long[at + 1 :] or (
         short[at : at + 2] == long[at : at + 2][::-1] and short[at + 2 :] == long[at + 2 :]
     )
-
-
-def _fits(value: Any, type_: Any) -> bool:
-    try:
-        converter.structure(value, type_)
-    except Exception:  # whatever it is that does not fit
-        return False
-    return True
 
 
 @cache
@@ -202,8 +105,7 @@ def inherit(top: Worker, own: Worker, environment: str, data: Table) -> Worker:
         changes |= {key: getattr(own, key) for key in ("route", "routes")}
     if "name" not in said and top.name:
         changes["name"] = f"{top.name}-{environment}"
-    inherited = {k: v for k, v in top.unchecked.items() if k in INHERITED_KEYS or k in TOP_LEVEL_KEYS}
-    return attrs.evolve(own, **changes, unchecked={**inherited, **own.unchecked})
+    return attrs.evolve(own, **changes)
 
 
 def unchecked_of(
@@ -212,14 +114,10 @@ def unchecked_of(
     """The parts of an environment that the framework does not check, each with its reason."""
     level, own = document.level(environment)
     entries: list[Unchecked] = []
-    for key in worker.unchecked:
-        path: KeyPath = (*level, key) if (*level, key) in document.lines else (key,)
-        if key != "$schema":
-            entries.append(Unchecked(dotted(path), document.line(path), _REASONS[key in UNCHECKED_KEYS]))
     taken = {*INHERITED_KEYS, *TOP_LEVEL_KEYS} - {"env", *own}
     for path, is_known in unknown.items():
         at_level = path[: len(level)] == level and (bool(level) or path[0] != "env")
-        if at_level or path[0] in taken:
+        if path != ("$schema",) and (at_level or path[0] in taken):
             reason = _PATTERN if path[-1] == "migrations_pattern" else _REASONS[is_known]
             entries.append(Unchecked(dotted(path), document.line(path), reason))
     for kind, section in (("dispatch_namespace", worker.dispatch_namespaces), ("unsafe", worker.unsafe.bindings)):

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from core.config.bindings import bindings_of
 from core.config.document import Document, Problems, as_table, read_document
-from core.config.keys import inherit, unchecked_of, worker_of_level
+from core.config.keys import inherit, unchecked_of
 from core.config.model import Configuration, Worker
 from core.config.rules import check_level
 from core.config.secrets import LocalSecret, read_local_secrets
+from core.config.structure import worker_of_level
 from core.config.words import dotted, or_list
 from core.errors import ConfigurationError
 

@@ -502,7 +502,6 @@ class Worker:
     unsafe: Unsafe = field(factory=Unsafe)
 
     dev: Dev = field(factory=Dev)
-    unchecked: Mapping[str, Any] = field(factory=dict[str, Any])
 
 
 # The result of loading a file --------------------------------------------------------------------------------------

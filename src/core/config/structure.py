@@ -1,46 +1,84 @@
-"""Tables to the classes of `model.py`, strictly: cattrs converts nothing, and every mistake has its words and its
-fix.
+"""Tables to the classes of `model.py`, strictly: nothing is converted, and every mistake has its words and its fix.
+
+A table is read key by key. One that is a key but for a letter is a mistake, and is taken for that key; any other is the
+platform's business, and unchecked.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
+from types import UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
 import attrs
-from cattrs import BaseConverter, Converter
-from cattrs.errors import ClassValidationError, IterableValidationError
-from cattrs.gen import make_dict_structure_fn, override
 
-from core.bindings.kinds import KINDS
+from core.bindings.kinds import KINDS, header
 from core.config import model
-from core.config.document import as_table
+from core.config.document import Document, Problems, Table, as_list, as_table
+from core.config.keys import TOP_LEVEL_KEYS, UNCHECKED_IN, UNCHECKED_KEYS, one_letter, types_of
 from core.config.model import Worker
 from core.config.toml_text import KeyPath
 from core.config.words import and_list, dotted, or_list, section_of, type_name
+
+
+def worker_of_level(document: Document, environment: str | None, problems: Problems) -> Worker:
+    """One level of the file, the top or a named environment, without the keys it inherits."""
+    level, data = document.level(environment)
+    own = {key: value for key, value in data.items() if not level or key not in TOP_LEVEL_KEYS}
+    for key in [key for key in data if key not in own]:
+        problems.add((*level, key), " cannot differ by environment. Move it to the top level.")
+    worker: Worker = _table(own, Worker, level, problems)
+    return worker
 
 
 class _Mismatch(ValueError):
     """A value of the wrong type; the message says the right type, and the fix."""
 
 
-# The two fixes that need the key's own path, which only the one who tells knows.
-_MANY: Final = "Write it as an array of tables."
-_ONE: Final = "Write it as one table."
+def _read(value: Any, type_: Any, path: KeyPath, problems: Problems) -> Any:
+    """`value` as a `type_`. Where that is a mistake, the file is refused, and what this returns is not used."""
+    try:
+        return _structure(value, type_, path, problems)
+    except _Mismatch as error:
+        problems.add(path, f" {error}")
+        return None
 
 
-def _scalar(kind: type, title: str) -> Callable[[object, object], object]:
-    def structure(value: object, _: object) -> object:
-        if type(value) is kind:
-            return value
-        if kind is float and type(value) is int:
-            return value
-        raise _Mismatch(f"must be {title}, not {type_name(value)}. {_scalar_fix(kind, value)}")
+def _structure(value: Any, type_: Any, path: KeyPath, problems: Problems) -> Any:
+    origin, arguments = get_origin(type_), get_args(type_)
+    if type_ is Any:
+        return value
+    if origin in _UNIONS:
+        return _choice(value, [arm for arm in arguments if arm is not type(None)], path, problems)
+    if origin is Literal:
+        return _literal(value, arguments)
+    if origin is Sequence:
+        return _sequence(value, arguments[0], path, problems)
+    if origin is Mapping:
+        return _mapping(value, arguments[1])
+    if type_ is model.UnsafeBinding:
+        return _unsafe_binding(value)
+    if not attrs.has(type_):
+        return _scalar(value, type_)
+    if isinstance(value, dict):
+        return _table(as_table(value), type_, path, problems)
+    if isinstance(value, list):
+        raise _Mismatch(f"must be one table, not a list. Write {_written(path, problems)}.")
+    raise _Mismatch(f"must be a table, not {type_name(value)}. {_table_fix(type_, value)}")
 
-    return structure
+
+_UNIONS: Final = (Union, UnionType)
+_SCALARS: Final = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def _scalar(value: object, kind: type) -> object:
+    if type(value) is kind or (kind is float and type(value) is int):
+        return value
+    raise _Mismatch(f"must be {_SCALARS[kind]}, not {type_name(value)}. {_scalar_fix(kind, value)}")
 
 
 def _scalar_fix(kind: type, value: object) -> str:
@@ -57,8 +95,7 @@ def _scalar_fix(kind: type, value: object) -> str:
     return "Write a whole number, without quotes." if kind is int else "Write a number, without quotes."
 
 
-def _literal(value: object, type_: object) -> object:
-    choices = get_args(type_)
+def _literal(value: object, choices: Sequence[str]) -> str:
     if isinstance(value, str) and value in choices:
         return value
     near = get_close_matches(value, choices, n=1) if isinstance(value, str) else []
@@ -68,172 +105,127 @@ def _literal(value: object, type_: object) -> object:
     raise _Mismatch(f"must be {wanted}, not {found}.{hint}")
 
 
-def _is(origin: object) -> Callable[[object], bool]:
-    return lambda type_: get_origin(type_) is origin
-
-
-def _is_choice(type_: object) -> bool:
-    """Return True if a union has more than None in it to choose from: `str | Route`, `bool | Sequence[str]`."""
-    return get_origin(type_) in UNIONS and len([arg for arg in get_args(type_) if arg is not type(None)]) > 1
-
-
-UNIONS: Final = (Union, type(int | str))
-
-
-def _choice(value: object, type_: object) -> object:
-    """A union by the JSON type of the value."""
-    arms = [arg for arg in get_args(type_) if arg is not type(None)]
+def _choice(value: Any, arms: Sequence[Any], path: KeyPath, problems: Problems) -> Any:
+    """A union by the JSON type of the value. `T | None` is a `T` that may be null."""
+    if len(arms) == 1:
+        return None if value is None else _structure(value, arms[0], path, problems)
     for arm in arms:
-        plain = get_origin(arm) or arm
-        if type(value) is plain or (plain is Sequence and isinstance(value, list)):
-            return converter.structure(value, arm)
-        if attrs.has(plain) and isinstance(value, dict):
-            return converter.structure(value, arm)
+        is_list = get_origin(arm) is Sequence and isinstance(value, list)
+        if type(value) is arm or is_list or (attrs.has(arm) and isinstance(value, dict)):
+            return _structure(value, arm, path, problems)
     raise _Mismatch(f"must be {or_list([_title(arm) for arm in arms])}, not {type_name(value)}.")
 
 
 def _title(type_: Any) -> str:
     if attrs.has(type_):
         return "a table"
-    if get_origin(type_) is Sequence:
-        return "a list of strings"
-    return {str: "a string", bool: "true or false"}.get(type_, str(type_))
+    return "a list of strings" if get_origin(type_) is Sequence else _SCALARS[type_]
 
 
-def _sequence_of(type_: Any, converter: BaseConverter) -> Callable[[Any, Any], Any]:
-    (element,) = get_args(type_)
-    made: Any = tuple  # of a type that is known when the program runs
-    listed = made[element, ...]
-
-    def structure(value: object, _: object) -> object:
-        given = value  # not narrowed by what follows
-        if isinstance(value, list):
-            return converter.structure(value, listed)
-        if isinstance(value, dict) and attrs.has(element):
-            raise _Mismatch(f"must be an array of tables, not one table. {_MANY}")
-        found = type_name(given)
-        elements = "tables" if attrs.has(element) else "strings"
-        raise _Mismatch(f"must be a list of {elements}, not {found}. {_list_fix(element, value)}")
-
-    return structure
+def _sequence(value: Any, element: Any, path: KeyPath, problems: Problems) -> tuple[Any, ...]:
+    if isinstance(value, list):
+        return tuple(_read(item, element, (*path, index), problems) for index, item in enumerate(as_list(value)))
+    if not attrs.has(element):
+        shown = value if element is str and isinstance(value, str) else "…"
+        raise _Mismatch(f'must be a list of strings, not {type_name(value)}. Write ["{shown}"].')
+    found = "an array of tables, not one table"
+    if not isinstance(value, dict):
+        found = f"a list of tables, not {type_name(value)}"
+    raise _Mismatch(f"must be {found}. Write {_written(path, problems, many=True)}.")
 
 
-def _list_fix(element: Any, value: Any) -> str:
-    if element is str and isinstance(value, str):
-        return f'Write ["{value}"].'
-    return _MANY if attrs.has(element) else 'Write ["…"].'
-
-
-def _mapping_of(type_: object, converter: BaseConverter) -> Callable[[object, object], object]:
-    _, element = get_args(type_)
+def _mapping(value: object, element: Any) -> Table:
+    if not isinstance(value, dict):
+        raise _Mismatch(f"must be a table, not {type_name(value)}. Write its keys below its header.")
+    table = as_table(value)
     inner = [arm for arm in get_args(element) if get_origin(arm) is Mapping]
-
-    def structure(value: object, _: object) -> object:
-        if not isinstance(value, dict):
-            raise _Mismatch(f"must be a table, not {type_name(value)}. Write its keys below its header.")
-        for key, item in as_table(value).items():
-            if inner and isinstance(item, dict):
-                converter.structure(item, inner[0])
-            elif element is not Any and not isinstance(item, str):
-                raise _Mismatch(f"must have strings only, but {key} is {type_name(item)}. {_scalar_fix(str, item)}")
-        return dict(as_table(value))
-
-    return structure
+    for key, item in table.items():
+        if inner and isinstance(item, dict):
+            _mapping(item, get_args(inner[0])[1])
+        elif element is not Any and not isinstance(item, str):
+            raise _Mismatch(f"must have strings only, but {key} is {type_name(item)}. {_scalar_fix(str, item)}")
+    return table
 
 
-def _table_of(class_: Any, converter: BaseConverter) -> Callable[[Any, Any], Any]:
-    renamed: Any = {a.name: override(rename=a.name[:-1]) for a in attrs.fields(class_) if a.name.endswith("_")}
-    inner = make_dict_structure_fn(class_, converter, **renamed)
-
-    def structure(value: Any, type_: Any) -> Any:
-        given = value  # not narrowed by what follows
-        if isinstance(value, dict):
-            return inner(given, type_)
-        if isinstance(value, list):
-            raise _Mismatch(f"must be one table, not a list. {_ONE}")
-        raise _Mismatch(f"must be a table, not {type_name(value)}. {_table_fix(class_, value)}")
-
-    return structure
-
-
-def _table_fix(class_: Any, value: Any) -> str:
-    names = [a.name for a in attrs.fields(class_)]
-    if isinstance(value, str) and names[0] in ("binding", "name"):
-        return f'Write {names[0]} = "{value}" in it.'
-    return f"It has {and_list(names)}."
-
-
-def _unsafe_binding(value: Any, _: Any) -> model.UnsafeBinding:
-    table = value  # not narrowed by what follows
+def _unsafe_binding(value: object) -> model.UnsafeBinding:
     if not isinstance(value, dict):
         raise _Mismatch(f"must be a table, not {type_name(value)}. Write name and type in it.")
-    for key in ("name", "type"):
+    table = as_table(value)
+    for key, example in (("name", "LIMITER"), ("type", "ratelimit")):
         if not isinstance(table.get(key), str):
-            raise _Mismatch(
-                f'needs {key}, a string, for example {key} = "{"LIMITER" if key == "name" else "ratelimit"}".'
-            )
+            raise _Mismatch(f'needs {key}, a string, for example {key} = "{example}".')
     rest = {key: item for key, item in table.items() if key not in ("name", "type")}
     return model.UnsafeBinding(name=table["name"], type=table["type"], options=rest)
 
 
-def _make_converter() -> Converter:
-    converter = Converter(detailed_validation=True)
-    for kind, title in ((str, "a string"), (int, "a whole number"), (float, "a number"), (bool, "true or false")):
-        converter.register_structure_hook(kind, _scalar(kind, title))
-    # Hooks that are registered later are asked first.
-    for applies, factory in ((attrs.has, _table_of), (_is(Sequence), _sequence_of), (_is(Mapping), _mapping_of)):
-        converter.register_structure_hook_factory(applies, factory)
-    converter.register_structure_hook_func(_is(Literal), _literal)
-    converter.register_structure_hook_func(_is_choice, _choice)
-    converter.register_structure_hook(model.UnsafeBinding, _unsafe_binding)
-    return converter
+# Tables --------------------------------------------------------------------------------------------------------------
 
 
-converter: Final = _make_converter()
+def _table(table: Table, class_: Any, path: KeyPath, problems: Problems) -> Any:
+    """A table as a `class_`. The keys that are none of the class's become mistakes, or `problems.unknown`."""
+    types, unchecked = types_of(class_), UNCHECKED_IN.get(class_, frozenset())
+    if class_ is Worker:
+        unchecked = UNCHECKED_KEYS if path else UNCHECKED_KEYS | {"env"}
+    keys = {name: name for name in table if name in types}
+    for key in table:
+        if key in types:
+            continue
+        near = None if key in unchecked else _near(key, {*types, *unchecked}, table, class_)
+        if near is None and class_ not in _OURS:
+            problems.unknown[*path, key] = key in unchecked
+            continue
+        title = "the configuration" if class_ is Worker else _header(path, problems, many=isinstance(path[-1], int))
+        hint = f"It has {and_list([*types])}." if near is None else f"Did you mean {near}?"
+        problems.add((*path, key), f" is not a key of {title}. {hint}", misspelt=True)
+        if near in types:
+            keys[near] = key  # so that it is not missing as well
+    given: dict[str, Any] = {}
+    for field in attrs.fields(class_):
+        name = field.name.removesuffix("_")
+        if name in keys:
+            given[field.name] = _read(table[keys[name]], types[name], (*path, keys[name]), problems)
+        elif field.default is attrs.NOTHING:
+            given[field.name] = None
+            problems.add((*path, name), f" is missing. {_need(class_, name, path, problems.document.is_json)}")
+    return class_(**given)
+
+
+# Every key of these is known: the platform has them not.
+_OURS: Final = frozenset({model.CoreSettings, model.AiServer})
+
+
+def _near(key: str, names: Iterable[str], table: Table, class_: object) -> str | None:
+    """The key that was meant: a letter away, not given yet, and of a type that takes the value."""
+    for name in sorted(names):
+        if name not in table and one_letter(key, name):
+            type_ = types_of(class_).get(name)
+            tried = Problems(Document(Path(), {}, {}, b""))
+            if type_ is not None:
+                _read(table[key], type_, (name,), tried)
+            if len(tried.found) == tried.misspelt:
+                return name
+    return None
 
 
 # Words for mistakes --------------------------------------------------------------------------------------------------
 
 
-def mistakes(
-    error: BaseException, path: KeyPath, value: Any, is_json: bool, class_: Any = Worker
-) -> Iterator[tuple[KeyPath, str]]:
-    """Every mistake below an error of cattrs, with its key path and the words that go on from it."""
-    match error:
-        case ClassValidationError():
-            yield from _mistakes_of_class(error, path, value, is_json)
-        case IterableValidationError():
-            noted, _ = error.group_exceptions()
-            for inner, note in noted:
-                index: Any = note.index
-                yield from mistakes(inner, (*path, index), value[index], is_json, note.type)
-        case _Mismatch():
-            yield path, f" {_with_headers(str(error), path, is_json)}"
-        case _:
-            yield path, f" cannot be read: {error}."
+def _header(path: KeyPath, problems: Problems, *, many: bool) -> str:
+    names = [key for key in path if isinstance(key, str)]
+    return header(names, many=many, json=problems.document.is_json)
 
 
-def _mistakes_of_class(
-    error: ClassValidationError, path: KeyPath, value: Any, is_json: bool
-) -> Iterator[tuple[KeyPath, str]]:
-    noted, others = error.group_exceptions()
-    class_ = error.cl
-    missing = [note.name.removesuffix("_") for inner, note in noted if isinstance(inner, KeyError)]
-    for inner in others:
-        yield from mistakes(inner, path, value, is_json)
-    for name in missing:
-        yield (*path, name), f" is missing. {_need(class_, name, path, is_json)}"
-    for inner, note in noted:
-        if not isinstance(inner, KeyError):
-            name = note.name.removesuffix("_")
-            yield from mistakes(inner, (*path, name), value[name], is_json, note.type)
+def _written(path: KeyPath, problems: Problems, *, many: bool = False) -> str:
+    """A table, or a list of them, as it is written."""
+    value = ("[{ … }]" if many else "{ … }") if problems.document.is_json else ""
+    return f"{_header(path, problems, many=many)}{value and f': {value}'}"
 
 
-def _with_headers(text: str, path: KeyPath, is_json: bool) -> str:
-    """The fixes that show how the table itself is written."""
-    name = ".".join(str(key) for key in path if isinstance(key, str))
-    many, one = (f'"{name}": [{{ … }}]', f'"{name}": {{ … }}') if is_json else (f"[[{name}]]", f"[{name}]")
-    return text.replace(_MANY, f"Write {many}.").replace(_ONE, f"Write {one}.")
+def _table_fix(class_: Any, value: object) -> str:
+    names = [*types_of(class_)]
+    if isinstance(value, str) and names[0] in ("binding", "name"):
+        return f'Write {names[0]} = "{value}" in it.'
+    return f"It has {and_list(names)}."
 
 
 def _need(class_: Any, name: str, path: KeyPath, is_json: bool) -> str:

@@ -16,15 +16,6 @@ def section_of(path: KeyPath) -> tuple[str, ...]:
     return tuple(names[2:] if names[:1] == ["env"] else names)
 
 
-def header_of(path: KeyPath, is_json: bool) -> str:
-    """The table at a path, as it is written."""
-    names = [str(key) for key in path if isinstance(key, str)]
-    if is_json:
-        return f'"{".".join(names)}"'
-    dotted = ".".join(names)
-    return f"[[{dotted}]]" if path and isinstance(path[-1], int) else f"[{dotted}]"
-
-
 def dotted(path: KeyPath) -> str:
     """A key path in words: `kv_namespaces[1].binding`."""
     text = ""

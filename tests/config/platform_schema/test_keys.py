@@ -57,9 +57,7 @@ def known(class_: Any, path: str = "") -> Iterator[tuple[str, Any]]:
                 yield from known(inner, f"{key}.")
 
 
-MODEL: dict[str, Any] = {
-    key: type_ for key, type_ in known(Worker) if key not in ("unchecked", "core", "unsafe.bindings.options")
-}
+MODEL: dict[str, Any] = {key: type_ for key, type_ in known(Worker) if key not in ("core", "unsafe.bindings.options")}
 
 
 def is_open(key: str) -> bool:
