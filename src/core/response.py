@@ -530,9 +530,9 @@ class Response:
         self._status_code = response.status
         if whole is not None:
             return self._send("send", whole or None, content_type)
-        from core.http.driven import chunks_of
+        from core.http.driven import Driven
 
-        return self._send("send", chunks_of(response.taken()), content_type)
+        return self._send("send", Driven(response.taken()), content_type)
 
     def _hand_over(self, response: http.Response, socket: WebSocket) -> Self:
         from core.http.forwarding import end_to_end
@@ -568,9 +568,9 @@ class Response:
         would keep every other request waiting between two pieces.
         """
         _require_async_iterable("stream", chunks)
-        from core.http.driven import chunks_of
+        from core.http.driven import Driven
 
-        return self._send("stream", chunks_of(chunks), check_value(content_type))
+        return self._send("stream", Driven(chunks), check_value(content_type))
 
     def sse(self, events: AsyncIterable[Any], /, *, keep_alive: float | None = 15.0) -> Self:
         """Send server-sent events (WHATWG HTML, section 9.2): `core.http.sse.Event`s, or texts and values as their

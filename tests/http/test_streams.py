@@ -12,7 +12,7 @@ import pytest
 
 from core.app import App
 from core.hosts.asgi import asgi
-from core.http.driven import Driven, chunks_of
+from core.http.driven import Driven
 from core.http.sse import encode_events
 from core.middleware.request_id import current_request_id, request_id
 from core.request import Request
@@ -20,7 +20,7 @@ from core.response import Response
 from core.testing import Client
 
 KINDS: list[Callable[[AsyncIterator[str]], AsyncIterator[bytes]]] = [
-    chunks_of,
+    Driven,
     lambda texts: encode_events(texts, None),
     lambda texts: encode_events(texts, 15.0),
 ]
@@ -148,7 +148,7 @@ async def test_what_cleaning_up_raises_is_told_to_who_closes() -> None:
             raise OSError("cannot close")
 
     driven = Driven(texts())
-    assert await anext(driven) == "one"
+    assert await anext(driven) == b"one"
     with pytest.raises(OSError, match="cannot close"):
         await driven.aclose()
 
@@ -162,7 +162,7 @@ async def test_a_generator_that_goes_on_after_its_reader_left_is_ended() -> None
             yield "not yet"
 
     driven = Driven(texts())
-    assert await anext(driven) == "one"
+    assert await anext(driven) == b"one"
     assert await driven.ready(0.01) is False
     async with asyncio.timeout(60):
         await driven.aclose()
@@ -173,16 +173,16 @@ async def test_a_generator_that_goes_on_after_its_reader_left_is_ended() -> None
 async def test_no_piece_is_made_before_it_is_asked_for() -> None:
     made: list[int] = []
 
-    async def numbers() -> AsyncIterator[int]:
+    async def numbers() -> AsyncIterator[str]:
         for number in range(3):
             made.append(number)
-            yield number
+            yield str(number)
 
     driven = Driven(numbers())
     for expected in range(3):
         await asyncio.sleep(0)
         assert len(made) == expected
-        assert await anext(driven) == expected
+        assert await anext(driven) == str(expected).encode()
 
 
 # -- on every host

@@ -9,25 +9,16 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable
 from contextvars import copy_context
-from typing import Any, Generic
-
-from typing_extensions import TypeVar
+from typing import Any
 
 from core.http.streams import close, encode
 
-T = TypeVar("T")
 
+class Driven:
+    """The pieces of a stream as bytes, texts as UTF-8: an async iterator that runs another one in a single task, in the
+    context that this was made in. It is closed by a reader that is cancelled, and by its own end.
 
-def chunks_of(source: AsyncIterable[bytes] | AsyncIterable[str]) -> AsyncIterator[bytes]:
-    """The pieces of a stream as bytes, texts as UTF-8. The source is closed when this ends, however it ends.
-
-    Raises TypeError for a piece that is neither. See `Driven` for the task and the context that the source runs in.
-    """
-    return Encoded(source)
-
-
-class Driven(Generic[T]):
-    """An async iterator that runs another one in a single task, in the context that this was made in.
+    Raises TypeError for a piece that is neither.
 
     Timeouts, task groups and context variables belong to a task, but hosts ask for each piece from whichever task they
     like, and cancel it when the client goes away. Here all steps of `source` and its closing are one task's. It makes
@@ -36,22 +27,37 @@ class Driven(Generic[T]):
 
     __slots__ = ("_arrived", "_asked", "_closing", "_context", "_failure", "_over", "_ready", "_source", "_task")
 
-    def __init__(self, source: AsyncIterable[T]) -> None:
+    def __init__(self, source: AsyncIterable[Any]) -> None:
         self._source = source
         self._context = copy_context()
         self._task: asyncio.Task[None] | None = None
         self._asked: asyncio.Future[None] | None = None
         self._arrived: asyncio.Future[None] | None = None
-        self._ready: deque[T] = deque()
+        self._ready: deque[Any] = deque()
         self._failure: BaseException | None = None
         self._over = self._closing = False
 
-    def __aiter__(self) -> Driven[T]:
+    def __aiter__(self) -> Driven:
         return self
 
-    async def __anext__(self) -> T:
+    async def __anext__(self) -> bytes:
+        try:
+            return await self._next()
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def _next(self) -> bytes:
         await self.ready()
-        return self.take()
+        chunk = self.take()
+        given = chunk  # not narrowed by what follows
+        if isinstance(chunk, str):
+            return encode(chunk)
+        if type(chunk) is bytes:
+            return chunk
+        if isinstance(chunk, (bytes, bytearray, memoryview)):
+            return bytes(given)
+        raise TypeError(f"a stream gave {type(chunk).__name__}. Give bytes or str in every piece")
 
     async def ready(self, seconds: float | None = None) -> bool:
         """Ask for a piece, and wait until `take` has one or knows that there is none; False after `seconds`."""
@@ -69,7 +75,7 @@ class Driven(Generic[T]):
         await asyncio.wait((arrived,), timeout=seconds)
         return arrived.done()
 
-    def take(self) -> T:
+    def take(self) -> Any:
         """The piece that is ready. Raises the source's error, and StopAsyncIteration at its end."""
         if self._ready:
             return self._ready.popleft()
@@ -108,7 +114,7 @@ class Driven(Generic[T]):
             self._over = True
             self._tell()
 
-    async def _steps(self, source: AsyncIterator[T]) -> None:
+    async def _steps(self, source: AsyncIterator[Any]) -> None:
         loop = asyncio.get_running_loop()
         step = anext(source)
         while True:
@@ -135,34 +141,6 @@ class Driven(Generic[T]):
     def _tell(self) -> None:
         if self._arrived is not None and not self._arrived.done():
             self._arrived.set_result(None)
-
-
-class Encoded(Driven[Any]):
-    """The pieces of a stream as bytes, texts as UTF-8. It is closed by a reader that is cancelled, and by its own end.
-
-    Raises TypeError for a piece that is neither.
-    """
-
-    __slots__ = ()
-
-    async def __anext__(self) -> bytes:
-        try:
-            return await self._next()
-        except BaseException:
-            await self.aclose()
-            raise
-
-    async def _next(self) -> bytes:
-        await self.ready()
-        chunk: Any = self.take()
-        given = chunk  # not narrowed by what follows
-        if isinstance(chunk, str):
-            return encode(chunk)
-        if type(chunk) is bytes:
-            return chunk
-        if isinstance(chunk, (bytes, bytearray, memoryview)):
-            return bytes(given)
-        raise TypeError(f"a stream gave {type(chunk).__name__}. Give bytes or str in every piece")
 
 
 class Owned:

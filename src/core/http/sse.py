@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from core.http import json
-from core.http.driven import Encoded
+from core.http.driven import Driven
 from core.http.streams import encode
 
 __all__ = ["Event", "encode_event", "encode_events"]
@@ -73,7 +73,7 @@ def encode_events(events: AsyncIterable[Any], keep_alive: float | None) -> Async
     return _Events(events, keep_alive)
 
 
-class _Events(Encoded):
+class _Events(Driven):
     __slots__ = ("_keep_alive",)
 
     def __init__(self, events: AsyncIterable[Any], keep_alive: float | None) -> None:
