@@ -219,7 +219,7 @@ def test_lone_surrogates_are_escaped_so_that_the_text_can_leave() -> None:
 def test_classes_without_end_do_not_fill_the_memory() -> None:
     for number in range(1500):
         json.dumps(attrs.make_class(f"C{number}", ["a"])(1))
-    assert len(json._CONVERTERS) <= json._CONVERTERS_MOST
+    assert json._converter.cache_info().currsize <= 1024
 
 
 def test_a_runtime_without_the_c_encoder_writes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
@@ -81,30 +81,15 @@ def dumps(value: object) -> str:
 
 def _convert(value: object) -> object:
     """The JSON form of a value of another type. Raises TypeError; the encoder calls it."""
-    convert = _CONVERTERS.get(type(value))
+    convert = _converter(type(value))
     if convert is None:
-        convert = _converter(type(value))
-        if convert is None:
-            raise TypeError(type(value).__name__)
+        raise TypeError(type(value).__name__)
     return convert(value)
 
 
-# By type, found when the first value of it is met: most applications write a handful. Weak references would cost more
-# than they save, so it is emptied when something makes classes without end.
-_CONVERTERS: dict[type, Callable[[Any], object]] = {}
-_CONVERTERS_MOST = 1024
-
-
-def _converter(kind: type) -> Callable[[Any], object] | None:
-    convert = _find_converter(kind)
-    if convert is not None:
-        if len(_CONVERTERS) >= _CONVERTERS_MOST:
-            _CONVERTERS.clear()
-        _CONVERTERS[kind] = convert
-    return convert
-
-
-def _find_converter(kind: type[Any]) -> Callable[[Any], object] | None:
+# Most applications write values of a handful of types; the bound is against one that makes classes without end.
+@lru_cache(1024)
+def _converter(kind: type[Any]) -> Callable[[Any], object] | None:
     fields = getattr(kind, "__attrs_attrs__", None)
     if fields is not None:
         return _object_of({field.alias: field.name for field in fields}, fields)

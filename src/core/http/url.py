@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from core.http.escapes import decode_leniently, parse_query, percent_encode
@@ -33,10 +34,6 @@ _ODD_IN_QUERY = r"[^!$&(-;=?@-\[\]_a-z|~/%]"
 _FORBIDDEN_IN_HOST = r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]"
 
 _PLAIN_IN_HOST = "-._0123456789abcdefghijklmnopqrstuvwxyz"
-
-# Origins that passed, so that the next request to one of them costs a look-up.
-_ORIGINS: dict[str, None] = {}
-_ORIGINS_MOST = 256
 
 
 class URL:
@@ -266,7 +263,7 @@ def split_url(text: str) -> tuple[str, str, str]:
             path, _, query = path.partition("?")
         if not path.strip(CANONICAL) and "/." not in path and (not query or re.search(_ODD_IN_QUERY, query) is None):
             origin = text[:slash]
-            if origin in _ORIGINS or _remember_origin(origin):
+            if len(origin) < 256 and _is_normal(origin):
                 return text, path, query
     url = URL(text)
     return url.href, url.pathname, url.search[1:]
@@ -284,7 +281,7 @@ def origin_of(scheme: str, *hosts: str | None) -> str:
     for host in hosts:
         if host is not None and re.fullmatch(_AUTHORITY, host) is not None:
             origin = f"{scheme}://{host}"
-            if origin in _ORIGINS or _remember_origin(origin):
+            if len(origin) < 256 and _is_normal(origin):
                 return origin
             with suppress(TypeError):
                 return URL(origin).origin
@@ -303,17 +300,13 @@ def is_same_origin(origin: str, url: str) -> bool:
     return origin == ("http" + own[2:] if own.startswith("ws") else own)
 
 
-def _remember_origin(origin: str) -> bool:
+@lru_cache(256)  # so that the next request to the same origin costs a look-up
+def _is_normal(origin: str) -> bool:
     """Return True if `origin` is how the parser itself would write it."""
     try:
-        if len(origin) > 255 or URL(origin).href != f"{origin}/":
-            return False
+        return URL(origin).href == f"{origin}/"
     except TypeError:
         return False
-    if len(_ORIGINS) >= _ORIGINS_MOST:
-        _ORIGINS.clear()
-    _ORIGINS[origin] = None
-    return True
 
 
 def _parse(given: str) -> _Parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -19,26 +20,21 @@ _KEPT: Final = 4096
 """The number of statements kept: `core check --watch` and `dmypy` ask about those of a whole project after every edit.
 """
 
-_schemas: dict[str, Schema] = {}
-_blank: list[Schema] = []
 
-
+@cache
 def blank_schema() -> Schema:
     """The schema of a database of which nothing is known: mistakes in any database are still reported."""
-    if not _blank:
-        _blank.append(Schema(migrate(Path("/nowhere"))))
-    return _blank[0]
+    return Schema(migrate(Path("/nowhere")))
 
 
 def schema_of(folder: Path) -> Schema:
     """The schema that the migrations in `folder` make. Kept as long as not one of the files changes."""
-    digest = migration_digest(folder)
-    schema = _schemas.get(digest)
-    if schema is None:
-        if len(_schemas) >= 16:
-            _schemas.pop(next(iter(_schemas)))
-        schema = _schemas[digest] = Schema(migrate(folder), digest)
-    return schema
+    return _schema_of(folder, migration_digest(folder))
+
+
+@lru_cache(16)
+def _schema_of(folder: Path, digest: str) -> Schema:
+    return Schema(migrate(folder), digest)
 
 
 class Schema:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, MutableMapping
-from functools import partial, singledispatch
+from functools import cache, partial, singledispatch
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, Unpack, cast, get_args, get_origin
 
 from typing_extensions import is_typeddict
@@ -64,17 +64,9 @@ _DICTS: Final = (Mapping, MutableMapping, Counter, defaultdict)
 Source = Literal["json", "client", "strings", "rows", "text"]
 """`text`: JSON text in a row, which SQL wrote, whose 0 and 1 are booleans."""
 
-_converters: dict[tuple[Source, bool], Converter] = {}
 
-
+@cache
 def converter_of(source: Source, *, detailed: bool) -> Converter:
-    converter = _converters.get((source, detailed))
-    if converter is None:
-        converter = _converters[source, detailed] = _build(source, detailed)
-    return converter
-
-
-def _build(source: Source, detailed: bool) -> Converter:
     import datetime as dt
     import decimal
     import enum

@@ -10,18 +10,14 @@ of its columns, and is then one expression of Python.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin
+from functools import lru_cache
+from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
 from typing_extensions import get_type_hints, is_typeddict
 
 from core.validation.kinds import members
 
 __all__ = ["ambiguous", "nesting"]
-
-_MOST: Final = 1000
-"""How many are kept: names of columns may be put together while a program runs."""
-
-_known: dict[tuple[Any, tuple[str, ...]], Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 
 def ambiguous(whole: str, part: str) -> str:
@@ -35,18 +31,13 @@ def nesting(type_: Any, columns: Iterable[str]) -> Callable[[dict[str, Any]], di
     A value that may be None is None if all of its columns are NULL. Columns that belong to no class stay as they are.
     Raises ValueError with the name of a field that a column gives whole, and others in parts, and the message.
     """
-    key = (type_, tuple(columns))
     try:
-        found = _known.get(key)
+        return _make(type_, tuple(columns))
     except TypeError:  # an unhashable form, such as Annotated over a list
-        return _make(*key)
-    if found is None:
-        if len(_known) >= _MOST:
-            _known.clear()
-        found = _known[key] = _make(*key)
-    return found
+        return _make.__wrapped__(type_, tuple(columns))
 
 
+@lru_cache(1000)  # names of columns may be put together while a program runs
 def _make(type_: Any, columns: tuple[str, ...]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     written = _written(type_, {column: column for column in columns}, "")
     return cast("Callable[[dict[str, Any]], dict[str, Any]]", eval(f"lambda row: {written}"))
