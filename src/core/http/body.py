@@ -143,33 +143,27 @@ class Body:
 
     def stream(self) -> AsyncGenerator[builtins.bytes, None]:
         """The body in chunks, as they come. Raises TypeError when it was read before."""
-        data = self._body
-        if data is None:
-            return _chunks(b"")
-        if self._used:
-            raise TypeError(_USED)
-        self._used = True
-        return _chunks(data) if isinstance(data, bytes) else _checked(data)
+        data = self._take()
+        return _chunks(data or b"") if data is None or isinstance(data, bytes) else _checked(data)
 
     def taken(self) -> AsyncIterable[builtins.bytes]:
         """The body itself, for who sends it on: closing it closes what it comes from, also where nothing was read.
 
         Raises TypeError when it was read before.
         """
-        data = self._body
-        if data is None or isinstance(data, bytes):
-            return self.stream()
-        if self._used:
+        data = self._take()
+        return _chunks(data or b"") if data is None or isinstance(data, bytes) else data
+
+    def _take(self) -> builtins.bytes | AsyncIterable[builtins.bytes] | None:
+        """The body, which is used up from now on."""
+        if self._body is not None and self._used:
             raise TypeError(_USED)
-        self._used = True
-        return data
+        self._used = self._body is not None
+        return self._body
 
     async def _read(self) -> builtins.bytes:
         """The body that comes in chunks, whole."""
-        if self._used:
-            raise TypeError(_USED)
-        self._used = True
-        data = self._body
+        data = self._take()
         # A host's body may be had whole with one await, which is cheaper than iterating over it.
         read = getattr(data, "read_body", None)
         if read is not None:
@@ -237,13 +231,13 @@ async def _checked(source: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
 class _Source:
     """The stream that two branches read from, each chunk once."""
 
-    __slots__ = ("ended", "failure", "iterator", "lock", "readers")
+    __slots__ = ("failure", "iterator", "lock", "readers")
 
     def __init__(self, source: AsyncIterable[bytes]) -> None:
         self.iterator = _checked(source)
         self.lock: asyncio.Lock | None = None
-        self.ended = False
         self.failure: Exception | None = None
+        """Its end, or its error: for each of the readers."""
         self.readers = 2
 
 
@@ -278,13 +272,8 @@ class _Branch:
         source = self._source
         if source.failure is not None:
             raise source.failure
-        if source.ended:
-            raise StopAsyncIteration
         try:
             chunk = await anext(source.iterator)
-        except StopAsyncIteration:
-            source.ended = True
-            raise
         except Exception as failure:
             source.failure = failure
             raise

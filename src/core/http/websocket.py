@@ -328,17 +328,11 @@ async def _carry(source: WebSocket, target: WebSocket) -> None:
         await close_as(source if closed.socket is target else target, closed)
 
 
-@runtime_checkable
-class _Endable(Protocol):
-    """A WebSocket without frames of its own, so that any code may close it."""
-
-    def end(self, code: int, reason: str = "") -> None: ...
-
-
 async def close_as(socket: WebSocket, closed: WebSocketClosed) -> None:
     """Close a WebSocket as another one was closed, as far as its frames may say so."""
-    if isinstance(socket, _Endable):
-        socket.end(closed.code, closed.reason)
+    end = getattr(socket, "end", None)
+    if end is not None:  # without frames of its own, so that any code may close it
+        end(closed.code, closed.reason)
         return
     code = 1000 if closed.code == 1005 else closed.code
     try:
