@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-import attrs
-
 from core.sql.catalog import Migrated, TableInfo
 from core.sql.functions import AGGREGATES
 from core.sql.location import locate
@@ -29,9 +27,9 @@ from core.sql.rules import (
     allows_pragma,
     refusal,
 )
-from core.sql.statement import Column, Slot, SqlProblem, Statement
+from core.sql.statement import ANY, Column, Slot, SqlProblem, Statement, Storage
 from core.sql.syntax import NOT_ALIASES
-from core.sql.values import Value, Values, values_of
+from core.sql.values import Values, values_of
 from core.statements.given import never_unset
 from core.statements.tokens import StatementText, Token, outside, parameter_count, quoted, statements_of, verb_of
 
@@ -316,14 +314,14 @@ class StatementAnalysis:
         if names is None:
             return None
         if values.columns is None or len(values.columns) != len(names):
-            return tuple(Column(name) for name in names)
+            return tuple(Column(name=name) for name in names)
         columns: dict[str, Column] = {}
         found: list[Column] = []
         for name, value in zip(names, values.columns, strict=True):
             column = _column(name, value)
             before = columns.get(name)
             if before is not None and _is_other(column, before) and not self._are_equal(name):
-                column = attrs.evolve(column, hides=before.source or before.text)
+                column = column._replace(hides=before.source or before.text)
             columns[name] = column
             found.append(column)
         return tuple(found)
@@ -362,17 +360,17 @@ class StatementAnalysis:
         return None
 
 
-def _column(name: str, value: Value) -> Column:
+def _column(name: str, value: Column) -> Column:
     """The column of a result, with the known facts of its values; of a UNION it is that of the first part."""
     arms = tuple(_column(name, arm) for arm in value.arms)
-    source, declared = (arms[0].source, arms[0].declared) if arms else (value.source, value.declared)
+    first = arms[0] if arms else value
     null, about = ("", "") if value.never else (value.null, value.about)
     if arms and null:
         null, about = next(((arm.null, arm.about) for arm in arms if arm.null), ("", ""))
-    storage = value.storage or frozenset()
-    join, own, full = (value.join, value.own, value.full) if null else ("", "", False)
-    known = (name, source, declared, storage, null, about, value.never, value.text, arms, "", join, own, full)
-    return Column(*known, value.allowed)
+    said = value if null else value._replace(join="", own="", full=False)
+    storage = value.storage if value.storage != ANY else frozenset[Storage]()
+    more = said._replace(storage=storage, null=null, about=about, source=first.source, declared=first.declared)
+    return more._replace(arms=arms, name=name)
 
 
 def _is_other(column: Column, before: Column) -> bool:

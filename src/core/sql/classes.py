@@ -55,8 +55,8 @@ def inside(statement: Statement, name: str, *, optional: bool) -> Statement:
         if optional:
             null, full = _null(column, own), column.full if column.join else column.never
             join = "" if column.join in joins else column.join
-            here = attrs.evolve(column, null=null, never=full, join=join, arms=())
-        found.append(attrs.evolve(here, name=column.name.removeprefix(f"{name}.")))
+            here = column._replace(null=null, never=full, join=join, arms=())
+        found.append(here._replace(name=column.name.removeprefix(f"{name}.")))
     return attrs.evolve(statement, columns=tuple(found))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from core.sql.statement import Storage
+from core.sql.statement import ANY, Storage
 from core.statements.tokens import words
 
 Nulls: TypeAlias = Literal["never", "any", "some", "first", "unknown"]
@@ -33,9 +33,9 @@ _LETTERS: Final[Mapping[str, Storage]] = {"i": "integer", "r": "real", "t": "tex
 
 
 @cache  # of the few that the tables below have
-def storages(letters: str) -> frozenset[Storage] | None:
-    """The storage classes that letters stand for; None for `?`, which is not known."""
-    return None if letters == "?" else frozenset(_LETTERS[letter] for letter in letters)
+def storages(letters: str) -> frozenset[Storage]:
+    """The storage classes that letters stand for; all for `?`, which is not known."""
+    return ANY if letters == "?" else frozenset(_LETTERS[letter] for letter in letters)
 
 
 def _rules(text: str) -> Mapping[str, Rule]:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from core.sql.messages import did_you_mean, in_quotes, listed
+from core.sql.statement import ANY, Storage
 
 if TYPE_CHECKING:
-    from core.sql.statement import Column, Statement, Storage
+    from core.sql.statement import Column, Statement
 
 Kind = Literal["int", "float", "bool", "str", "date", "bytes", "json", "none", "unset", "any"]
 """The kinds of values a field accepts. `date` covers everything read from a string: dates, times, UUIDs; `json` for
@@ -59,7 +60,6 @@ _TAKES: Final[dict[Kind, frozenset[Kind]]] = {
 _SHOWN: Final[dict[Storage, str]] = {"integer": "an integer", "real": "a real", "text": "a text", "blob": "a blob"}
 _ORDER: Final[tuple[Kind, ...]] = ("bool", "int", "float", "str", "bytes")
 _DATED: Final[frozenset[Storage]] = frozenset(["integer", "real", "text"])
-_ANY: Final[frozenset[Storage]] = frozenset(["integer", "real", "text", "blob"])
 
 
 class RowField(NamedTuple):
@@ -204,7 +204,7 @@ def _type_of(columns: Sequence[Column], *, optional: bool) -> str:
     for part in parts:
         boolean = "BOOL" in part.declared.upper() and part.storage == _FROM["bool"]
         dated = not part.storage and any(word in part.declared.upper() for word in ("DATE", "TIME"))
-        known = part.storage or (_DATED if dated else _ANY)
+        known = part.storage or (_DATED if dated else ANY)
         kinds |= {"bool"} if boolean else {_FITS[storage] for storage in known}
     if kinds <= {"bool", "int", "float"} and len(kinds) > 1:
         kinds = kinds & {"float"} or {"int"}  # which is read from all of them

@@ -25,7 +25,6 @@ from core.sql.syntax import (
     Expression,
     From,
     In,
-    Insert,
     Join,
     Name,
     Operator,
@@ -173,26 +172,22 @@ def _helps(migrated: Migrated, text: str, table: TableInfo, columns: Sequence[st
 # The parts of a statement --------------------------------------------------------------------------------------------
 
 
-def _parts(statement: Query | Insert | Change) -> Iterator[_Part]:
+def _parts(statement: Query | Change) -> Iterator[_Part]:
     if isinstance(statement, Query):
         yield from _query_parts(statement)
         return
-    change = statement.change if isinstance(statement, Insert) else statement
-    for _, query in change.common.values():
-        if query is not None:
-            yield from _query_parts(query)
-    if isinstance(statement, Insert):
-        if statement.query is not None:
-            yield from _query_parts(statement.query)
-        return
-    tables = {change.alias: change.table, **_tables_in(change.source)}
-    yield _Part(tables, list(_conjuncts(change.where)))
+    for _, query in statement.common.values():
+        yield from _query_parts(query)
+    if statement.query is not None:
+        yield from _query_parts(statement.query)
+    if not statement.inserts:
+        tables = {statement.alias: statement.table, **_tables_in(statement.source)}
+        yield _Part(tables, list(_conjuncts(statement.where)))
 
 
 def _query_parts(query: Query) -> Iterator[_Part]:
     for _, inner in query.common.values():
-        if inner is not None:
-            yield from _query_parts(inner)
+        yield from _query_parts(inner)
     alone = len(query.cores) == 1
     for core in query.cores:
         conditions = [*_conjuncts(core.where), *_on(core.source)]

@@ -6,7 +6,7 @@ They may come from a cache, so nothing of what reads SQL is loaded for them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from core.values import frozen
 
@@ -16,36 +16,37 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Storage = Literal["integer", "real", "text", "blob"]
 """SQLite's storage classes: kinds of values, not of columns."""
+ANY: Final[frozenset[Storage]] = frozenset(["integer", "real", "text", "blob"])
 
 
-@frozen
-class Column:
-    """A column of a result.
+class Column(NamedTuple):
+    """A column of a result, and while a statement is read the value of an expression.
 
-    `source` is the table's column that it is, as `users.email`, or "" for an expression, which is `text`. `storage`
-    holds the storage classes that it may have, or nothing where that is not known. `null` says why `about` may be NULL,
-    or nothing; `never` that it is proven not to be. `arms` has the columns of a UNION's parts that it is one of.
-    `hides` is another of the same name, which is not in a row: the last one is.
+    `storage` holds the storage classes that it may have: none for NULL alone, `ANY` for a value of which that is not
+    known; of a result, none there too. `null` says why `about` may be NULL, or nothing; `never` that it is proven not
+    to be. `source` is the table's column that it is, as `users.email`, and `declared` that one's type; "" for an
+    expression, which is `text`. `arms` has the columns of a UNION's parts that it is one of. `hides` is another of the
+    same name, which is not in a row: the last one is.
 
     `join` is the source of an outer join without whose row it is NULL. Of such a column `own` says why it may be NULL
     where there is a row, and `full` that it is not. `allowed` are the texts that its CHECK allows, as far as no
     condition may have left some of them out.
     """
 
-    name: str
-    source: str = ""
-    declared: str = ""
     storage: frozenset[Storage] = frozenset()
     null: str = ""
     about: str = ""
     never: bool = False
+    source: str = ""
+    declared: str = ""
     text: str = ""
     arms: tuple[Column, ...] = ()
-    hides: str = ""
     join: str = ""
     own: str = ""
     full: bool = False
     allowed: tuple[str, ...] = ()
+    name: str = ""
+    hides: str = ""
 
 
 class Slot(NamedTuple):

@@ -174,8 +174,8 @@ def froms(source: From | None) -> Iterator[From]:
         yield source
 
 
-Common: TypeAlias = "dict[str, tuple[tuple[str, ...], Query | None]]"
-"""The queries that WITH names: their columns, and the query; None for one that changes rows."""
+Common: TypeAlias = "dict[str, tuple[tuple[str, ...], Query]]"
+"""The queries that WITH names: their columns, and the query."""
 
 
 def _no_queries() -> Common:
@@ -208,9 +208,10 @@ class Query:
 
 @frozen
 class Change:
-    """UPDATE or DELETE, and the ON CONFLICT clause of an INSERT: columns and their values, sources and conditions.
+    """UPDATE, DELETE, and INSERT or REPLACE with its ON CONFLICT clause: columns and their values, sources, conditions.
 
-    `action` is the word of OR IGNORE and the like.
+    `action` is the word of OR IGNORE and the like. What is inserted (`inserts`) are the rows of `query`, None for
+    DEFAULT VALUES, into `columns`, None for all.
     """
 
     table: str
@@ -222,15 +223,9 @@ class Change:
     common: Common = attrs.field(factory=_no_queries)
     others: tuple[Expression, ...] = ()
     action: str = ""
-
-
-@frozen
-class Insert:
-    """INSERT or REPLACE: `columns` as listed, None for all; `query` is None for DEFAULT VALUES."""
-
-    change: Change
-    columns: tuple[str, ...] | None
-    query: Query | None
+    inserts: bool = False
+    columns: tuple[str, ...] | None = None
+    query: Query | None = None
 
 
 # Reading ------------------------------------------------------------------------------------------------------------
@@ -253,7 +248,7 @@ _VALUES: Final = words("NULL TRUE FALSE CURRENT_DATE CURRENT_TIME CURRENT_TIMEST
 """The keywords that a value may begin with."""
 
 
-def read_statement(text: str, tokens: Sequence[Token]) -> Query | Insert | Change:
+def read_statement(text: str, tokens: Sequence[Token]) -> Query | Change:
     """Read one statement. Raises `Unclear` for a form that is not understood."""
     reader = _Reader(text, tokens)
     try:
@@ -325,7 +320,7 @@ class _Reader:
 
     # -- statements
 
-    def statement(self) -> Query | Insert | Change:
+    def statement(self) -> Query | Change:
         common = self.common()
         if self.mark in ("SELECT", "VALUES"):
             return self.query(common)
@@ -357,7 +352,7 @@ class _Reader:
         self.at += 1
         return self.marks[self.at - 1]
 
-    def insert(self, common: Common) -> Insert:
+    def insert(self, common: Common) -> Change:
         word = self.mark
         self.at += 1
         action = self.action() if word == "INSERT" else "REPLACE"
@@ -383,10 +378,8 @@ class _Reader:
                 if self.skip("WHERE"):
                     others.append(self.expression())
         returning = self.returning()
-        change = Change(
-            table, alias, tuple(sets), returning=returning, common=common, others=tuple(others), action=action
-        )
-        return Insert(change, columns, query)
+        known = (tuple(sets), None, None, returning, common, tuple(others), action, True, columns, query)
+        return Change(table, alias, *known)
 
     def update(self, common: Common) -> Change:
         self.expect("UPDATE")
@@ -419,7 +412,7 @@ class _Reader:
     # -- queries
 
     def common(self) -> Common:
-        found: dict[str, tuple[tuple[str, ...], Query | None]] = {}
+        found: Common = {}
         if not self.skip("WITH"):
             return found
         self.skip("RECURSIVE")
@@ -433,13 +426,18 @@ class _Reader:
             self.skip("NOT")
             self.skip("MATERIALIZED")
             self.expect("(")
-            found[name] = (
-                columns,
-                None if self.mark not in ("SELECT", "VALUES", "WITH") else self.query(self.common()),
-            )
+            found[name] = columns, self.query(self.common())
             self.expect(")")
             if not self.skip(","):
                 return found
+
+    def nested(self) -> Query | None:
+        """The query behind a parenthesis, to its other one; None where no query begins there."""
+        if self.mark not in ("SELECT", "WITH", "VALUES"):
+            return None
+        query = self.query(self.common())
+        self.expect(")")
+        return query
 
     def query(self, common: Common) -> Query:
         cores = [self.core()]
@@ -536,9 +534,7 @@ class _Reader:
 
     def item(self) -> From:
         if self.skip("("):
-            if self.mark in ("SELECT", "WITH", "VALUES"):
-                query = self.query(self.common())
-                self.expect(")")
+            if (query := self.nested()) is not None:
                 return Derived(query, self.alias(""))
             inner = self.source()
             self.expect(")")
@@ -629,9 +625,7 @@ class _Reader:
         if not self.skip("("):
             self.item()
             return In(left, None, None)
-        if self.mark in ("SELECT", "WITH", "VALUES"):
-            query = self.query(self.common())
-            self.expect(")")
+        if (query := self.nested()) is not None:
             return In(left, None, query)
         items = () if self.mark == ")" else self.several(self.expression)
         self.expect(")")
@@ -748,9 +742,7 @@ class _Reader:
 
     def parentheses(self) -> Expression:
         self.expect("(")
-        if self.mark in ("SELECT", "WITH", "VALUES"):
-            query = self.query(self.common())
-            self.expect(")")
+        if (query := self.nested()) is not None:
             return Subquery(query)
         items = self.several(self.expression)
         self.expect(")")

@@ -9,14 +9,14 @@ counts as not known, since the condition may be there to leave its NULLs out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import attrs
 
 from core.sql.catalog import TableColumn, TableInfo, affinity
 from core.sql.functions import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, Rule, storages
 from core.sql.messages import left_out
-from core.sql.statement import Slot, Storage
+from core.sql.statement import ANY, Column, Slot, Storage
 from core.sql.syntax import (
     Between,
     Call,
@@ -31,7 +31,6 @@ from core.sql.syntax import (
     Expression,
     From,
     In,
-    Insert,
     Join,
     Name,
     Operator,
@@ -54,7 +53,6 @@ _MISSING: Final = "is NULL where the outer join"
 _NUMBERS: Final[frozenset[Storage]] = frozenset(["integer", "real"])
 _INTEGER: Final[frozenset[Storage]] = frozenset(["integer"])
 _REAL: Final[frozenset[Storage]] = frozenset(["real"])
-_TABLES_KEPT: Final = 1024
 _ROWIDS: Final = words("rowid oid _rowid_")
 _JSON: Final[Mapping[str, tuple[str, bool]]] = {
     "key": ("?", False),
@@ -69,39 +67,6 @@ _JSON: Final[Mapping[str, tuple[str, bool]]] = {
 """The columns of json_each and json_tree: the letters of their storage, and whether they are never NULL."""
 
 
-class Value(NamedTuple):
-    """The facts about an expression.
-
-    `storage` is None where it is not known, and empty for NULL alone. `null` says why it can be NULL, of `about`;
-    `never` that it is not. `source` is the table's column that it is, as `users.email`, and `declared` that column's
-    type; `text` is the expression. `arms` has the values of a UNION one by one. `join`, `own` and `full` are a
-    `Column`'s, and so is `allowed`.
-    """
-
-    storage: frozenset[Storage] | None = None
-    null: str = ""
-    about: str = ""
-    never: bool = False
-    source: str = ""
-    declared: str = ""
-    text: str = ""
-    arms: tuple[Value, ...] = ()
-    join: str = ""
-    own: str = ""
-    full: bool = False
-    allowed: tuple[str, ...] = ()
-
-    @property
-    def alone(self) -> Value:
-        """It without the column that it comes from."""
-        return self._replace(source="", declared="", text="", arms=(), allowed=())
-
-    @property
-    def unsaid(self) -> Value:
-        """It where nothing is said about NULL, unless it is proven that it never is."""
-        return self._replace(null="", about="", join="", own="", full=False, allowed=())
-
-
 @frozen
 class Values:
     """The facts about a statement. `columns` is None where its rows are not understood; `missing` and `nulls` are the
@@ -109,7 +74,7 @@ class Values:
     that is not known. `strange` are the texts that a CHECK does not allow, as they are written, each with its message.
     """
 
-    columns: tuple[Value, ...] | None = None
+    columns: tuple[Column, ...] | None = None
     slots: tuple[Slot, ...] = ()
     missing: tuple[str, ...] = ()
     nulls: tuple[str, ...] = ()
@@ -117,13 +82,13 @@ class Values:
     strange: tuple[tuple[str, str], ...] = ()
 
 
-_UNKNOWN: Final = Value()
-_CONSTANTS: Final[Mapping[str, Value]] = {
-    "null": Value(frozenset(), "stands in the result", "NULL"),
-    "integer": Value(_INTEGER, never=True),
-    "real": Value(_REAL, never=True),
-    "text": Value(frozenset(["text"]), never=True),
-    "blob": Value(frozenset(["blob"]), never=True),
+_UNKNOWN: Final = Column(ANY)
+_CONSTANTS: Final[Mapping[str, Column]] = {
+    "null": Column(frozenset(), "stands in the result", "NULL"),
+    "integer": Column(_INTEGER, never=True),
+    "real": Column(_REAL, never=True),
+    "text": Column(frozenset(["text"]), never=True),
+    "blob": Column(frozenset(["blob"]), never=True),
 }
 """The values of literals, by their kinds."""
 _NOTHING: Final = Values()
@@ -178,8 +143,7 @@ class _Named:
 
     def query(self, query: Query) -> None:
         for _, inner in query.common.values():
-            if inner is not None:
-                self.query(inner)
+            self.query(inner)
         for core in query.cores:
             self.source(core.source)
             for condition in (core.where, core.having):
@@ -187,6 +151,17 @@ class _Named:
                     self.condition(condition)
             for column in core.columns:
                 self.expression(column.value)
+
+    def change(self, change: Change) -> None:
+        for _, inner in change.common.values():
+            self.query(inner)
+        self.source(change.source)
+        if change.where is not None:
+            self.condition(change.where)
+        if change.query is not None:
+            self.query(change.query)
+        for listed in change.returning:
+            self.expression(listed.value)
 
     def source(self, source: From | None) -> None:
         for one in froms(source):
@@ -291,7 +266,7 @@ class _Entry:
     """
 
     alias: str
-    columns: Mapping[str, Value]
+    columns: Mapping[str, Column]
     table: TableInfo | None = None
     missing: str = ""
     hidden: frozenset[str] = frozenset()
@@ -310,22 +285,13 @@ class _Scope:
     """The columns that USING and NATURAL make one of two."""
 
 
-def _together(known: Iterable[frozenset[Storage] | None]) -> frozenset[Storage]:
-    found: frozenset[Storage] = frozenset()
-    for some in known:
-        found |= some or frozenset()
-    return found
-
-
-def _either(values: Sequence[Value]) -> Value:
+def _either(values: Sequence[Column]) -> Column:
     """A value that is one of several."""
     first = values[0]
     if all(value == first for value in values[1:]):
         return first
-    known = [value.storage for value in values]
-    storage = None if None in known else _together(known)
     reason = next((value for value in values if value.null), _UNKNOWN)
-    found = Value(storage, reason.null, reason.about, all(value.never for value in values))
+    found = Column(_storages(values), reason.null, reason.about, all(value.never for value in values))
     if not first.join or any(value.join != first.join for value in values):
         return found
     own = next((value.own for value in values if value.own), "")
@@ -349,46 +315,34 @@ class _Evaluation:
         self.slots: dict[Slot, None] = {}
         self.strange: dict[tuple[str, str], None] = {}
         self.action = ""
-        self.common: list[Mapping[str, list[tuple[str, Value]] | None]] = []
+        self.common: list[Mapping[str, list[tuple[str, Column]]]] = []
 
     # -- statements
 
-    def statement(self, statement: Query | Insert | Change) -> Values:
+    def statement(self, statement: Query | Change) -> Values:
         if isinstance(statement, Query):
             self.named.query(statement)
             columns = tuple(value for _, value in self.query(statement, None))
             return Values(columns, tuple(self.slots), certain=_gives_row(statement), strange=tuple(self.strange))
-        insert = statement if isinstance(statement, Insert) else None
-        change = statement.change if isinstance(statement, Insert) else statement
-        return self.change(change, insert)
+        return self.change(statement)
 
-    def change(self, change: Change, insert: Insert | None) -> Values:
+    def change(self, change: Change) -> Values:
         table = self.tables.get(change.table)
         if table is None or table.view:
             raise Unclear
-        named = self.named
-        for _, inner in change.common.values():
-            if inner is not None:
-                named.query(inner)
-        named.source(change.source)
-        if change.where is not None:
-            named.condition(change.where)
-        if insert is not None and insert.query is not None:
-            named.query(insert.query)
+        self.named.change(change)
         self.define(change.common, None)
-        for listed in change.returning:
-            named.expression(listed.value)
         self.action = change.action
         written = {name for names, _ in change.sets for name in names}
         missing: tuple[str, ...] = ()
         nulls: list[str] = []
-        if insert is not None:
-            given: Sequence[str] = () if insert.query is None else insert.columns or self.all_of(table)
-            missing, nulls = self.insert(insert, table, given)
+        if change.inserts:
+            given: Sequence[str] = () if change.query is None else change.columns or self.all_of(table)
+            missing, nulls = self.insert(change.query, table, given)
             written |= {*given, *(column.name.lower() for column in table.columns if column.has_default)}
         entry = self.entry(Table(change.table, change.alias, None), None)
         scope = _Scope([entry])
-        if insert is not None:
+        if change.inserts:
             scope.entries.append(attrs.evolve(entry, alias="excluded", hidden=frozenset(entry.columns)))
         if change.source is not None:
             self.source(change.source, scope)
@@ -403,11 +357,11 @@ class _Evaluation:
         if change.returning:
             # A value that was just written is not NULL because the column can be: only where it was left out.
             entry.columns = {
-                name: value if name not in written else value._replace(allowed=()) if value.never else value.unsaid
+                name: value if name not in written else value._replace(allowed=()) if value.never else _unsaid(value)
                 for name, value in entry.columns.items()
             }
             returned = tuple(value for _, value in self.listed(change.returning, _Scope([entry])))
-        written_out = insert is not None and (insert.query is None or any(core.rows for core in insert.query.cores))
+        written_out = change.inserts and (change.query is None or any(core.rows for core in change.query.cores))
         certain = written_out and change.where is None and change.action != "IGNORE"
         found = (tuple(self.slots), missing, tuple(nulls), certain, tuple(self.strange))
         return Values(returned if change.returning else (), *found)
@@ -416,12 +370,13 @@ class _Evaluation:
         """The columns that an INSERT which lists none gives values."""
         return [name for name, column in zip(table.places, table.columns, strict=True) if not column.generated]
 
-    def insert(self, insert: Insert, table: TableInfo, columns: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    def insert(
+        self, query: Query | None, table: TableInfo, columns: Sequence[str]
+    ) -> tuple[tuple[str, ...], list[str]]:
         """Read the values inserted in `columns`: the columns that must not be left out, and those that NULL is written
         into.
         """
         nulls: list[str] = []
-        query = insert.query
         if query is not None and len(query.cores) == 1 and query.cores[0].rows:
             for row in query.cores[0].rows:
                 for name, value in zip(columns, row, strict=False):
@@ -462,13 +417,10 @@ class _Evaluation:
     # -- queries
 
     def define(self, common: Common, scope: _Scope | None) -> None:
-        known: dict[str, list[tuple[str, Value]] | None] = {}
+        known: dict[str, list[tuple[str, Column]]] = {}
         self.common.append(known)
         for name, (columns, query) in common.items():
-            if query is None:
-                known[name] = None
-                continue
-            found: list[tuple[str, Value]] = []
+            found: list[tuple[str, Column]] = []
             recursive = len(query.cores) > 1 and any(_uses(core.source, name) for core in query.cores[1:])
             if recursive:
                 before = self.query(attrs.evolve(query, cores=query.cores[:1], compound=(), order=(), limit=()), scope)
@@ -483,12 +435,12 @@ class _Evaluation:
             else:
                 known[name] = _renamed(self.query(query, scope), columns)
 
-    def query(self, query: Query, parent: _Scope | None) -> list[tuple[str, Value]]:
+    def query(self, query: Query, parent: _Scope | None) -> list[tuple[str, Column]]:
         """The columns of a query: the name and the value of each."""
         depth = len(self.common)
         if query.common:
             self.define(query.common, parent)
-        parts: list[list[tuple[str, Value]]] = []
+        parts: list[list[tuple[str, Column]]] = []
         for core in query.cores:
             columns, scope = self.core(core, parent)
             parts.append(columns)
@@ -503,17 +455,17 @@ class _Evaluation:
             raise Unclear
         if len(parts) == 1:
             return parts[0]
-        result: list[tuple[str, Value]] = []
+        result: list[tuple[str, Column]] = []
         for rows in zip(*parts, strict=True):
             name = rows[0][0]
             arms = tuple(value for _, value in rows)
             value = _either(arms)._replace(text="", arms=arms)
             if set(query.compound) & {"EXCEPT", "INTERSECT"}:
-                value = rows[0][1].unsaid
+                value = _unsaid(rows[0][1])
             result.append((name, value))
         return result
 
-    def core(self, core: Core, parent: _Scope | None) -> tuple[list[tuple[str, Value]], _Scope]:
+    def core(self, core: Core, parent: _Scope | None) -> tuple[list[tuple[str, Column]], _Scope]:
         if core.rows:
             scope = _Scope(parent=parent)
             rows = [[self.evaluate(value, scope) for value in row] for row in core.rows]
@@ -538,8 +490,8 @@ class _Evaluation:
             return False
         return core.where is not None or not _has_row(core.source)
 
-    def listed(self, columns: Sequence[Returned], scope: _Scope) -> list[tuple[str, Value]]:
-        found: list[tuple[str, Value]] = []
+    def listed(self, columns: Sequence[Returned], scope: _Scope) -> list[tuple[str, Column]]:
+        found: list[tuple[str, Column]] = []
         for value, alias, text in columns:
             if isinstance(value, Star):
                 found += self.all(value.qualifier, scope)
@@ -553,12 +505,12 @@ class _Evaluation:
             if not known.source:
                 known = known._replace(text=_short(text))
             if alias in self.named.filters.bare:
-                known = known.unsaid
+                known = _unsaid(known)
             found.append((name, known))
         return found
 
-    def all(self, qualifier: str | None, scope: _Scope) -> list[tuple[str, Value]]:
-        found: list[tuple[str, Value]] = []
+    def all(self, qualifier: str | None, scope: _Scope) -> list[tuple[str, Column]]:
+        found: list[tuple[str, Column]] = []
         seen: set[str] = set()
         for entry in scope.entries:
             if qualifier is None or entry.alias == qualifier:
@@ -631,20 +583,18 @@ class _Evaluation:
                     self.slots[Slot(argument.number, "json", source.name)] = None
                 elif scope is not None:
                     self.evaluate(argument, scope)
-            columns = {n: Value(storages(letters), never=never) for n, (letters, never) in _JSON.items()}
+            columns = {n: Column(storages(letters), never=never) for n, (letters, never) in _JSON.items()}
             return _Entry(source.alias, columns)
         for known in reversed(self.common):
             if source.name in known:
-                columns_of = known[source.name]
-                if columns_of is None:
-                    raise Unclear
-                return _Entry(source.alias, dict(_unique(columns_of)), inner=True)
+                return _Entry(source.alias, dict(_unique(known[source.name])), inner=True)
         table = self.tables.get(source.name)
         if table is None:
             raise Unclear
         if table.view:
             return self.view(table, source.alias)
-        return _Entry(source.alias, _of_table(table), table, hidden=table.hidden)
+        columns = {column.name.lower(): _of_column(table, column) for column in table.columns}
+        return _Entry(source.alias, columns, table, hidden=table.hidden)
 
     def view(self, table: TableInfo, alias: str) -> _Entry:
         """A view: the rows of its query, read by itself."""
@@ -668,7 +618,7 @@ class _Evaluation:
 
     # -- names
 
-    def name(self, name: Name, scope: _Scope, names: _Names | None = None) -> Value:
+    def name(self, name: Name, scope: _Scope, names: _Names | None = None) -> Column:
         """The value of a name.
 
         `names` are those of the conditions that its row has met: in a part of an expression, of any that there is.
@@ -708,14 +658,14 @@ class _Evaluation:
             scope = scope.parent
         return [], _Scope()
 
-    def column(self, entry: _Entry, name: str, scope: _Scope, names: _Names) -> Value:
+    def column(self, entry: _Entry, name: str, scope: _Scope, names: _Names) -> Column:
         """A column of a source, with the facts that its join and the conditions give."""
         value = entry.columns.get(name)
         if value is None:
-            value = Value(_INTEGER, never=True, source=f"{entry.alias}.{name}")
+            value = Column(_INTEGER, never=True, source=f"{entry.alias}.{name}")
         about = value.about or value.source or f"{entry.alias}.{name}"
         if (value.null or value.allowed) and _conditioned(entry, name, value, names):
-            value = value.unsaid
+            value = _unsaid(value)
         if entry.missing:
             own, full = value.null, value.never
             value = value._replace(never=False)
@@ -731,7 +681,7 @@ class _Evaluation:
 
     # -- expressions
 
-    def evaluate(self, expression: Expression, scope: _Scope) -> Value:
+    def evaluate(self, expression: Expression, scope: _Scope) -> Column:
         """The facts about an expression; the parameters in it are noted."""
         match expression:  # most are names and operators
             case Name():
@@ -749,24 +699,24 @@ class _Evaluation:
             case Cast(operand=operand, type=declared):
                 value = self.evaluate(operand, scope)
                 storage = {"INT": "i", "TEXT": "t", "BLOB": "b", "REAL": "r", "NUM": "ir"}[affinity(declared)]
-                return value.alone._replace(storage=storages(storage))
+                return _alone(value)._replace(storage=storages(storage))
             case Between(operand=operand):
                 self.beside(operand, expression[1:], scope, equal=False)
                 values = [self.evaluate(part, scope) for part in expression]
-                return Value(_INTEGER, never=all(value.never for value in values))
+                return Column(_INTEGER, never=all(value.never for value in values))
             case In():
                 return self.inside(expression, scope)
             case Subquery(query=query):
                 return self.subquery(query, scope)
             case Exists(query=query):
                 self.query(query, scope)
-                return Value(_INTEGER, never=True)
+                return Column(_INTEGER, never=True)
             case Row(items=items):
                 for item in items:
                     self.evaluate(item, scope)
                 return _UNKNOWN
 
-    def operator(self, name: str, operands: Sequence[Expression], scope: _Scope) -> Value:
+    def operator(self, name: str, operands: Sequence[Expression], scope: _Scope) -> Column:
         if len(operands) == 2 and name in ("=", "<", "<=", ">", ">=", "IS"):
             use = "is" if name == "IS" else "compare"
             self.beside(operands[0], operands[1:], scope, use, equal=name in ("=", "IS"))
@@ -777,13 +727,13 @@ class _Evaluation:
                     self.slots[Slot(operand.number, "null")] = None
         values = [self.evaluate(operand, scope) for operand in operands]
         if name == "+" and len(values) == 1:
-            return values[0].alone
+            return _alone(values[0])
         rule = OPERATORS[name]
         if name in ("AND", "OR"):
-            return Value(_INTEGER, never=all(value.never for value in values))
+            return Column(_INTEGER, never=all(value.never for value in values))
         value = self.applied(rule, values)
-        if name in ("LIKE", "GLOB") and any(one.storage is None or "blob" in one.storage for one in values):
-            return Value(_INTEGER, never=value.never)  # SQLite may be built so that no blob is like anything
+        if name in ("LIKE", "GLOB") and "blob" in _storages(values):
+            return Column(_INTEGER, never=value.never)  # SQLite may be built so that no blob is like anything
         divisor = operands[-1]
         if name in ("/", "%") and isinstance(divisor, Constant) and divisor.text.strip("0._") and not value.null:
             # Only a divisor of 0 makes NULL of two numbers.
@@ -821,13 +771,13 @@ class _Evaluation:
             if isinstance(value, Constant) and value.kind == "text" and text_of(value.text) not in allowed:
                 self.strange[value.text, left_out(shown, allowed, text_of(value.text))] = None
 
-    def applied(self, rule: Rule, values: Sequence[Value]) -> Value:
+    def applied(self, rule: Rule, values: Sequence[Column]) -> Column:
         """The facts about a function's or an operator's result."""
         match rule.storage:
             case "1":
-                storage = values[0].storage if values else None
+                storage = values[0].storage if values else ANY
             case "#":
-                storage = values[0].storage if _are_numbers(values[:1]) else None
+                storage = values[0].storage if _are_numbers(values[:1]) else ANY
             case "*":
                 known = [value.storage for value in values]
                 storage = _INTEGER if all(one == _INTEGER for one in known) else _NUMBERS
@@ -836,13 +786,13 @@ class _Evaluation:
             case letters:
                 storage = storages(letters)
         if rule.nulls in ("never", "unknown"):
-            return Value(storage, never=rule.nulls == "never")
+            return Column(storage, never=rule.nulls == "never")
         given = values[:1] if rule.nulls == "first" else values
         reason = next((value for value in given if value.null), _UNKNOWN)
         never = rule.nulls != "some" and bool(given) and all(value.never for value in given)
-        return Value(storage, reason.null, reason.about, never)
+        return Column(storage, reason.null, reason.about, never)
 
-    def call(self, call: Call, scope: _Scope) -> Value:
+    def call(self, call: Call, scope: _Scope) -> Column:
         name = call.name
         alone = len(call.arguments) == 1
         aggregate = name in AGGREGATES and (name not in ("min", "max") or alone or call.window)
@@ -856,10 +806,10 @@ class _Evaluation:
             case "coalesce" | "ifnull":
                 return _coalesced(values)
             case "iif" | "if" if len(values) == 3:
-                return _either(values[1:]).alone
+                return _alone(_either(values[1:]))
             case "nullif" if len(values) == 2:
-                reason = values[0] if values[0].null else Value(null="is NULL where both of its values are equal")
-                return Value(values[0].storage, reason.null, reason.about)
+                reason = values[0] if values[0].null else Column(null="is NULL where both of its values are equal")
+                return Column(values[0].storage, reason.null, reason.about)
             case _:
                 rule = FUNCTIONS.get(name)
         if rule is None:
@@ -868,36 +818,35 @@ class _Evaluation:
             either = _either(values)
             return self.applied(rule, values)._replace(storage=either.storage)
         if name in ("substr", "substring"):
-            text = values[0].storage is not None and "blob" not in values[0].storage
-            return self.applied(Rule("t" if text else "?", "any"), values)
+            return self.applied(Rule("?" if "blob" in values[0].storage else "t", "any"), values)
         if name in ("date", "time", "datetime", "julianday", "unixepoch", "strftime"):
             return self.applied(rule, values)._replace(
                 never=_is_now(name, call.arguments), storage=_NUMBERS if name == "unixepoch" else storages(rule.storage)
             )
         return self.applied(rule, values)
 
-    def aggregate(self, call: Call, values: Sequence[Value], scope: _Scope) -> Value:
+    def aggregate(self, call: Call, values: Sequence[Column], scope: _Scope) -> Column:
         """An aggregate, or a function of a window."""
         rule = AGGREGATES.get(call.name) or WINDOWS[call.name]
         value = self.applied(rule, values[:1])
         if rule.nulls == "never":
             return value
         if call.name in ("lag", "lead"):
-            missing = values[2] if len(values) > 2 else Value(null="is NULL where there is no such row")
+            missing = values[2] if len(values) > 2 else Column(null="is NULL where there is no such row")
             return _either([value._replace(never=values[0].never), missing])._replace(storage=value.storage)
         if call.framed or call.name == "nth_value":
             return value._replace(null="", about="", never=False)
         if not call.window and call.filter is not None:
-            return Value(value.storage, "is NULL where the filter leaves no row", "")
+            return Column(value.storage, "is NULL where the filter leaves no row", "")
         if call.filter is not None:
             return value._replace(null="", about="", never=False)
         if not call.window and scope.empty:
-            return Value(value.storage, NO_ROW, "")
+            return Column(value.storage, NO_ROW, "")
         if value.null and call.name in AGGREGATES:
             return value._replace(null="is NULL where all of its values are", about="")
         return value
 
-    def case(self, case: Case, scope: _Scope) -> Value:
+    def case(self, case: Case, scope: _Scope) -> Column:
         if case.base is not None:
             self.beside(case.base, [condition for condition, _ in case.branches], scope)
             self.evaluate(case.base, scope)
@@ -907,8 +856,8 @@ class _Evaluation:
         if case.otherwise is not None:
             values.append(self.evaluate(case.otherwise, scope))
         else:
-            values.append(Value(frozenset(), "" if self.may_be_all(case, scope) else "is NULL where no WHEN holds"))
-        return _either(values).alone
+            values.append(Column(frozenset(), "" if self.may_be_all(case, scope) else "is NULL where no WHEN holds"))
+        return _alone(_either(values))
 
     def may_be_all(self, case: Case, scope: _Scope) -> bool:
         """True if a condition or a CHECK may leave no values but those of the WHENs."""
@@ -925,20 +874,20 @@ class _Evaluation:
                 return True
         return False
 
-    def inside(self, expression: In, scope: _Scope) -> Value:
+    def inside(self, expression: In, scope: _Scope) -> Column:
         operand = self.evaluate(expression.operand, scope)
         if expression.query is not None:
             self.query(expression.query, scope)
-            return Value(_INTEGER)
+            return Column(_INTEGER)
         if expression.items is None:
-            return Value(_INTEGER)
+            return Column(_INTEGER)
         self.beside(expression.operand, expression.items, scope, "list" if len(expression.items) == 1 else "compare")
         values = [operand, *(self.evaluate(item, scope) for item in expression.items)]
         if not expression.items:
-            return Value(_INTEGER, never=True)
-        return Value(_INTEGER, operand.null, operand.about, all(value.never for value in values))
+            return Column(_INTEGER, never=True)
+        return Column(_INTEGER, operand.null, operand.about, all(value.never for value in values))
 
-    def subquery(self, query: Query, scope: _Scope) -> Value:
+    def subquery(self, query: Query, scope: _Scope) -> Column:
         """A query as a value: NULL where it has no row."""
         columns = self.query(query, scope)
         if len(columns) != 1:
@@ -977,7 +926,7 @@ class _Evaluation:
 # Helpers ------------------------------------------------------------------------------------------------------------
 
 
-def _conditioned(entry: _Entry, name: str, value: Value, names: _Names) -> bool:
+def _conditioned(entry: _Entry, name: str, value: Column, names: _Names) -> bool:
     """True if a condition may drop the rows in which a column is NULL."""
     if name in names.all:
         return True
@@ -1001,25 +950,11 @@ def _is_null(expression: Expression) -> bool:
     return isinstance(expression, Constant) and expression.kind == "null"
 
 
-_tables: dict[int, tuple[TableInfo, Mapping[str, Value]]] = {}
-"""The columns of tables, by the identity of the table: each is asked for by every statement that names it."""
-
-
-def _of_table(table: TableInfo) -> Mapping[str, Value]:
-    known = _tables.get(id(table))
-    if known is None or known[0] is not table:
-        if len(_tables) >= _TABLES_KEPT:
-            _tables.clear()
-        known = _tables[id(table)] = table, {name: _of_column(table, at) for name, at in table.places.items()}
-    return known[1]
-
-
-def _of_column(table: TableInfo, at: int) -> Value:
-    column = table.columns[at]
+def _of_column(table: TableInfo, column: TableColumn) -> Column:
     null = "can be NULL" if column.nullable else ""
     source = f"{table.name}.{column.name}"
     about, allowed = source if null else "", column.allowed
-    return Value(column.storage or None, null, about, column.filled, source, column.declared, allowed=allowed)
+    return Column(column.storage or ANY, null, about, column.filled, source, column.declared, allowed=allowed)
 
 
 def _without_aggregate(scope: _Scope) -> _Scope:
@@ -1030,25 +965,37 @@ def _is_rowid(entry: _Entry, name: str) -> bool:
     return name in _ROWIDS and entry.table is not None and not entry.table.view
 
 
-def _are_numbers(values: Sequence[Value]) -> bool:
-    return all(value.storage is not None and value.storage <= _NUMBERS for value in values)
+def _are_numbers(values: Sequence[Column]) -> bool:
+    return _storages(values) <= _NUMBERS
 
 
-def _coalesced(values: Sequence[Value]) -> Value:
-    taken: list[Value] = []
+def _storages(values: Iterable[Column]) -> frozenset[Storage]:
+    return frozenset[Storage]().union(*(value.storage for value in values))
+
+
+def _alone(value: Column) -> Column:
+    """A value without the column that it comes from."""
+    return value._replace(source="", declared="", text="", arms=(), allowed=())
+
+
+def _unsaid(value: Column) -> Column:
+    """A value of which nothing is said about NULL, unless it is proven that it never is."""
+    return value._replace(null="", about="", join="", own="", full=False, allowed=())
+
+
+def _coalesced(values: Sequence[Column]) -> Column:
+    taken: list[Column] = []
     for value in values:
         taken.append(value)
         if value.never:
             break
-    never = taken[-1].never
-    known = [value.storage for value in taken]
-    storage = None if None in known else _together(known)
+    never, storage = taken[-1].never, _storages(taken)
     if never or not all(value.null for value in taken):
-        return Value(storage, never=never)
-    return Value(storage, taken[-1].null, taken[-1].about)
+        return Column(storage, never=never)
+    return Column(storage, taken[-1].null, taken[-1].about)
 
 
-def _renamed(columns: list[tuple[str, Value]], names: Sequence[str]) -> list[tuple[str, Value]]:
+def _renamed(columns: list[tuple[str, Column]], names: Sequence[str]) -> list[tuple[str, Column]]:
     if not names:
         return columns
     if len(names) != len(columns):
@@ -1056,7 +1003,7 @@ def _renamed(columns: list[tuple[str, Value]], names: Sequence[str]) -> list[tup
     return [(name, value) for name, (_, value) in zip(names, columns, strict=True)]
 
 
-def _unique(columns: Iterable[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
+def _unique(columns: Iterable[tuple[str, Column]]) -> Iterator[tuple[str, Column]]:
     """Columns by their names. Of two of one name the second has another, as SQLite gives it."""
     seen: set[str] = set()
     for given, value in columns:
