@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from core import http
 from core.errors import REDIRECT_STATUSES, AlreadySentError, HandlerError, plain_status
-from core.http.header_block import HeaderBlock
+from core.http.header_block import HeaderBlock, joined
 
 # By their names: a module with a `__getattr__` of its own never gives an attribute quickly.
 from core.http.headers import check_name, check_value
@@ -351,7 +351,7 @@ class Response:
         if staged is None:
             staged = self.staged = {}
         if block.header_names.isdisjoint(staged):
-            self.block = block if self.block is None else self.block.joined[block]
+            self.block = block if self.block is None else joined(self.block, block)
             return
         if block.dropped:
             staged = self.unblocked()

@@ -99,26 +99,6 @@ def _tags(header: str) -> Iterator[str]:
             return
 
 
-def modified_since(header: str | None, modified: float, now: float) -> bool:
-    """Return True if `If-Modified-Since` is absent or older than `modified`: False means 304. Times in seconds since
-    1970.
-    """
-    since = read_date(header, now)
-    return since is None or int(modified) > since
-
-
-def unchanged(if_range: str | None, etag: str | None, modified: float | None, now: float) -> bool:
-    """Return True if `If-Range` lets a part be sent: it is absent, or names this very representation by a strong
-    validator.
-    """
-    if if_range is None:
-        return True
-    if if_range.startswith(('"', "W/")):
-        return etag is not None and not etag.startswith("W/") and if_range == etag
-    since = read_date(if_range, now)
-    return since is not None and modified is not None and int(modified) == since
-
-
 @attrs.frozen
 class Representation:
     """The validators of a representation, and its size in bytes; `modified` in seconds since 1970.
@@ -140,11 +120,20 @@ class Representation:
         tags = header("if-none-match")
         if tags is not None:
             return not none_match(tags, self.etag)
-        return not modified_since(header("if-modified-since"), self.modified, now)
+        since = read_date(header("if-modified-since"), now)
+        return since is not None and int(self.modified) <= since
 
     def part(self, header: Callable[[str], str | None], now: float) -> ByteRange | None:
         """The part that is asked for, None for the whole."""
         asked = header("range")
-        if asked is None or not unchanged(header("if-range"), self.etag, self.modified, now):
+        if asked is None or not self._is_named(header("if-range"), now):
             return None
         return parse_range(asked, self.size)
+
+    def _is_named(self, if_range: str | None, now: float) -> bool:
+        """True if `If-Range` is absent, or names this very representation by a strong validator."""
+        if if_range is None:
+            return True
+        if if_range.startswith(('"', "W/")):
+            return not self.etag.startswith("W/") and if_range == self.etag
+        return read_date(if_range, now) == int(self.modified)

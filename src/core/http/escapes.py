@@ -22,21 +22,12 @@ def parse_query(text: str) -> list[tuple[str, str]]:
     if not text:
         return []
     pairs: list[tuple[str, str]] = []
-    if "%" not in text and "+" not in text:
-        for piece in text.split("&"):
-            if piece:
-                name, _, value = piece.partition("=")
-                pairs.append((name, value))
-        return pairs
-    for piece in text.split("&"):
+    for piece in text.replace("+", " ").split("&"):
         if piece:
-            name, _, value = piece.replace("+", " ").partition("=")
-            pairs.append(
-                (
-                    decode_leniently(name, "replace") if "%" in name else name,
-                    decode_leniently(value, "replace") if "%" in value else value,
-                )
-            )
+            name, _, value = piece.partition("=")
+            if "%" in piece:
+                name, value = decode_leniently(name, "replace"), decode_leniently(value, "replace")
+            pairs.append((name, value))
     return pairs
 
 

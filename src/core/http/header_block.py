@@ -8,12 +8,13 @@ headers that are staged one by one combine.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 
 class HeaderBlock:
     """Headers that a middleware puts on responses alike: a host writes them as bytes once. See `Response.put`."""
 
-    __slots__ = ("dropped", "header_names", "joined", "values", "varies", "written")
+    __slots__ = ("dropped", "header_names", "values", "varies", "written")
 
     def __init__(self, values: dict[str, str], varies: tuple[str, ...] = (), dropped: Iterable[str] = ()) -> None:
         self.values: dict[str, str] = values
@@ -26,23 +27,13 @@ class HeaderBlock:
         """All these names, and those that describe the body. A header of another name can stand beside the block."""
         self.written: dict[str | None, list[tuple[bytes, bytes]]] = {}
         """The encoded headers, by content type, as a host made them."""
-        self.joined: dict[HeaderBlock, HeaderBlock] = _Joined(self)
-        """The headers of both, by the block that is put later; its headers win where both have one."""
 
 
-class _Joined(dict[HeaderBlock, HeaderBlock]):
-    """A block combined with later ones. Blocks are made when middleware is, so these stay as few as they are."""
-
-    __slots__ = ("_earlier",)
-
-    def __init__(self, earlier: HeaderBlock) -> None:
-        self._earlier = earlier
-
-    def __missing__(self, later: HeaderBlock) -> HeaderBlock:
-        earlier = self._earlier
-        varies = (*earlier.varies, *(name for name in later.varies if name not in earlier.varies))
-        values = {name: value for name, value in earlier.values.items() if name not in later.dropped} | later.values
-        if varies:
-            values["vary"] = ", ".join(varies)
-        both = self[later] = HeaderBlock(values, varies, earlier.dropped | later.dropped)
-        return both
+@lru_cache(256)  # blocks are made when middleware is, and so are few
+def joined(earlier: HeaderBlock, later: HeaderBlock) -> HeaderBlock:
+    """The headers of both; those of the later win where both have one."""
+    varies = (*earlier.varies, *(name for name in later.varies if name not in earlier.varies))
+    values = {name: value for name, value in earlier.values.items() if name not in later.dropped} | later.values
+    if varies:
+        values["vary"] = ", ".join(varies)
+    return HeaderBlock(values, varies, earlier.dropped | later.dropped)

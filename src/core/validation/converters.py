@@ -31,15 +31,12 @@ from core.validation.kinds import (
 from core.validation.mistakes import Mismatch, counting, read_field, read_list, read_mapping, read_object
 from core.validation.scalars import (
     EXACT,
-    blob,
-    boolean,
-    boolean_of_number,
     boolean_of_sql,
     boolean_of_text,
     decimal_number,
     enum_member,
+    exactly,
     from_text,
-    integer,
     integer_of_client,
     integer_of_text,
     is_subclass_of_scalar,
@@ -49,7 +46,6 @@ from core.validation.scalars import (
     number,
     number_of_text,
     subclass_of_scalar,
-    text,
 )
 from core.validation.unions import optional, union
 from core.validation.unset import Unset
@@ -94,23 +90,23 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
     dispatch: Any = converter._structure_func  # it has no public name
     dispatch._single_dispatch = singledispatch(dispatch._single_dispatch.dispatch(object))
     dispatch.clear_cache()
-    read_int = integer_of_text if strings else integer_of_client if source == "client" else integer
-    read_float = number_of_text if strings else number
+    read_int: Any = partial(exactly, int, "must be an integer")
+    read_bool: Any = partial(exactly, bool, "must be true or false")
+    if strings:
+        read_int, read_bool = integer_of_text, boolean_of_text
+    elif source == "client":
+        read_int = integer_of_client
+    elif source != "json":
+        read_bool = partial(boolean_of_sql, "must be 0 or 1" if rows else "must be true or false")
     converter.register_structure_hook_factory(is_subclass_of_scalar, partial(subclass_of_scalar, converter))
     for type_, hook in {
-        str: text,
+        str: partial(exactly, str, "must be a string"),
         int: read_int,
-        float: read_float,
-        bool: boolean_of_text
-        if strings
-        else boolean_of_number
-        if rows
-        else boolean_of_sql
-        if source == "text"
-        else boolean,
+        float: number_of_text if strings else number,
+        bool: read_bool,
         None: null,
         type(None): null,
-        bytes: blob if rows else no_blob,
+        bytes: partial(exactly, bytes, "must be a blob") if rows else no_blob,
         dt.time: partial(from_text, dt.time.fromisoformat, "must be a time (ISO 8601)"),
         dt.datetime: partial(from_text, dt.datetime.fromisoformat, "must be a date and time (ISO 8601)"),
         dt.date: partial(from_text, dt.date.fromisoformat, "must be a date (ISO 8601)"),

@@ -15,16 +15,11 @@ if TYPE_CHECKING:
 EXACT: Final = range(-(2**53) + 1, 2**53)
 
 
-def text(value: Any, _: object) -> str:
-    if value.__class__ is str:
+def exactly(kind: type, wording: str, value: Any, _: object) -> Any:
+    """Return the value as it is. Raises Mismatch for one of another class, a class below it as well."""
+    if value.__class__ is kind:
         return value
-    raise Mismatch("must be a string")
-
-
-def integer(value: Any, _: object) -> int:
-    if value.__class__ is int:
-        return value
-    raise Mismatch("must be an integer")
+    raise Mismatch(wording)
 
 
 def integer_of_client(value: Any, _: object) -> int:
@@ -46,33 +41,15 @@ def number(value: Any, _: object) -> float:
     raise Mismatch("must be a number")
 
 
-def boolean(value: object, _: object) -> bool:
-    if value is True or value is False:
-        return value
-    raise Mismatch("must be true or false")
-
-
-def boolean_of_number(value: object, _: object) -> bool:
+def boolean_of_sql(wording: str, value: object, _: object) -> bool:
     if value.__class__ in (int, bool) and value in (0, 1):
         return bool(value)
-    raise Mismatch("must be 0 or 1")
-
-
-def boolean_of_sql(value: object, _: object) -> bool:
-    if value.__class__ in (int, bool) and value in (0, 1):
-        return bool(value)
-    raise Mismatch("must be true or false")
+    raise Mismatch(wording)
 
 
 def null(value: object, _: object) -> None:
     if value is not None:
         raise Mismatch("must be null")
-
-
-def blob(value: Any, _: object) -> bytes:
-    if value.__class__ is bytes:
-        return value
-    raise Mismatch("must be a blob")
 
 
 def no_blob(_: object, __: object) -> bytes:
