@@ -71,10 +71,10 @@ def dumps(value: object) -> str:
         chunks = _encode(value, 0)
         # One text, nearly always, and then there is nothing to join.
         text = chunks[0] if len(chunks) == 1 else "".join(chunks)
-    except (TypeError, ValueError, RecursionError) as error:
-        text = _faults().write(value, error)
+    except (TypeError, ValueError, RecursionError):
+        text = _faults().write(value)
     if text[_LONG] and _is_deep(text, MAX_DEPTH):
-        _faults().find(value)
+        _faults().plain(value)
     # Characters that UTF-8 has not can only stand inside a string, so an escape is right wherever they are.
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 

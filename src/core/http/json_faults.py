@@ -28,72 +28,67 @@ class Faults:
         self._encode = encode
         self._converter = converter
         self._is = is_subclass
+        self._above: set[int] = set()
+        self._depth = 0
         self._too_deep = (
             f"is nested too deeply for JSON, {most} levels at most: send less of it at once, or a flat list"
         )
 
-    def write(self, value: object, error: Exception) -> str:
-        """Write a document with keys that only we allow, or raise an error that names the fault and its place."""
-        self.find(value)
+    def write(self, value: object) -> str:
+        """Write a document with keys that only we allow. Raises as `plain` does."""
         try:
-            return "".join(self._encode(self._with_text_keys(value), 0))
+            return "".join(self._encode(self.plain(value), 0))
         except RecursionError:
             raise ValueError(f"the value {self._too_deep}") from None
-        except (TypeError, ValueError):
-            # Nothing of ours: the value's own code raised.
-            raise error from None
 
-    def find(self, top: object) -> None:
-        """Raise an error for the first value that JSON cannot have, with its place, if there is one."""
-        # A list instead of recursion, since the fault may be the depth itself.
-        above: set[int] = set()
-        # Converted objects stay alive, so that no id is met twice.
-        kept: list[object] = []
-        todo: list[tuple[_Place | None, object, bool]] = [(None, top, False)]
-        depth = 0
-        while todo:
-            place, value, leave = todo.pop()
-            if leave:
-                above.discard(builtins.id(value))
-                depth -= isinstance(value, (dict, list, tuple))
-            elif value is None or isinstance(value, (str, bool)):
-                pass
-            elif isinstance(value, int):
-                self._check_int(place, value)
-            elif isinstance(value, float):
-                if value - value != 0.0:
-                    _refuse(ValueError, place, f"is {value}, which JSON cannot have: send None or a string instead")
-            elif builtins.id(value) in above:
-                _refuse(ValueError, place, "is inside itself: JSON can have no cycles")
-            else:
-                above.add(builtins.id(value))
-                kept.append(value)
-                todo.append((None, value, True))
-                depth += isinstance(value, (dict, list, tuple))
-                if depth > self._most:
-                    _refuse(ValueError, place, self._too_deep)
-                if isinstance(value, dict):
-                    for key, inner in reversed(cast("dict[object, object]", value).items()):
-                        name = self._text_key(key)
-                        if name is None:
-                            _refuse(
-                                TypeError,
-                                place,
-                                f"has a key of type {type(key).__name__}, which JSON cannot have: use a str",
-                            )
-                        todo.append(((place, f".{name}"), inner, False))
-                elif isinstance(value, (list, tuple)):
-                    items = cast("list[object]", value)
-                    for number in range(len(items) - 1, -1, -1):
-                        todo.append(((place, f"[{number}]"), items[number], False))
-                else:
-                    todo.append((place, self._convert_at(place, value), False))
+    def plain(self, value: object, place: _Place | None = None) -> object:
+        """The value in JSON's own types, with keys that are texts.
 
-    def _check_int(self, place: _Place | None, value: int) -> None:
-        try:
-            int.__repr__(value)
-        except ValueError:
-            _refuse(ValueError, place, "is an int with too many digits to be written: send it as a string of your own")
+        Raises an error for the first value that JSON cannot have, with its place.
+        """
+        if value is None or isinstance(value, (str, bool)):
+            return value
+        if isinstance(value, int):
+            try:
+                int.__repr__(value)
+            except ValueError:
+                problem = "is an int with too many digits to be written: send it as a string of your own"
+                _refuse(ValueError, place, problem)
+            return value
+        if isinstance(value, float):
+            if value - value != 0.0:
+                _refuse(ValueError, place, f"is {value}, which JSON cannot have: send None or a string instead")
+            return value
+        if builtins.id(value) in self._above:
+            _refuse(ValueError, place, "is inside itself: JSON can have no cycles")
+        self._above.add(builtins.id(value))
+        is_container = isinstance(value, (dict, list, tuple))
+        self._depth += is_container
+        if self._depth > self._most:
+            _refuse(ValueError, place, self._too_deep)
+        plain: Any
+        # Loops, since a comprehension would be one more frame for each level.
+        if isinstance(value, dict):
+            plain = {}
+            entries = [(self._name(key, place), inner) for key, inner in cast("dict[object, object]", value).items()]
+            for name, inner in entries:
+                plain[name] = self.plain(inner, (place, f".{name}"))
+        elif isinstance(value, (list, tuple)):
+            plain = []
+            for number, inner in enumerate(cast("list[object]", value)):
+                plain.append(self.plain(inner, (place, f"[{number}]")))
+        else:
+            plain = self.plain(self._convert_at(place, value), place)
+        self._depth -= is_container
+        self._above.discard(builtins.id(value))
+        return plain
+
+    def _name(self, key: object, place: _Place | None) -> str:
+        name = self._text_key(key)
+        if name is None:
+            kind = type(key).__name__
+            _refuse(TypeError, place, f"has a key of type {kind}, which JSON cannot have: use a str")
+        return name
 
     def _convert_at(self, place: _Place | None, value: object) -> object:
         if isinstance(value, (bytes, bytearray, memoryview)):
@@ -108,11 +103,8 @@ class Faults:
             _refuse(TypeError, place, "is a Secret, which belongs in no answer. Remove it from there")
         convert = self._converter(type(value))
         if convert is None:
-            _refuse(
-                TypeError,
-                place,
-                f"is of type {type(value).__name__}, which JSON cannot have: make a dict, a list or a str of it",
-            )
+            kind = type(value).__name__
+            _refuse(TypeError, place, f"is of type {kind}, which JSON cannot have: make a dict, a list or a str of it")
         if self._is(type(value), "decimal", "Decimal"):
             try:
                 return convert(value)
@@ -141,19 +133,6 @@ class Faults:
             return None
         # A set, a mapping or an object is not a key; an enum's value is whatever it is.
         return None if isinstance(converted, (dict, list)) else self._text_key(converted)
-
-    def _with_text_keys(self, value: object) -> object:
-        given: Any = value  # not narrowed by what follows
-        if value is None or isinstance(value, (str, int, float)):
-            return value
-        if isinstance(value, dict):
-            return {self._text_key(key): self._with_text_keys(inner) for key, inner in given.items()}
-        if isinstance(value, (list, tuple)):
-            return [self._with_text_keys(inner) for inner in given]
-        convert = self._converter(type(value))
-        if convert is None:
-            raise TypeError(type(value).__name__)
-        return self._with_text_keys(convert(value))
 
     def check_nesting(self, value: object) -> None:
         """Raise ValueError for a value nested too deeply. It looks at one level at a time, and never recurses."""
