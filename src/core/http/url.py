@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from core.http.escapes import decode_leniently, parse_query, percent_encode
 from core.http.paths import CANONICAL, canonical_path, join_segments
@@ -17,9 +17,6 @@ from core.http.streams import well_formed
 
 if TYPE_CHECKING:
     from core.http.query import URLSearchParams
-
-# Scheme, username, password, host, port, path, query with its sign, fragment with its sign.
-_Parts = tuple[str, str, str, str, str, str, str | None, str | None]
 
 _PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}
 
@@ -33,6 +30,7 @@ _IN_USERINFO = r"[^!$-.0-9A-Z_a-z~]+"
 _ODD_IN_QUERY = r"[^!$&(-;=?@-\[\]_a-z|~/%]"
 _FORBIDDEN_IN_HOST = r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]"
 
+_CONTROLS = "".join(map(chr, range(0x21)))
 _PLAIN_IN_HOST = "-._0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -51,7 +49,8 @@ class URL:
     # By hand: making it an attrs class would take longer than importing the rest of this file.
     __slots__ = ("_parts", "_search_params")
 
-    _parts: _Parts
+    _parts: list[str]
+    """Scheme, username, password, host, port, path, query with its sign, fragment with its sign."""
     _search_params: URLSearchParams | None
 
     def __init__(self, text: str | URL, base: str | URL | None = None) -> None:
@@ -61,8 +60,7 @@ class URL:
     @property
     def href(self) -> str:
         """The whole URL."""
-        _, _, _, _, _, pathname, search, fragment = self._parts
-        return f"{self._base}{pathname}{search or ''}{fragment or ''}"
+        return self._base + "".join(self._parts[5:])
 
     @href.setter
     def href(self, value: str) -> None:
@@ -71,7 +69,7 @@ class URL:
 
     @property
     def _base(self) -> str:
-        scheme, username, password, _, _, _, _, _ = self._parts
+        scheme, username, password = self._parts[:3]
         userinfo = username + (f":{password}" if password else "")
         return f"{scheme}://{userinfo}{'@' if userinfo else ''}{self.host}"
 
@@ -84,9 +82,8 @@ class URL:
     def protocol(self, value: str) -> None:
         scheme = value.partition(":")[0].lower()
         if scheme in _PORTS:
-            port = self._parts[4]
-            self._put(0, scheme)
-            self._put(4, "" if port == _PORTS[scheme] else port)
+            self._parts[0] = scheme
+            self._parts[4] = self.port if self.port != _PORTS[scheme] else ""
 
     @property
     def username(self) -> str:
@@ -95,7 +92,7 @@ class URL:
 
     @username.setter
     def username(self, value: str) -> None:
-        self._put(1, percent_encode(_IN_USERINFO, value))
+        self._parts[1] = percent_encode(_IN_USERINFO, value)
 
     @property
     def password(self) -> str:
@@ -104,7 +101,7 @@ class URL:
 
     @password.setter
     def password(self, value: str) -> None:
-        self._put(2, percent_encode(_IN_USERINFO, value))
+        self._parts[2] = percent_encode(_IN_USERINFO, value)
 
     @property
     def host(self) -> str:
@@ -115,7 +112,7 @@ class URL:
     def host(self, value: str) -> None:
         host, port = _host_and_port(_authority_in(value))
         with suppress(ValueError):
-            self._put(3, _parse_host(well_formed(host)))
+            self._parts[3] = _parse_host(well_formed(host))
             if port:
                 self.port = port
 
@@ -129,7 +126,7 @@ class URL:
         host, port = _host_and_port(authority := _authority_in(value))
         if not port and not authority.endswith(":"):
             with suppress(ValueError):
-                self._put(3, _parse_host(well_formed(host)))
+                self._parts[3] = _parse_host(well_formed(host))
 
     @property
     def port(self) -> str:
@@ -141,7 +138,7 @@ class URL:
         digits = re.match("[0-9]*", _without_breaks(value))
         if digits is not None and (digits[0] or not value):
             with suppress(ValueError):
-                self._put(4, _parse_port(digits[0], _PORTS[self._parts[0]]))
+                self._parts[4] = _parse_port(digits[0], _PORTS[self._parts[0]])
 
     @property
     def origin(self) -> str:
@@ -155,19 +152,19 @@ class URL:
 
     @pathname.setter
     def pathname(self, value: str) -> None:
-        self._put(5, canonical_path(well_formed(_without_breaks(value))))
+        self._parts[5] = canonical_path(well_formed(_without_breaks(value)))
 
     @property
     def search(self) -> str:
         """The query with its question mark; empty where there is none, or an empty one."""
         search = self._parts[6]
         # A lone `?` or `#` stays in href and is none here: the standard has it so.
-        return search if search and search != "?" else ""
+        return search if search != "?" else ""
 
     @search.setter
     def search(self, value: str) -> None:
         query = _without_breaks(value).removeprefix("?")
-        self._put(6, f"?{percent_encode(_IN_QUERY, query)}" if value else None)
+        self._parts[6] = f"?{percent_encode(_IN_QUERY, query)}" if value else ""
         self._renew()
 
     @property
@@ -184,20 +181,15 @@ class URL:
     def hash(self) -> str:
         """The fragment with its sign; empty where there is none, or an empty one."""
         fragment = self._parts[7]
-        return fragment if fragment and fragment != "#" else ""
+        return fragment if fragment != "#" else ""
 
     @hash.setter
     def hash(self, value: str) -> None:
         fragment = _without_breaks(value).removeprefix("#")
-        self._put(7, f"#{percent_encode(_IN_FRAGMENT, fragment)}" if value else None)
-
-    def _put(self, place: int, value: str | None) -> None:
-        parts: list[str | None] = list(self._parts)
-        parts[place] = value
-        self._parts = cast("_Parts", tuple(parts))
+        self._parts[7] = f"#{percent_encode(_IN_FRAGMENT, fragment)}" if value else ""
 
     def _put_query(self, query: str) -> None:
-        self._put(6, f"?{query}" if query else None)
+        self._parts[6] = f"?{query}" if query else ""
 
     def _renew(self) -> None:
         """Let the mapping of the query have the query's present values."""
@@ -231,7 +223,7 @@ def _authority_in(value: str) -> str:
 
 def _resolved(text: str, base: URL) -> str:
     """A string that may be relative as an absolute URL."""
-    text = _without_breaks(text.strip("".join(map(chr, range(0x21)))))
+    text = _without_breaks(text.strip(_CONTROLS))
     match = re.match(r"([A-Za-z][A-Za-z0-9+.\-]*):", text)
     if match is not None:
         rest = text[match.end() :]
@@ -309,9 +301,8 @@ def _is_normal(origin: str) -> bool:
         return False
 
 
-def _parse(given: str) -> _Parts:
-    text = well_formed(given)
-    text = text.strip("".join(map(chr, range(0x21)))).translate({9: None, 10: None, 13: None})
+def _parse(given: str) -> list[str]:
+    text = _without_breaks(well_formed(given).strip(_CONTROLS))
     scheme, colon, rest = text.partition(":")
     scheme = scheme.lower()
     if not colon or scheme not in _PORTS:
@@ -328,16 +319,16 @@ def _parse(given: str) -> _Parts:
         number = _parse_port(port, _PORTS[scheme])
     except ValueError:
         raise TypeError(f"Invalid URL: {given}") from None
-    return (
+    return [
         scheme,
         percent_encode(_IN_USERINFO, username),
         percent_encode(_IN_USERINFO, password),
         hostname,
         number,
         join_segments(segments or [""]),
-        "?" + percent_encode(_IN_QUERY, query) if question_mark else None,
-        "#" + percent_encode(_IN_FRAGMENT, fragment) if hash_mark else None,
-    )
+        question_mark + percent_encode(_IN_QUERY, query),
+        hash_mark + percent_encode(_IN_FRAGMENT, fragment),
+    ]
 
 
 def _host_and_port(authority: str) -> tuple[str, str]:
