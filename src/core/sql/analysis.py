@@ -120,12 +120,8 @@ class StatementAnalysis:
             unsure = word == "EXPLAIN" or not self.known
             return Statement(takes=takes, columns=None if unsure else (), unknown=self.unknown)
         values = values_of(self.part.text, self.tokens, self.migrated.tables)
-        for column in values.missing:
-            self._say(f"{column} is NOT NULL and has no default, but the INSERT leaves it out. Give it a value", first)
-        for column in values.nulls:
-            self._say(f"{column} is NOT NULL, but NULL is written into it. Write a value", first)
-        for text, message in values.strange:
-            self._say(message, next(token for token in self.tokens if token.text == text))
+        for text, message in values.mistakes:
+            self._say(message, next((token for token in self.tokens if token.text == text), first))
         if self.problems:
             return self._finish(takes)
         outside = tuple(Slot(number, "outside") for number in sorted(never_unset(self.tokens)))

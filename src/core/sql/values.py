@@ -69,17 +69,14 @@ _JSON: Final[Mapping[str, tuple[str, bool]]] = {
 
 @frozen
 class Values:
-    """The facts about a statement. `columns` is None where its rows are not understood; `missing` and `nulls` are the
-    NOT NULL columns that it leaves out, and that it writes NULL into. `certain`: it gives a row for certain, None where
-    that is not known. `strange` are the texts that a CHECK does not allow, as they are written, each with its message.
+    """The facts about a statement. `columns` is None where its rows are not understood. `certain`: it gives a row for
+    certain, None where that is not known. `mistakes` are messages, each with the literal that it is about, or "".
     """
 
     columns: tuple[Column, ...] | None = None
     slots: tuple[Slot, ...] = ()
-    missing: tuple[str, ...] = ()
-    nulls: tuple[str, ...] = ()
     certain: bool | None = None
-    strange: tuple[tuple[str, str], ...] = ()
+    mistakes: tuple[tuple[str, str], ...] = ()
 
 
 _UNKNOWN: Final = Column(ANY)
@@ -313,7 +310,7 @@ class _Evaluation:
         self.chooses = not used.isdisjoint(_CHOICES)
         self.named = _Named()
         self.slots: dict[Slot, None] = {}
-        self.strange: dict[tuple[str, str], None] = {}
+        self.mistakes: dict[tuple[str, str], None] = {}
         self.action = ""
         self.common: list[Mapping[str, list[tuple[str, Column]]]] = []
 
@@ -323,7 +320,7 @@ class _Evaluation:
         if isinstance(statement, Query):
             self.named.query(statement)
             columns = tuple(value for _, value in self.query(statement, None))
-            return Values(columns, tuple(self.slots), certain=_gives_row(statement), strange=tuple(self.strange))
+            return Values(columns, tuple(self.slots), _gives_row(statement), tuple(self.mistakes))
         return self.change(statement)
 
     def change(self, change: Change) -> Values:
@@ -334,11 +331,9 @@ class _Evaluation:
         self.define(change.common, None)
         self.action = change.action
         written = {name for names, _ in change.sets for name in names}
-        missing: tuple[str, ...] = ()
-        nulls: list[str] = []
         if change.inserts:
             given: Sequence[str] = () if change.query is None else change.columns or self.all_of(table)
-            missing, nulls = self.insert(change.query, table, given)
+            self.insert(change.query, table, given)
             written |= {*given, *(column.name.lower() for column in table.columns if column.has_default)}
         entry = self.entry(Table(change.table, change.alias, None), None)
         scope = _Scope([entry])
@@ -349,7 +344,7 @@ class _Evaluation:
         for names, value in change.sets:
             self.evaluate(value, scope)
             for name, part in zip(names, value.items if isinstance(value, Row) else (value,), strict=False):
-                nulls += self.store(table, name, part)
+                self.store(table, name, part)
         for condition in (change.where, *change.others):
             if condition is not None:
                 self.evaluate(condition, scope)
@@ -363,25 +358,19 @@ class _Evaluation:
             returned = tuple(value for _, value in self.listed(change.returning, _Scope([entry])))
         written_out = change.inserts and (change.query is None or any(core.rows for core in change.query.cores))
         certain = written_out and change.where is None and change.action != "IGNORE"
-        found = (tuple(self.slots), missing, tuple(nulls), certain, tuple(self.strange))
-        return Values(returned if change.returning else (), *found)
+        return Values(returned if change.returning else (), tuple(self.slots), certain, tuple(self.mistakes))
 
     def all_of(self, table: TableInfo) -> list[str]:
         """The columns that an INSERT which lists none gives values."""
         return [name for name, column in zip(table.places, table.columns, strict=True) if not column.generated]
 
-    def insert(
-        self, query: Query | None, table: TableInfo, columns: Sequence[str]
-    ) -> tuple[tuple[str, ...], list[str]]:
-        """Read the values inserted in `columns`: the columns that must not be left out, and those that NULL is written
-        into.
-        """
-        nulls: list[str] = []
+    def insert(self, query: Query | None, table: TableInfo, columns: Sequence[str]) -> None:
+        """Read the values inserted in `columns`, and note the columns that must not be left out."""
         if query is not None and len(query.cores) == 1 and query.cores[0].rows:
             for row in query.cores[0].rows:
                 for name, value in zip(columns, row, strict=False):
                     self.evaluate(value, _Scope())
-                    nulls += self.store(table, name, value)
+                    self.store(table, name, value)
         elif query is not None:
             self.query(query, None)
             if len(query.cores) == 1:
@@ -389,21 +378,19 @@ class _Evaluation:
                     if isinstance(listed.value, Star):
                         break
                     if isinstance(listed.value, Parameter | Constant):
-                        nulls += self.store(table, name, listed.value)
+                        self.store(table, name, listed.value)
         if self.action == "IGNORE" or table.guarded:
-            return (), nulls
-        missing = [
-            f"{table.name}.{column.name}"
-            for name, column in zip(table.places, table.columns, strict=True)
-            if column.required and name not in columns
-        ]
-        return tuple(missing), nulls
+            return
+        for name, column in zip(table.places, table.columns, strict=True):
+            if column.required and name not in columns:
+                why = "is NOT NULL and has no default, but the INSERT leaves it out. Give it a value"
+                self.mistakes["", f"{table.name}.{column.name} {why}"] = None
 
-    def store(self, table: TableInfo, name: str, value: Expression) -> list[str]:
-        """Note that a value is stored in a column; gives the column where it is NULL and must not be."""
+    def store(self, table: TableInfo, name: str, value: Expression) -> None:
+        """Note that a value is stored in a column, and that it is NULL where it must not be."""
         column = table.column(name)
         if column is None:
-            return []
+            return
         shown = f"{table.name}.{column.name}"
         full = column.filled and not column.key and not table.guarded and self.action != "IGNORE"
         if column.has_default and self.action == "REPLACE":
@@ -412,7 +399,8 @@ class _Evaluation:
             exact = column.strict or column.key
             self.slots[Slot(value.number, "store", shown, column.storage, full, exact, self.allowed(column))] = None
         self.judge(shown, column, [value])
-        return [shown] if full and isinstance(value, Constant) and value.kind == "null" else []
+        if full and _is_null(value):
+            self.mistakes["", f"{shown} is NOT NULL, but NULL is written into it. Write a value"] = None
 
     # -- queries
 
@@ -769,7 +757,7 @@ class _Evaluation:
         allowed = self.allowed(column)
         for value in given if allowed else ():
             if isinstance(value, Constant) and value.kind == "text" and text_of(value.text) not in allowed:
-                self.strange[value.text, left_out(shown, allowed, text_of(value.text))] = None
+                self.mistakes[value.text, left_out(shown, allowed, text_of(value.text))] = None
 
     def applied(self, rule: Rule, values: Sequence[Column]) -> Column:
         """The facts about a function's or an operator's result."""
