@@ -318,6 +318,12 @@ class _Reader:
             found.append(read())
         return tuple(found)
 
+    def enclosed(self, read: Callable[[], T]) -> tuple[T, ...]:
+        """Things with commas between them, from behind a parenthesis to the other one."""
+        found = () if self.mark == ")" else self.several(read)
+        self.expect(")")
+        return found
+
     # -- statements
 
     def statement(self) -> Query | Change:
@@ -358,17 +364,13 @@ class _Reader:
         action = self.action() if word == "INSERT" else "REPLACE"
         self.expect("INTO")
         table, alias = self.target()
-        columns: tuple[str, ...] | None = None
-        if self.skip("("):
-            columns = self.several(self.identifier)
-            self.expect(")")
+        columns = self.enclosed(self.identifier) if self.skip("(") else None
         query = None if self.skip("DEFAULT", "VALUES") else self.query(self.common())
         sets: list[tuple[tuple[str, ...], Expression]] = []
         others: list[Expression] = []
         while self.skip("ON", "CONFLICT"):
             if self.skip("("):
-                others += self.several(self.ordered)
-                self.expect(")")
+                others += self.enclosed(self.ordered)
                 if self.skip("WHERE"):
                     others.append(self.expression())
             self.expect("DO")
@@ -393,11 +395,7 @@ class _Reader:
         return Change(table, alias, sets, source, where, returning, common, self.tail(), action)
 
     def assignment(self) -> tuple[tuple[str, ...], Expression]:
-        if self.skip("("):
-            names = self.several(self.identifier)
-            self.expect(")")
-        else:
-            names = (self.identifier(),)
+        names = self.enclosed(self.identifier) if self.skip("(") else (self.identifier(),)
         self.expect("=")
         return names, self.expression()
 
@@ -418,10 +416,7 @@ class _Reader:
         self.skip("RECURSIVE")
         while True:
             name = self.identifier()
-            columns: tuple[str, ...] = ()
-            if self.skip("("):
-                columns = self.several(self.identifier)
-                self.expect(")")
+            columns = self.enclosed(self.identifier) if self.skip("(") else ()
             self.expect("AS")
             self.skip("NOT")
             self.skip("MATERIALIZED")
@@ -468,9 +463,7 @@ class _Reader:
 
     def row(self) -> tuple[Expression, ...]:
         self.expect("(")
-        items = self.several(self.expression)
-        self.expect(")")
-        return items
+        return self.enclosed(self.expression)
 
     def returned(self) -> Returned:
         begin = self.tokens[self.at]
@@ -528,8 +521,7 @@ class _Reader:
             on = self.expression() if self.skip("ON") else None
             using: tuple[str | None, ...] = (None,) if natural else ()
             if self.skip("USING", "("):
-                using = self.several(self.identifier)
-                self.expect(")")
+                using = self.enclosed(self.identifier)
             left = Join(left, right, kind, on, using)
 
     def item(self) -> From:
@@ -544,10 +536,7 @@ class _Reader:
         name = self.identifier()
         if self.skip("."):
             name = self.identifier()
-        arguments: tuple[Expression, ...] | None = None
-        if self.skip("("):
-            arguments = () if self.mark == ")" else self.several(self.expression)
-            self.expect(")")
+        arguments = self.enclosed(self.expression) if self.skip("(") else None
         alias = self.alias(name)
         if self.skip("INDEXED", "BY"):
             self.at += 1
@@ -627,9 +616,7 @@ class _Reader:
             return In(left, None, None)
         if (query := self.nested()) is not None:
             return In(left, None, query)
-        items = () if self.mark == ")" else self.several(self.expression)
-        self.expect(")")
-        return In(left, items, None)
+        return In(left, self.enclosed(self.expression), None)
 
     def binary(self, level: int) -> Expression:
         """Operands of operators that bind as those of a level do, or more."""
@@ -744,8 +731,7 @@ class _Reader:
         self.expect("(")
         if (query := self.nested()) is not None:
             return Subquery(query)
-        items = self.several(self.expression)
-        self.expect(")")
+        items = self.enclosed(self.expression)
         return items[0] if len(items) == 1 else Row(items)
 
     def call(self) -> Expression:
