@@ -21,6 +21,7 @@ import attrs
 
 from core.sql.checks import allowed_by, checks_of
 from core.sql.connection import ClosingConnection
+from core.sql.functions import storages
 from core.sql.location import locate
 from core.sql.migrations import migration_files
 from core.sql.rules import FUNCTIONS, LIMITS, MAX_SQL_BYTES, TRANSACTION_STATEMENTS, allows, refusal
@@ -107,21 +108,11 @@ def affinity(declared: str) -> str:
 @lru_cache(256)
 def _storage_of(declared: str) -> frozenset[Storage]:
     upper = declared.upper()
-    match affinity(upper):
-        case "INT":
-            return frozenset(["integer"])
-        case "TEXT":
-            return frozenset(["text"])
-        case "REAL":
-            return frozenset(["real"])
-        case "BLOB" if upper:
-            return frozenset(["blob"])
-        case "NUM" if "BOOL" in upper:
-            return frozenset(["integer"])
-        case "NUM" if "DEC" in upper or "NUMERIC" in upper:
-            return frozenset(["integer", "real"])
-        case _:
-            return frozenset()  # no type at all, ANY, or DATE, which people keep texts and numbers in
+    if not upper:
+        return frozenset()
+    # Of numeric columns people keep texts and numbers in ANY and DATE.
+    numeric = "i" if "BOOL" in upper else "ir" if "DEC" in upper or "NUMERIC" in upper else ""
+    return storages({"INT": "i", "TEXT": "t", "REAL": "r", "BLOB": "b", "NUM": numeric}[affinity(upper)])
 
 
 def _places(table: TableInfo) -> Mapping[str, int]:

@@ -126,20 +126,13 @@ PRAGMAS: Final[Mapping[str, PragmaForm]] = {
     "data_version": "none",
     "page_size": "none",
     **dict.fromkeys(
-        (
-            "case_sensitive_like",
-            "foreign_keys",
-            "defer_foreign_keys",
-            "ignore_check_constraints",
-            "legacy_alter_table",
-            "recursive_triggers",
-            "reverse_unordered_selects",
+        words(
+            "case_sensitive_like foreign_keys defer_foreign_keys ignore_check_constraints legacy_alter_table "
+            "recursive_triggers reverse_unordered_selects"
         ),
         "boolean",
     ),
-    **dict.fromkeys(
-        ("table_info", "table_xinfo", "foreign_key_list", "index_info", "index_list", "index_xinfo"), "name"
-    ),
+    **dict.fromkeys(words("table_info table_xinfo foreign_key_list index_info index_list index_xinfo"), "name"),
     "foreign_key_check": "optional",
     "quick_check": "optional",
     "optimize": "number",

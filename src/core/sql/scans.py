@@ -63,7 +63,7 @@ def scan_problems(migrated: Migrated, sql: str) -> tuple[str, ...]:
         try:
             read = read_statement(text, parts[0].tokens)
             plan = _plan(migrated, text)
-        except (Unclear, RecursionError, sqlite3.Error):
+        except (Unclear, sqlite3.Error):
             return ()
         found = list(dict.fromkeys(_judge(migrated, text, plan, list(_parts(read)))))
     allowed = _ALLOWED.search(sql)

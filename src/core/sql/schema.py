@@ -33,16 +33,15 @@ def schema_of(folder: Path) -> Schema:
 
 
 @lru_cache(16)
-def _schema_of(folder: Path, digest: str) -> Schema:
-    return Schema(migrate(folder), digest)
+def _schema_of(folder: Path, _digest: str) -> Schema:
+    return Schema(migrate(folder))
 
 
 class Schema:
     """A database, as far as its migrations tell."""
 
-    def __init__(self, migrated: Migrated, digest: str = "") -> None:
+    def __init__(self, migrated: Migrated) -> None:
         self.migrated = migrated
-        self.digest = digest
         self._statements: dict[str, Statement] = {}
 
     @property

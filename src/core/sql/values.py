@@ -8,12 +8,15 @@ counts as not known, since the condition may be there to leave its NULLs out.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import attrs
 
 from core.sql.catalog import TableColumn, TableInfo, affinity
+from core.sql.connection import ClosingConnection
 from core.sql.functions import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, Rule, storages
 from core.sql.messages import left_out
 from core.sql.statement import ANY, Column, Slot, Storage
@@ -1039,28 +1042,21 @@ def _gives_row(query: Query) -> bool:
     return False
 
 
-_MODIFIERS: Final = words("utc localtime subsec subsecond")
-_UNITS: Final = words("day days hour hours minute minutes second seconds month months year years")
-_STARTS: Final = words("day month year")
-
-
 def _is_now(name: str, arguments: Sequence[Expression]) -> bool:
-    """True if a function of dates is asked for the time that it is, in words that it takes for certain."""
-    texts = [argument.text[1:-1].lower() if isinstance(argument, Constant) else "" for argument in arguments]
-    if name == "strftime":
-        if not texts or texts[0].count("%") != sum(texts[0].count(f"%{code}") for code in "dfhjmswy") or not texts[0]:
-            return False
-        texts = texts[1:]
-    if texts and texts[0] != "now":
+    """True if a function of dates is asked for the time that it is, in words that SQLite takes."""
+    texts = [argument.text for argument in arguments if isinstance(argument, Constant) and argument.kind == "text"]
+    time = texts[1:] if name == "strftime" else texts
+    if len(texts) != len(arguments) or (time and time[0].lower() != "'now'"):
         return False
-    for text in texts[1:]:
-        parts = text.split(" ")
-        if text in _MODIFIERS or (len(parts) == 3 and parts[:2] == ["start", "of"] and parts[2] in _STARTS):
-            continue
-        if len(parts) == 2 and parts[1] in _UNITS and parts[0].lstrip("+-").isdigit() and len(parts[0]) < 6:
-            continue
+    return _gives_value(f"{name}({', '.join(texts)})")
+
+
+@lru_cache(256)
+def _gives_value(call: str) -> bool:
+    try:
+        return ClosingConnection(":memory:").execute(f"SELECT {call} IS NOT NULL").fetchone() == (1,)
+    except sqlite3.Error:
         return False
-    return True
 
 
 def _short(text: str) -> str:
