@@ -35,28 +35,26 @@ BodyInit = str | builtins.bytes | bytearray | memoryview | AsyncIterable[builtin
 _USED = "Body has already been used. It can only be used once. Use tee() first if you need to read it twice."
 
 
-def body_of(init: BodyInit) -> builtins.bytes | AsyncIterable[builtins.bytes] | None:
-    """Return `init` as it is kept: bytes, or the iterable itself. Raises TypeError for anything else."""
+def body_of(init: BodyInit) -> tuple[builtins.bytes | AsyncIterable[builtins.bytes] | None, str | None]:
+    """Return `init` as it is kept, bytes or the iterable itself, and the content type that goes with it.
+
+    Raises TypeError for anything else.
+    """
     if init is None or type(init) is bytes:
-        return init
+        return init, None
     if isinstance(init, str):
-        return encode(init)
+        return encode(init), "text/plain;charset=UTF-8"
     if isinstance(init, (bytes, bytearray, memoryview)):
-        return bytes(init)
+        return bytes(init), None
+    encode_body = getattr(init, "encode_body", None)
+    if encode_body is not None:  # it says itself how it is written
+        both: tuple[builtins.bytes, str] = encode_body()
+        return both
     if isinstance(init, AsyncIterable):
-        return init
+        return init, None
     raise TypeError(
         f"A body cannot be made of {type(init).__name__}: give str, bytes, an async iterable of bytes, or None; json.dumps(value) for JSON"
     )
-
-
-def encoded(init: Any) -> tuple[Any, str | None]:
-    """A body that says itself how it is written (a form, a query), as bytes; and the content type that goes with it."""
-    encode_body = getattr(init, "encode_body", None)
-    if encode_body is not None:
-        both: tuple[builtins.bytes, str] = encode_body()
-        return both
-    return init, "text/plain;charset=UTF-8" if isinstance(init, str) else None
 
 
 class Body:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from core.context import EdgeMetadata
-from core.http.body import Body, BodyInit, BodyStream, body_of, encoded
+from core.http.body import Body, BodyInit, BodyStream, body_of
 from core.http.headers import Headers, HeadersInit, is_token, plain_values
 from core.http.json import dumps
 from core.http.url import URL, split_url
@@ -107,8 +107,7 @@ class Request(Body):
         if known == "GET" or known == "HEAD":
             raise TypeError("Request with a GET or HEAD method cannot have a body.")
         if json is _NOTHING:
-            body, content_type = encoded(body)
-            self._body = body_of(body)
+            self._body, content_type = body_of(body)
         elif body is None:
             self._body = dumps(json).encode()
             content_type = "application/json"
@@ -139,12 +138,8 @@ class Request(Body):
         """A second request with the same content; both can be read. Raises TypeError when this one was read."""
         body = self._tee()
         other = _new(Request)
-        other.edge = self.edge
-        other.redirect = self.redirect
-        other.method = self.method
-        other.path = self.path
-        other.query_string = self.query_string
-        other._url = self._url
+        for name in Request.__slots__:
+            setattr(other, name, getattr(self, name))
         other._headers = None if self._headers is None else self.headers.copy()
         other._body = body
         other._used = False

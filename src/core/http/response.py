@@ -11,7 +11,7 @@ from collections.abc import AsyncIterable
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from core.errors import NULL_BODY_STATUSES, REDIRECT_STATUSES
-from core.http.body import Body, BodyInit, body_of, encoded
+from core.http.body import Body, BodyInit, body_of
 from core.http.headers import Headers, HeadersInit
 from core.http.json import dumps
 from core.http.url import URL
@@ -60,8 +60,7 @@ class Response(Body):
         self.status_text = _check_status_text(status_text) if status_text else status_text
         self._headers = Headers(headers)
         self._used = False
-        body, content_type = encoded(body)
-        self._body = body_of(body)
+        self._body, content_type = body_of(body)
         if body is None:
             return
         if status in NULL_BODY_STATUSES:
