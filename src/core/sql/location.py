@@ -9,16 +9,12 @@ from typing import Final
 from core.sql.rules import MAX_PARAMETERS
 from core.statements.tokens import StatementText, Token, numbered, words
 
-_NAMED: Final = (
-    re.compile(r"^no such column: (?P<name>.+)$"),
-    re.compile(r"^ambiguous column name: (?P<name>.+)$"),
-)
+_NAMED: Final = re.compile(r"(?:no such column|ambiguous column name): (.+)")
 _CALLED: Final = (
-    re.compile(r"^no such function: (?P<name>.+)$"),
-    re.compile(r"^not authorized to use function: (?P<name>.+)$"),
-    re.compile(r"^wrong number of arguments to function (?P<name>.+)\(\)$"),
-    re.compile(r"^misuse of (?:aggregate|window)(?: function)?:? (?P<name>.+)\(\)$"),
-    re.compile(r"^(?P<name>.+)\(\) may not be used as a window function$"),
+    re.compile(r"(?:no such function|not authorized to use function): (.+)"),
+    re.compile(r"wrong number of arguments to function (.+)\(\)"),
+    re.compile(r"misuse of (?:aggregate|window)(?: function)?:? (.+)\(\)"),
+    re.compile(r"(.+)\(\) may not be used as a window function"),
 )
 
 
@@ -32,13 +28,12 @@ def locate(statement: StatementText, message: str) -> Token | None:
     if message.startswith("variable number must be between"):
         return next((token for token in statement.parameters if not _is_allowed(token)), None)
     if message == "too many SQL variables":
-        return _first_too_many(statement)
-    for pattern in _NAMED:
-        if match := pattern.match(message):
-            return _find_name(statement, match["name"].strip('"'))
+        return next((token for token, number in numbered(tokens) if number > MAX_PARAMETERS), None)
+    if match := _NAMED.fullmatch(message):
+        return _find_name(statement, match[1].strip('"'))
     for pattern in _CALLED:
-        if match := pattern.match(message):
-            calls = _find_calls(tokens, match["name"])
+        if match := pattern.fullmatch(message):
+            calls = _find_calls(tokens, match[1])
             # An aggregate is misused inside another, or after WHERE: seldom where it comes first.
             return None if not calls else calls[-1] if message.startswith("misuse") else calls[0]
     return None
@@ -69,10 +64,6 @@ def _first_syntax_error(statement: StatementText, near: str) -> Token | None:
 def _is_allowed(parameter: Token) -> bool:
     digits = parameter.text[1:]
     return not digits.isdigit() or parameter.text[0] != "?" or 1 <= int(digits) <= MAX_PARAMETERS
-
-
-def _first_too_many(statement: StatementText) -> Token | None:
-    return next((token for token, number in numbered(statement.tokens) if number > MAX_PARAMETERS), None)
 
 
 def _find_name(statement: StatementText, dotted: str) -> Token | None:

@@ -123,7 +123,13 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
 
     # A string is iterable and a list has items, so each container checks first which values it is made from.
     def guarded(inner: Callable[[Any, Any], Any], kind: type, wording: str) -> Callable[[Any, Any], Any]:
-        hook = _guard(counting(inner) if detailed else inner, kind, wording)
+        read = counting(inner) if detailed else inner
+
+        def hook(value: Any, type_: Any) -> Any:
+            if not isinstance(value, kind):
+                raise Mismatch(wording)
+            return read(value, type_)
+
         return partial(_of_json_text, hook, detailed, wording) if rows else hook
 
     converter.register_structure_hook_factory(is_mixed_union, partial(union, converter, guarded))
@@ -280,15 +286,6 @@ def _of_json_text(inner: Callable[[Any, Any], Any], detailed: bool, wording: str
     except ValueError:
         raise Mismatch(f"{wording}, as JSON text") from None
     return converter_of("text", detailed=detailed).get_structure_hook(type_)(parsed, type_)
-
-
-def _guard(inner: Callable[[Any, Any], Any], kind: type, wording: str) -> Callable[[Any, Any], Any]:
-    def hook(value: Any, type_: Any) -> Any:
-        if not isinstance(value, kind):
-            raise Mismatch(wording)
-        return inner(value, type_)
-
-    return hook
 
 
 def _check(type_: Any, source: Source) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
 from typing_extensions import get_type_hints, is_typeddict
 
-from core.validation.kinds import members
+from core.validation.kinds import attrs_fields, is_class, members
 
 __all__ = ["ambiguous", "nesting"]
 
@@ -73,22 +73,17 @@ def _field(fields: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
 
 
 def _has_fields(type_: Any) -> bool:
-    cls = get_origin(type_) or type_
-    made = hasattr(cls, "__attrs_attrs__") or hasattr(cls, "__dataclass_fields__")
-    return (made and isinstance(cls, type)) or is_typeddict(cls)
+    return is_class(type_) or is_typeddict(get_origin(type_) or type_)
 
 
 def _fields(type_: Any) -> Mapping[str, Any]:
     """The fields of a class, a dataclass or a TypedDict, with the arguments of a generic one; none of other types."""
-    if not _has_fields(type_):
-        return {}
-    cls = get_origin(type_) or type_
-    if is_typeddict(cls):
-        hints = get_type_hints(cls)
+    if is_class(type_):
+        hints = {field.name: field.type for field in attrs_fields(type_)}
+    elif _has_fields(type_):
+        hints = get_type_hints(get_origin(type_) or type_)
     else:
-        from cattrs import _compat  # it has no public name
-
-        hints = {field.name: field.type for field in cast("Any", _compat).adapted_fields(cls)}
+        return {}
     given = _arguments(type_)
     return {name: _with(hint, given) for name, hint in hints.items()} if given else hints
 
