@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from core.http.streams import encode
 
@@ -45,28 +46,29 @@ def decode_leniently(text: str, errors: str) -> str:
 
     Bytes that are not UTF-8 become U+FFFD with `errors="replace"`; with `"strict"` the whole text stays as it was.
     """
-    first, *rest = encode(text).split(b"%")
-    table = hex_table()
-    pieces = [first]
-    for piece in rest:
-        byte = table.get(piece[:2])
-        pieces += (b"%", piece) if byte is None else (byte, piece[2:])
     try:
-        return b"".join(pieces).decode("utf-8", errors)
+        return unescaped(text)[0].decode("utf-8", errors)
     except UnicodeDecodeError:
         return text
 
 
-_hex: dict[bytes, bytes] = {}
+def unescaped(text: str) -> tuple[bytes, bool]:
+    """The bytes that a text stands for, and whether every escape in it is one: the others are left."""
+    first, *rest = encode(text).split(b"%")
+    table = _hex_table()
+    pieces = [first]
+    is_whole = True
+    for piece in rest:
+        byte = table.get(piece[:2])
+        is_whole = is_whole and byte is not None
+        pieces += (b"%", piece) if byte is None else (byte, piece[2:])
+    return b"".join(pieces), is_whole
 
 
-def hex_table() -> dict[bytes, bytes]:
-    """Every byte by the two digits of its escape."""
-    # 484 spellings of 256 bytes, made when the first escape is met.
-    if not _hex:
-        digits = b"0123456789abcdefABCDEF"
-        _hex.update({bytes([a, b]): bytes([int(bytes([a, b]), 16)]) for a in digits for b in digits})
-    return _hex
+@cache  # 484 spellings of 256 bytes, made when the first escape is met
+def _hex_table() -> dict[bytes, bytes]:
+    digits = b"0123456789abcdefABCDEF"
+    return {bytes([a, b]): bytes([int(bytes([a, b]), 16)]) for a in digits for b in digits}
 
 
 def percent_encode(pattern: str, text: str) -> str:

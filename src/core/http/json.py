@@ -81,9 +81,10 @@ def dumps(value: object) -> str:
 
 def _convert(value: object) -> object:
     """The JSON form of a value of another type. Raises TypeError; the encoder calls it."""
-    convert = _converter(type(value))
+    kind: type = type(value)
+    convert = _converter(kind)
     if convert is None:
-        raise TypeError(type(value).__name__)
+        raise TypeError(kind.__name__)
     return convert(value)
 
 

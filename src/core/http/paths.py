@@ -80,17 +80,12 @@ def split_path(path: str) -> tuple[str, ...]:
 
 
 def _decode_strictly(segment: str) -> str:
-    from core.http.escapes import hex_table
+    from core.http.escapes import unescaped
 
-    first, *rest = segment.encode("utf-8", "surrogatepass").split(b"%")
-    table = hex_table()
-    pieces = [first]
-    for piece in rest:
-        byte = table.get(piece[:2])
-        if byte is None:
-            raise MalformedPathError(f"malformed escape in the path segment {segment!r}")
-        pieces += (byte, piece[2:])
+    data, is_whole = unescaped(segment)
+    if not is_whole:
+        raise MalformedPathError(f"malformed escape in the path segment {segment!r}")
     try:
-        return b"".join(pieces).decode("utf-8")
+        return data.decode()
     except UnicodeDecodeError:
         raise MalformedPathError(f"the path segment {segment!r} is not UTF-8") from None

@@ -42,7 +42,7 @@ class Schema:
 
     def __init__(self, migrated: Migrated) -> None:
         self.migrated = migrated
-        self._statements: dict[str, Statement] = {}
+        self._kept = lru_cache(_KEPT)(self._analyse)
 
     @property
     def problems(self) -> tuple[MigrationProblem, ...]:
@@ -57,12 +57,7 @@ class Schema:
     def analyse(self, sql: str) -> Statement:
         """All that can be said about `sql`, the text of one `prepare`. Kept for a while."""
         with self.migrated.lock:
-            statement = self._statements.get(sql)
-            if statement is None:
-                if len(self._statements) >= _KEPT:
-                    self._statements.clear()
-                statement = self._statements[sql] = self._analyse(sql)
-            return statement
+            return self._kept(sql)
 
     def analyse_lines(self, sql: str) -> Statement:
         """What can be said about the text of one `exec`, which runs a statement in each line, without values."""

@@ -1054,7 +1054,7 @@ def _is_now(name: str, arguments: Sequence[Expression]) -> bool:
 @lru_cache(256)
 def _gives_value(call: str) -> bool:
     try:
-        return ClosingConnection(":memory:").execute(f"SELECT {call} IS NOT NULL").fetchone() == (1,)
+        return bool(ClosingConnection(":memory:").execute(f"SELECT {call} IS NOT NULL").fetchone()[0])
     except sqlite3.Error:
         return False
 
