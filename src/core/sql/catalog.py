@@ -115,8 +115,8 @@ def _storage_of(declared: str) -> frozenset[Storage]:
     return storages({"INT": "i", "TEXT": "t", "REAL": "r", "BLOB": "b", "NUM": numeric}[affinity(upper)])
 
 
-def _places(table: TableInfo) -> Mapping[str, int]:
-    return {column.name.lower(): at for at, column in enumerate(table.columns)}
+def _named(table: TableInfo) -> Mapping[str, TableColumn]:
+    return {column.name.lower(): column for column in table.columns}
 
 
 @frozen
@@ -135,15 +135,14 @@ class TableInfo:
     guarded: bool = False
     hidden: frozenset[str] = frozenset()
     """The columns that `*` leaves out, in lower case: those that a virtual table has for its own use."""
-    places: Mapping[str, int] = attrs.field(
-        default=attrs.Factory(_places, takes_self=True), init=False, eq=False, repr=False
+    named: Mapping[str, TableColumn] = attrs.field(
+        default=attrs.Factory(_named, takes_self=True), init=False, eq=False, repr=False
     )
-    """The position of each column, by its name in lower case."""
+    """The columns by their names in lower case."""
 
     def column(self, name: str) -> TableColumn | None:
         """The column of that name, in any case."""
-        at = self.places.get(name.lower())
-        return None if at is None else self.columns[at]
+        return self.named.get(name.lower())
 
 
 @frozen

@@ -365,7 +365,7 @@ class _Evaluation:
 
     def all_of(self, table: TableInfo) -> list[str]:
         """The columns that an INSERT which lists none gives values."""
-        return [name for name, column in zip(table.places, table.columns, strict=True) if not column.generated]
+        return [name for name, column in table.named.items() if not column.generated]
 
     def insert(self, query: Query | None, table: TableInfo, columns: Sequence[str]) -> None:
         """Read the values inserted in `columns`, and note the columns that must not be left out."""
@@ -384,7 +384,7 @@ class _Evaluation:
                         self.store(table, name, listed.value)
         if self.action == "IGNORE" or table.guarded:
             return
-        for name, column in zip(table.places, table.columns, strict=True):
+        for name, column in table.named.items():
             if column.required and name not in columns:
                 why = "is NOT NULL and has no default, but the INSERT leaves it out. Give it a value"
                 self.mistakes["", f"{table.name}.{column.name} {why}"] = None
@@ -411,20 +411,17 @@ class _Evaluation:
         known: dict[str, list[tuple[str, Column]]] = {}
         self.common.append(known)
         for name, (columns, query) in common.items():
-            found: list[tuple[str, Column]] = []
-            recursive = len(query.cores) > 1 and any(_uses(core.source, name) for core in query.cores[1:])
-            if recursive:
-                before = self.query(attrs.evolve(query, cores=query.cores[:1], compound=(), order=(), limit=()), scope)
-                known[name] = _renamed(before, columns)
-                for _ in range(3):
-                    found = _renamed(self.query(query, scope), columns)
-                    if found == known[name]:
-                        break
-                    known[name] = found
-                else:
-                    known[name] = [(name, _UNKNOWN) for name, _ in found]
-            else:
+            if not any(_uses(core.source, name) for core in query.cores[1:]):
                 known[name] = _renamed(self.query(query, scope), columns)
+                continue
+            before = self.query(attrs.evolve(query, cores=query.cores[:1], compound=(), order=(), limit=()), scope)
+            known[name] = _renamed(before, columns)
+            for _ in range(3):
+                before, known[name] = known[name], _renamed(self.query(query, scope), columns)
+                if before == known[name]:
+                    break
+            else:
+                known[name] = [(column, _UNKNOWN) for column, _ in known[name]]
 
     def query(self, query: Query, parent: _Scope | None) -> list[tuple[str, Column]]:
         """The columns of a query: the name and the value of each."""
@@ -457,11 +454,10 @@ class _Evaluation:
         return result
 
     def core(self, core: Core, parent: _Scope | None) -> tuple[list[tuple[str, Column]], _Scope]:
+        scope = _Scope(parent=parent)
         if core.rows:
-            scope = _Scope(parent=parent)
             rows = [[self.evaluate(value, scope) for value in row] for row in core.rows]
             return [(f"column{at}", _either(values)) for at, values in enumerate(zip(*rows, strict=True), 1)], scope
-        scope = _Scope(parent=parent)
         if core.source is not None:
             self.source(core.source, scope)
         for condition in (core.where, core.having, *core.group, *core.windows):
@@ -584,7 +580,7 @@ class _Evaluation:
             raise Unclear
         if table.view:
             return self.view(table, source.alias)
-        columns = {column.name.lower(): _of_column(table, column) for column in table.columns}
+        columns = {name: _of_column(table, column) for name, column in table.named.items()}
         return _Entry(source.alias, columns, table, hidden=table.hidden)
 
     def view(self, table: TableInfo, alias: str) -> _Entry:
