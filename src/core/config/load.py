@@ -14,7 +14,7 @@ from core.config.model import Configuration, Worker
 from core.config.rules import check_level
 from core.config.secrets import LocalSecret, read_local_secrets
 from core.config.structure import worker_of_level
-from core.config.words import dotted, or_list
+from core.config.words import dotted, listed
 from core.errors import ConfigurationError
 
 
@@ -33,7 +33,7 @@ def load(path: Path, *, environment: str | None = None) -> Configuration:
     if near:
         hint = f"Did you mean {near[0]}?"
     elif names:
-        hint = f"There is {or_list(names)}."
+        hint = f"There is {listed(names, 'or')}."
     else:
         hint = f"Write [env.{environment}], or leave the environment out."
     raise ConfigurationError([f"{path.name}: there is no environment {environment}. {hint}"])

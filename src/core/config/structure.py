@@ -22,7 +22,7 @@ from core.config.document import Document, Problems, Table, as_list, as_table
 from core.config.keys import TOP_LEVEL_KEYS, UNCHECKED_IN, UNCHECKED_KEYS, one_letter, types_of
 from core.config.model import Worker
 from core.config.toml_text import KeyPath
-from core.config.words import and_list, dotted, or_list, section_of, type_name
+from core.config.words import dotted, listed, section_of, type_name
 
 
 def worker_of_level(document: Document, environment: str | None, problems: Problems) -> Worker:
@@ -101,7 +101,7 @@ def _literal(value: object, choices: Sequence[str]) -> str:
     near = get_close_matches(value, choices, n=1) if isinstance(value, str) else []
     hint = f' Did you mean "{near[0]}"?' if near else ""
     found = f'"{value}"' if isinstance(value, str) else type_name(value)
-    wanted = or_list([f'"{choice}"' for choice in choices])
+    wanted = listed([f'"{choice}"' for choice in choices], "or")
     raise _Mismatch(f"must be {wanted}, not {found}.{hint}")
 
 
@@ -113,7 +113,7 @@ def _choice(value: Any, arms: Sequence[Any], path: KeyPath, problems: Problems) 
         is_list = get_origin(arm) is Sequence and isinstance(value, list)
         if type(value) is arm or is_list or (attrs.has(arm) and isinstance(value, dict)):
             return _structure(value, arm, path, problems)
-    raise _Mismatch(f"must be {or_list([_title(arm) for arm in arms])}, not {type_name(value)}.")
+    raise _Mismatch(f"must be {listed([_title(arm) for arm in arms], 'or')}, not {type_name(value)}.")
 
 
 def _title(type_: Any) -> str:
@@ -175,7 +175,7 @@ def _table(table: Table, class_: Any, path: KeyPath, problems: Problems) -> Any:
             problems.unknown[*path, key] = key in unchecked
             continue
         title = "the configuration" if class_ is Worker else _header(path, problems, many=isinstance(path[-1], int))
-        hint = f"It has {and_list([*types])}." if near is None else f"Did you mean {near}?"
+        hint = f"It has {listed([*types], 'and')}." if near is None else f"Did you mean {near}?"
         problems.add((*path, key), f" is not a key of {title}. {hint}", misspelt=True)
         if near in types:
             keys[near] = key  # so that it is not missing as well
@@ -225,7 +225,7 @@ def _table_fix(class_: Any, value: object) -> str:
     names = [*types_of(class_)]
     if isinstance(value, str) and names[0] in ("binding", "name"):
         return f'Write {names[0]} = "{value}" in it.'
-    return f"It has {and_list(names)}."
+    return f"It has {listed(names, 'and')}."
 
 
 def _need(class_: Any, name: str, path: KeyPath, is_json: bool) -> str:

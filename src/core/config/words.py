@@ -58,11 +58,6 @@ def type_name(value: object) -> str:
             return "null"
 
 
-def and_list(words: Sequence[str]) -> str:
-    """The words with commas, and `and` before the last."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def or_list(words: Sequence[str]) -> str:
-    """The words with commas, and `or` before the last."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+def listed(words: Sequence[str], last: str) -> str:
+    """The words with commas, and `last`, such as `and`, before the last one."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
