@@ -134,13 +134,15 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
 
     converter.register_structure_hook_factory(is_mixed_union, partial(union, converter, guarded))
 
+    def read_as(type_: Any) -> Callable[[Any, Any], Any]:
+        read = converter.get_structure_hook(type_)
+        return lambda value, _: read(value, type_)
+
     def given(type_: Any) -> Callable[[Any, Any], Any]:
         # What was left out is never a value, and no text stands for it.
         if type_ is Unset:
             raise StructureHandlerNotFoundError("", type_)
-        rest: Any = Union[tuple(member for member in get_args(type_) if member is not Unset)]  # noqa: UP007  # at run time
-        read = converter.get_structure_hook(rest)
-        return lambda value, _: read(value, rest)
+        return read_as(Union[tuple(member for member in get_args(type_) if member is not Unset)])  # noqa: UP007  # at run time
 
     def sequences(type_: Any) -> Callable[[Any, Any], Any]:
         element = next(iter(get_args(type_)), Any)
@@ -221,11 +223,6 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         hook.overrides = given
         return cast("Callable[[Any, Any], Any]", hook)
 
-    def annotated(type_: Any) -> Callable[[Any, Any], Any]:
-        plain = get_args(type_)[0]
-        inner = converter.get_structure_hook(plain)
-        return lambda value, _: inner(value, plain)
-
     being_made: set[Any] = set()
 
     def alias(type_: Any) -> Callable[[Any, Any], Any]:
@@ -234,10 +231,9 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
             return lambda value, _: converter.get_structure_hook(meant)(value, meant)
         being_made.add(type_)
         try:
-            inner = converter.get_structure_hook(meant)
+            return read_as(meant)
         finally:
             being_made.discard(type_)
-        return lambda value, _: inner(value, meant)
 
     factories: list[tuple[Callable[[Any], bool], Callable[[Any], Callable[[Any, Any], Any]]]] = [
         (lambda t: t is not str and t is not bytes and is_sequence(t) and not is_tuple(t), sequences),
@@ -254,7 +250,7 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         ),
         (lambda t: t is Unset or (Unset in get_args(t) and is_union(t)), given),
         # Last, and so asked first: what is annotated looks like its origin, but has other arguments.
-        (lambda t: is_exactly(Annotated, get_origin(t)), annotated),
+        (lambda t: is_exactly(Annotated, get_origin(t)), lambda t: read_as(get_args(t)[0])),
         (lambda t: named(t) is not None, alias),
     ]
     for predicate, factory in factories:
