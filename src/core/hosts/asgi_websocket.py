@@ -11,7 +11,7 @@ from typing import Any
 
 from core.dispatch.dispatcher import Dispatcher
 from core.http.streams import well_formed
-from core.http.websocket import Messages, WebSocketClosed, as_message, check_close
+from core.http.websocket import WebSocket, WebSocketClosed, as_message, check_close
 from core.request import AnyRequest
 from core.response import Response
 
@@ -20,7 +20,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
-class AsgiWebSocket(Messages):
+class AsgiWebSocket(WebSocket):
     """An accepted connection."""
 
     def __init__(self, receive: Receive, send: Send, protocol: str | None) -> None:

@@ -22,7 +22,6 @@ from core.http.streams import encode, well_formed
 __all__ = [
     "ClientEnd",
     "ConnectedWebSocket",
-    "Messages",
     "Upgrade",
     "WebSocket",
     "WebSocketClosed",
@@ -59,7 +58,7 @@ class WebSocketClosed(Exception):
 
 @runtime_checkable
 class WebSocket(Protocol):
-    """An open WebSocket.
+    """An open WebSocket. A host's own derives from it, and has `protocol`, `receive`, `send` and `close`.
 
     Read it in a loop:
 
@@ -92,7 +91,9 @@ class WebSocket(Protocol):
 
         Raises WebSocketClosed when the connection is closed, ValueError and TypeError as `res.json` does.
         """
-        ...
+        from core.http.json import dumps
+
+        await self.send(dumps(value))
 
     @overload
     async def receive_json(self, /) -> Any: ...
@@ -107,24 +108,6 @@ class WebSocket(Protocol):
         that lets such an error through closes the connection with 1008; one that catches it can answer
         `socket.send_json(error.body)` and go on.
         """
-        ...
-
-    def __aiter__(self) -> AsyncIterator[str | bytes]:
-        """The messages until the connection closes."""
-        ...
-
-
-class Messages:
-    """The part of a `WebSocket` that is the same for every host: JSON, and the iteration over messages."""
-
-    async def send_json(self: WebSocket, value: Any, /) -> None:
-        """Send a value as JSON."""
-        from core.http.json import dumps
-
-        await self.send(dumps(value))
-
-    async def receive_json(self: WebSocket, type_: Any = Any, /) -> Any:
-        """The next message as JSON, and as a `type_` when one is given."""
         from core.http.json import loads
 
         message = await self.receive()
@@ -142,7 +125,8 @@ class Messages:
         except StructureError as error:
             raise ValidationError(error.issues) from None
 
-    async def __aiter__(self: WebSocket) -> AsyncIterator[str | bytes]:
+    async def __aiter__(self) -> AsyncIterator[str | bytes]:
+        """The messages until the connection closes."""
         try:
             while True:
                 yield await self.receive()
@@ -229,7 +213,7 @@ def check_close(code: int, reason: str) -> None:
         raise ValueError(f"close(reason=…) must be at most {_MOST_REASON_BYTES} bytes of UTF-8")
 
 
-class ConnectedWebSocket(Messages):
+class ConnectedWebSocket(WebSocket):
     """One end of a pair in memory."""
 
     def __init__(self, protocol: str | None = None) -> None:

@@ -14,13 +14,13 @@ from typing import Final
 
 from core.backends.remote.link import Frame, Link, Lost
 from core.http.streams import encode
-from core.http.websocket import Messages, WebSocket, WebSocketClosed, as_message, check_close, close_as
+from core.http.websocket import WebSocket, WebSocketClosed, as_message, check_close, close_as
 
 _CODE: Final = struct.Struct(">H")
 _RESTART: Final = 1012, "Service Restart"
 
 
-class RemoteWebSocket(Messages):
+class RemoteWebSocket(WebSocket):
     """The client's end of a WebSocket whose other end a Durable Object has, in the process at the end of `link`."""
 
     protocol: str | None = None

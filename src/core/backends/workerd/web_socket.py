@@ -17,14 +17,14 @@ from typing import Any, Final
 from core.backends.workerd.conversion import bridge, bytes_of, js_bytes
 from core.backends.workerd.leaving import GOING_AWAY, destroy_later, when_leaving
 from core.errors import DeveloperError
-from core.http.websocket import Messages, WebSocketClosed, as_message, check_close
+from core.http.websocket import WebSocket, WebSocketClosed, as_message, check_close
 
 _OF_ANOTHER_REQUEST: Final = "on behalf of a different request"
 
 _session: ContextVar[object] = ContextVar("session", default=None)
 
 
-class WorkerdWebSocket(Messages):
+class WorkerdWebSocket(WebSocket):
     """`WebSocket` over the runtime's. It is accepted when it is first used: until then it can be handed on."""
 
     def __init__(self, socket: Any, protocol: str | None) -> None:
