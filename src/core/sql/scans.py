@@ -190,10 +190,15 @@ def _query_parts(query: Query) -> Iterator[_Part]:
         yield from _query_parts(inner)
     alone = len(query.cores) == 1
     for core in query.cores:
-        conditions = [*_conjuncts(core.where), *_on(core.source)]
+        conditions = [*_conjuncts(core.where)]
+        for one in froms(core.source):
+            if isinstance(one, Join):
+                conditions += _conjuncts(one.on)
         bounded = alone and bool(query.limit) and core.where is None and not core.group and not _is_whole(core)
         yield _Part(_tables_in(core.source), conditions, query.order if alone else (), bounded)
-        yield from _derived(core.source)
+        for one in froms(core.source):
+            if isinstance(one, Derived):
+                yield from _query_parts(one.query)
 
 
 def _is_whole(core: Core) -> bool:
@@ -201,21 +206,9 @@ def _is_whole(core: Core) -> bool:
     return any(isinstance(c.value, Call) and c.value.name in AGGREGATES for c in core.columns)
 
 
-def _derived(source: From | None) -> Iterator[_Part]:
-    for one in froms(source):
-        if isinstance(one, Derived):
-            yield from _query_parts(one.query)
-
-
 def _tables_in(source: From | None) -> dict[str, str]:
     tables = [one for one in froms(source) if isinstance(one, Table) and one.arguments is None]
     return {table.alias: table.name for table in tables}
-
-
-def _on(source: From | None) -> Iterator[Expression]:
-    for one in froms(source):
-        if isinstance(one, Join):
-            yield from _conjuncts(one.on)
 
 
 def _conjuncts(expression: Expression | None) -> Iterator[Expression]:

@@ -203,12 +203,8 @@ def statements_of(sql: str) -> list[StatementText]:
 
 
 def _is_trigger(tokens: list[Token]) -> bool:
-    first = [token.word for token in tokens[:6]]
-    if first[0] == "EXPLAIN":
-        first = first[3:] if first[1:3] == ["QUERY", "PLAN"] else first[1:]
-    return first[:2] == ["CREATE", "TRIGGER"] or (
-        first[:1] == ["CREATE"] and first[1:2] in (["TEMP"], ["TEMPORARY"]) and first[2:3] == ["TRIGGER"]
-    )
+    first = " ".join(token.word for token in tokens[:6])
+    return re.match(r"(EXPLAIN (QUERY PLAN )?)?CREATE (TEMP |TEMPORARY )?TRIGGER( |$)", first) is not None
 
 
 def _ends_trigger(tokens: list[Token]) -> bool:
