@@ -109,9 +109,9 @@ def _choice(value: Any, arms: Sequence[Any], path: KeyPath, problems: Problems) 
     """A union by the JSON type of the value. `T | None` is a `T` that may be null."""
     if len(arms) == 1:
         return None if value is None else _structure(value, arms[0], path, problems)
+    kind = type(value)
     for arm in arms:
-        is_list = get_origin(arm) is Sequence and isinstance(value, list)
-        if type(value) is arm or is_list or (attrs.has(arm) and isinstance(value, dict)):
+        if kind is arm or (kind is list and get_origin(arm) is Sequence) or (kind is dict and attrs.has(arm)):
             return _structure(value, arm, path, problems)
     raise _Mismatch(f"must be {listed([_title(arm) for arm in arms], 'or')}, not {type_name(value)}.")
 
@@ -141,7 +141,7 @@ def _mapping(value: object, element: Any) -> Table:
     inner = [arm for arm in get_args(element) if get_origin(arm) is Mapping]
     for key, item in table.items():
         if inner and isinstance(item, dict):
-            _mapping(item, get_args(inner[0])[1])
+            _mapping(as_table(item), get_args(inner[0])[1])
         elif element is not Any and not isinstance(item, str):
             raise _Mismatch(f"must have strings only, but {key} is {type_name(item)}. {_scalar_fix(str, item)}")
     return table

@@ -59,9 +59,10 @@ class Faults:
             if value - value != 0.0:
                 _refuse(ValueError, place, f"is {value}, which JSON cannot have: send None or a string instead")
             return value
-        if builtins.id(value) in self._above:
+        here = builtins.id(value)
+        if here in self._above:
             _refuse(ValueError, place, "is inside itself: JSON can have no cycles")
-        self._above.add(builtins.id(value))
+        self._above.add(here)
         is_container = isinstance(value, (dict, list, tuple))
         self._depth += is_container
         if self._depth > self._most:
@@ -80,7 +81,7 @@ class Faults:
         else:
             plain = self.plain(self._convert_at(place, value), place)
         self._depth -= is_container
-        self._above.discard(builtins.id(value))
+        self._above.discard(here)
         return plain
 
     def _name(self, key: object, place: _Place | None) -> str:

@@ -23,12 +23,14 @@ _RESTART: Final = 1012, "Service Restart"
 class RemoteWebSocket(WebSocket):
     """The client's end of a WebSocket whose other end a Durable Object has, in the process at the end of `link`."""
 
-    protocol: str | None = None
-    """The subprotocol is a header of the object's response."""
-
     def __init__(self, link: Link) -> None:
         self._link = link
         self._closed: WebSocketClosed | None = None
+
+    @property
+    def protocol(self) -> str | None:
+        """None: the subprotocol is a header of the object's response."""
+        return None
 
     async def receive(self) -> str | bytes:
         if self._closed is not None:
