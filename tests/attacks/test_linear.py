@@ -14,12 +14,12 @@ from core.http.conditional import none_match, parse_range
 from core.http.dates import read_date
 from core.http.forms import parse_header
 from core.http.sse import encode_event
+from core.middleware.authentication import TokenSource
 from core.middleware.cache import _directives
 from core.middleware.compress import accepts_coding
 from core.middleware.cors import _asked_for
 from core.middleware.jwt_token import parse_token
 from core.middleware.rate_limit import _network, _stored_form
-from core.middleware.token_source import TokenSource
 from core.request import Query
 
 

@@ -34,7 +34,6 @@ def test_every_middleware_has_a_page_with_an_example() -> None:
         "rate_limit_object",
         "rate_limit_stores",
         "key_strength",
-        "token_source",
         "webcrypto",
     }
     for module in (ROOT / "src" / "core" / "middleware").glob("*.py"):

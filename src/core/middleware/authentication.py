@@ -2,28 +2,30 @@
 
 As an authenticator (`router.authenticated(…)`) it returns the user; as plain middleware it puts the
 user on the request. Either way it asks once per request. The answer to a refusal is always
-the same; the reason goes to the log.
+the same; the reason goes to the log. Where a token is in a request (behind a scheme in a header, alone in a header,
+or in a cookie) is decided here too, for `jwt_auth` and `bearer_auth`: there is one or none, and its length is looked at
+before anything else. RFC 6750, section 2.1, for the header.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic, cast, overload
+from typing import Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
 
-from core.errors import AuthenticationError, DeveloperError
+from core.errors import AuthenticationError, DeveloperError, OptionError
 from core.handlers import MiddlewareInfo
+from core.http.headers import check_name
+from core.middleware import options
 from core.request import AnyRequest, Request
 from core.response import Response
 from core.signing import Secrets, keys_of
 from core.types import Authenticator, Middleware, Next
 
-if TYPE_CHECKING:
-    from core.middleware.token_source import TokenSource
-
-__all__ = ["Authentication", "SecretGiver", "binding_of", "refused", "same", "secrets_of"]
+__all__ = ["Authentication", "Refusal", "SecretGiver", "TokenSource", "binding_of", "same", "secrets_of"]
 
 E = TypeVar("E")
 E_contra = TypeVar("E_contra", contravariant=True, default=Any)
@@ -37,6 +39,80 @@ SecretGiver = Callable[[Request[E, Any, Any]], Secrets | Awaitable[Secrets]]
 replaced.
 """
 
+# Beside a scheme a token is one of RFC 6750; a key that is alone may be anything that is visible.
+_TOKEN = "[A-Za-z0-9._~+/-]+=*"
+_ALONE = "[!-~]+"
+
+
+class Refusal(Exception):
+    """The reason why a token is not accepted, for the log alone; `missing` where the request brings none."""
+
+    def __init__(self, reason: str, *, missing: bool = False) -> None:
+        super().__init__(reason)
+        self.missing = missing
+
+
+class TokenSource:
+    """Finds the token of a request.
+
+    Raises OptionError, in the words of the middleware `call`, for options that cannot be.
+    """
+
+    def __init__(
+        self, call: str, scheme: str | None, header: str, cookie: str | None, max_length: int, *, least: int = 1
+    ) -> None:
+        options.integer(call, "max_length", max_length, least=least, most=65_536, unit="characters")
+        if scheme is not None and not options.word(scheme):
+            raise options.refuse(call, "scheme", scheme, 'must be a word such as "Token", or None for a token alone')
+        self.header: str = options.header_name(call, "header", header).lower()
+        self.scheme: str | None = scheme
+        self.cookie: str | None = cookie
+        if cookie is not None:
+            try:
+                check_name(cookie)
+            except TypeError:
+                raise options.refuse(call, "cookie", cookie, "must be the name of a cookie") from None
+            if self.header != "authorization" or scheme != "Bearer":
+                raise OptionError(f"{call}(cookie={cookie!r}) goes without header and scheme. Remove them")
+            self.scheme = None
+        elif self.header != "authorization" and scheme == "Bearer":
+            self.scheme = None  # the scheme belongs to Authorization; in a header of its own a token is alone
+        self._most = max_length
+        form = _ALONE if self.scheme is None else f"{re.escape(self.scheme)} +({_TOKEN})"
+        self._match = re.compile(form, re.IGNORECASE | re.ASCII).fullmatch
+
+    @property
+    def challenge(self) -> str:
+        """The value of `WWW-Authenticate`, which every 401 has."""
+        return self.scheme or "Bearer"
+
+    @property
+    def varies(self) -> tuple[str, ...]:
+        """The header that `Vary` has to name: caches know of `Authorization` alone (RFC 9111, section 3.5)."""
+        if self.cookie is not None:
+            return ("Cookie",)
+        return () if self.header == "authorization" else (self.header,)
+
+    def read(self, req: AnyRequest) -> str:
+        """The token. Raises Refusal where there is none, where it is too long, and where there is more than one."""
+        given = req.header(self.header) if self.cookie is None else req.cookies.get(self.cookie)
+        if given is None:
+            raise Refusal(f"there is no {self.cookie or self.header}", missing=True)
+        return self.token_in(given)
+
+    def token_in(self, given: str) -> str:
+        """The token in the value of the header or the cookie. Raises Refusal as `read` does."""
+        if len(given) > self._most + len(self.scheme or "") + 10:
+            raise Refusal("the token is too long")
+        # Two headers come joined by a comma and a blank, which no token has.
+        match = self._match(given)
+        if match is None:
+            raise Refusal(f"{self.cookie or self.header} has not one {self.scheme or ''} token".replace("  ", " "))
+        token = match[match.re.groups]
+        if len(token) > self._most:
+            raise Refusal("the token is too long")
+        return token
+
 
 class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co, object], Generic[E_contra, A_co]):
     """An authenticator that may stand as middleware too.
@@ -48,13 +124,19 @@ class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co,
     """
 
     def __init__(
-        self, name: str, authenticate: Callable[[AnyRequest], Awaitable[A_co]], *, varies: str | None = None
+        self,
+        name: str,
+        authenticate: Callable[[AnyRequest], Awaitable[A_co]],
+        *,
+        source: TokenSource | None = None,
+        challenge: str = "Bearer",
     ) -> None:
         self._authenticate = authenticate
-        self.source: TokenSource | None = None
+        self.source: TokenSource | None = source
         """The place of the token, for one that takes tokens."""
+        self._challenge = challenge if source is None else source.challenge
         self.__core_info__: MiddlewareInfo = MiddlewareInfo(
-            name, provides=("req.user",), authenticates=True, varies=() if varies is None else (varies,)
+            name, provides=("req.user",), authenticates=True, varies=() if source is None else source.varies
         )
 
     @overload
@@ -66,7 +148,7 @@ class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co,
     ) -> Awaitable[Any]:
         """Return the user, or raise AuthenticationError; as middleware set `req.user` and go on."""
         if next is None:
-            return self._authenticate(req)
+            return self._ask(req)
         for name in self.__core_info__.varies:
             cast("Response", res).vary(name)
         return self._stand_before(req, next)
@@ -74,15 +156,16 @@ class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co,
     async def _stand_before(self, req: Request[E_contra, object, Any], next: Next) -> None:
         users = req.users
         if self not in users:
-            users[self] = await self._authenticate(req)
+            users[self] = await self._ask(req)
         req.user = users[self]
         await next()
 
-
-def refused(name: str, challenge: str, reason: str, req: AnyRequest, *, missing: bool = False) -> AuthenticationError:
-    """The one answer to every failed authentication. The reason is for the log alone."""
-    log.info("%s() refused %s %s: %s", name, req.method, req.path, reason)
-    return AuthenticationError(challenge, missing=missing)
+    async def _ask(self, req: Request[E_contra, object, Any]) -> A_co:
+        try:
+            return await self._authenticate(req)
+        except Refusal as refusal:
+            log.info("%s() refused %s %s: %s", self.__core_info__.name, req.method, req.path, refusal)
+            raise AuthenticationError(self._challenge, missing=refusal.missing) from None
 
 
 def secrets_of(call: str, option: str, function: object, value: object) -> list[bytes]:

@@ -13,7 +13,7 @@ from typing_extensions import TypeForm, TypeVar
 
 from core.errors import OptionError
 from core.middleware import options
-from core.middleware.authentication import Authentication, SecretGiver, refused, same, secrets_of
+from core.middleware.authentication import Authentication, Refusal, SecretGiver, same, secrets_of
 from core.request import AnyRequest, Request
 
 __all__ = ["basic_auth"]
@@ -73,7 +73,6 @@ def basic_auth(
     options.header_value("basic_auth", "realm", realm)
     if '"' in realm or "\\" in realm:
         raise options.refuse("basic_auth", "realm", realm, "cannot have quotes or backslashes")
-    challenge = f'Basic realm="{realm}", charset="UTF-8"'
 
     async def authenticate(req: AnyRequest) -> Any:
         wanted: list[bytes] = []
@@ -82,21 +81,21 @@ def basic_auth(
         header = req.header("authorization")
         given = _credentials(header)
         if given is None:
-            raise refused("basic_auth", challenge, "there are no Basic credentials", req, missing=header is None)
+            raise Refusal("there are no Basic credentials", missing=header is None)
         name, word = given
         if wanted:
             assert username is not None
             # Both are compared in any case, so that the time does not tell whether the name was right.
             if not (same(name, username) & (True in [same(word, each) for each in wanted])):
-                raise refused("basic_auth", challenge, "name or password is wrong", req)
+                raise Refusal("name or password is wrong")
             return username
         assert verify is not None
         user = await options.awaited(verify(name, word, req))
         if user is None or user is False:
-            raise refused("basic_auth", challenge, "verify() refused", req)
+            raise Refusal("verify() refused")
         return user
 
-    return Authentication("basic_auth", authenticate)
+    return Authentication("basic_auth", authenticate, challenge=f'Basic realm="{realm}", charset="UTF-8"')
 
 
 def _credentials(header: str | None) -> tuple[str, str] | None:

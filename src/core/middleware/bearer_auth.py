@@ -9,8 +9,7 @@ from typing_extensions import TypeForm, TypeVar
 
 from core.errors import OptionError
 from core.middleware import options
-from core.middleware.authentication import Authentication, SecretGiver, refused, same, secrets_of
-from core.middleware.token_source import Refusal, TokenSource
+from core.middleware.authentication import Authentication, Refusal, SecretGiver, TokenSource, same, secrets_of
 from core.request import AnyRequest, Request
 
 __all__ = ["bearer_auth"]
@@ -72,7 +71,7 @@ def bearer_auth(
             raise options.refuse("bearer_auth", option, "…", "must be a function of the request")
     source = TokenSource("bearer_auth", scheme, header, cookie, max_length)
 
-    async def check(req: AnyRequest) -> Any:
+    async def authenticate(req: AnyRequest) -> Any:
         wanted: list[bytes] = []
         if token is not None:
             # Asked for before the header is looked at, so that a missing secret is reported by the first request of
@@ -88,12 +87,4 @@ def bearer_auth(
             raise Refusal("verify() refused the token")
         return user
 
-    async def authenticate(req: AnyRequest) -> Any:
-        try:
-            return await check(req)
-        except Refusal as refusal:
-            raise refused("bearer_auth", source.challenge, str(refusal), req, missing=refusal.missing) from None
-
-    made = Authentication[Any, Any]("bearer_auth", authenticate, varies=source.varies)
-    made.source = source
-    return made
+    return Authentication("bearer_auth", authenticate, source=source)

@@ -18,8 +18,8 @@ from core.context import Clock
 from core.errors import CoreError, OptionError
 from core.http import json
 from core.middleware import options
+from core.middleware.authentication import Refusal
 from core.middleware.key_strength import require_bits, rsa_bits
-from core.middleware.token_source import Refusal
 from core.request import AnyRequest
 
 __all__ = ["FetchedKeySet", "JWKSFetch", "KeySet", "fetch_text", "given_keys"]

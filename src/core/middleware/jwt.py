@@ -16,12 +16,11 @@ from typing_extensions import TypedDict, TypeForm, TypeVar, Unpack
 
 from core.errors import DeveloperError, OptionError
 from core.middleware import options
-from core.middleware.authentication import Authentication, SecretGiver, refused
+from core.middleware.authentication import Authentication, Refusal, SecretGiver, TokenSource
 from core.middleware.jwks import FetchedKeySet, JWKSFetch, KeySet, given_keys
 from core.middleware.jwt_keys import SecretKeys, allow_list, known_algorithms
 from core.middleware.jwt_token import Claims, parse_token, write_part
 from core.middleware.key_strength import WeakKeyError
-from core.middleware.token_source import Refusal, TokenSource
 from core.request import AnyRequest, Request
 
 __all__ = ["JWTAuthentication", "JWTUser", "jwt_auth"]
@@ -78,8 +77,7 @@ class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
         known: Mapping[str, Any],
         claims: Claims,
     ) -> None:
-        super().__init__("jwt_auth", authenticate, varies=source.varies)
-        self.source: TokenSource | None = source
+        super().__init__("jwt_auth", authenticate, source=source)
         self.keys: SecretKeys | KeySet = keys
         """The keys that prove them."""
         self._algorithm = algorithm
@@ -215,21 +213,18 @@ def jwt_auth(
         proving = FetchedKeySet(jwks, fetch) if jwks is not None else given_keys(keys)
 
     async def authenticate(req: AnyRequest) -> Any:
-        try:
-            token = parse_token(source.read(req))
-            algorithm = token.header.get("alg")
-            if not isinstance(algorithm, str) or algorithm not in allowed:
-                raise Refusal("the algorithm is not allowed")
-            for key in await proving.candidates(token.header, algorithm, req):
-                if await _proves(known[algorithm], token.signed, key, token.signature, proving):
-                    break
-            else:
-                raise Refusal("the signature is wrong")
-            found = token.claims()
-            demanded.check(found, req.clock.time())
-            return _user_of(found, claims)
-        except Refusal as refusal:
-            raise refused("jwt_auth", source.challenge, str(refusal), req, missing=refusal.missing) from None
+        token = parse_token(source.read(req))
+        algorithm = token.header.get("alg")
+        if not isinstance(algorithm, str) or algorithm not in allowed:
+            raise Refusal("the algorithm is not allowed")
+        for key in await proving.candidates(token.header, algorithm, req):
+            if await _proves(known[algorithm], token.signed, key, token.signature, proving):
+                break
+        else:
+            raise Refusal("the signature is wrong")
+        found = token.claims()
+        demanded.check(found, req.clock.time())
+        return _user_of(found, claims)
 
     return JWTAuthentication(authenticate, source, proving, allowed[0], known, demanded)
 

@@ -15,7 +15,7 @@ import attrs
 
 from core.http.json import check_depth, dumps, parse_float
 from core.middleware import options
-from core.middleware.token_source import Refusal
+from core.middleware.authentication import Refusal
 
 _MOST_LEEWAY: Final = 60
 

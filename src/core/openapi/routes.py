@@ -18,9 +18,8 @@ from core.app import App
 from core.description import description_of
 from core.dispatch.answers import ErrorHandlers
 from core.handlers import info_of
-from core.middleware.authentication import Authentication
+from core.middleware.authentication import Authentication, TokenSource
 from core.middleware.jwks import FetchedKeySet
-from core.middleware.token_source import TokenSource
 from core.openapi.facts import Answer, ApplicationFacts, Held, Levels, RouteFacts, Security, StepFacts
 from core.openapi.failures import UNAUTHORIZED, error
 from core.openapi.held import class_details, hold
