@@ -5,11 +5,11 @@ from __future__ import annotations
 import linecache
 import os
 import re
+import traceback
 from collections import deque
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 import attrs
@@ -75,15 +75,9 @@ def frames_of(error: BaseException, root: Path | None) -> Iterator[Frame]:
         # A mistake in a file that is no Python: the message begins with its line.
         places = [_PLACE.match(line) for line in words_of(error).splitlines()]
         yield from (_frame(str((root or Path.cwd()) / found[1]), int(found[2]), "", root) for found in places if found)
-    steps: deque[TracebackType] = deque(maxlen=_DEEPEST)
-    step = error.__traceback__
-    while step is not None:
-        steps.append(step)
-        step = step.tb_next
     # The last step is where it happened: it comes first.
-    for step in reversed(steps):
-        code = step.tb_frame.f_code
-        yield _frame(code.co_filename, step.tb_lineno, code.co_qualname, root)
+    for step, line in reversed(deque(traceback.walk_tb(error.__traceback__), maxlen=_DEEPEST)):
+        yield _frame(step.f_code.co_filename, line, step.f_code.co_qualname, root)
 
 
 def _frame(file: str, line: int, function: str, root: Path | None) -> Frame:

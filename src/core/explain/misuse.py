@@ -11,9 +11,11 @@ import inspect
 import linecache
 import re
 import sys
+import traceback
+from collections import deque
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from types import FrameType, ModuleType, TracebackType
+from types import FrameType, ModuleType
 from typing import Any, Final, cast
 
 from core.explain.names import NAMES
@@ -229,23 +231,15 @@ def _listed(names: Iterable[str]) -> str:
 # -- who is meant
 
 
-def _last_step(error: BaseException) -> TracebackType | None:
-    step = error.__traceback__
-    while step is not None and step.tb_next is not None:
-        step = step.tb_next
-    return step
-
-
 def frame_of(error: BaseException) -> FrameType | None:
     """The frame that raised an error."""
-    step = _last_step(error)
-    return None if step is None else step.tb_frame
+    return next((frame for frame, _ in deque(traceback.walk_tb(error.__traceback__), maxlen=1)), None)
 
 
 def line_of(error: BaseException) -> str:
     """The source line that raised an error, or an empty string."""
-    step = _last_step(error)
-    return "" if step is None else linecache.getline(step.tb_frame.f_code.co_filename, step.tb_lineno)
+    steps = deque(traceback.walk_tb(error.__traceback__), maxlen=1)
+    return "".join(linecache.getline(frame.f_code.co_filename, line) for frame, line in steps)
 
 
 def _named(frame: FrameType, name: str) -> object:

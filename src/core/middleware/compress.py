@@ -27,6 +27,8 @@ _is_text = re.compile(
 ).match
 _is_weight = re.compile(r"[qQ]=([01](?:\.\d{0,3})?)", re.ASCII).fullmatch
 _MOST_CHARACTERS = 1024
+_GZIP = 31
+"""The form of gzip with the largest window, as zlib names it."""
 
 
 def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, object]:
@@ -68,7 +70,10 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
         if isinstance(data, bytes):
             if len(data) < min_size:
                 return
-            smaller = _gzip(data, level)
+            # Imported here, because a worker pays for every module that it loads at start.
+            import zlib
+
+            smaller = zlib.compress(data, level, _GZIP)
             if len(smaller) >= len(data):
                 return
             res.replace_body(smaller)
@@ -103,18 +108,10 @@ def accepts_coding(header: str | None, wanted: str) -> bool:
     return any_weight > 0
 
 
-def _gzip(data: bytes, level: int) -> bytes:
-    # Imported here, because a worker pays for every module that it loads at start.
-    import zlib
-
-    packer = zlib.compressobj(level, zlib.DEFLATED, 31)
-    return packer.compress(data) + packer.flush()
-
-
 async def _gzip_stream(chunks: AsyncIterator[bytes], level: int) -> AsyncGenerator[bytes, None]:
     import zlib
 
-    packer = zlib.compressobj(level, zlib.DEFLATED, 31)
+    packer = zlib.compressobj(level, wbits=_GZIP)
     try:
         async for chunk in chunks:
             # Flushed piece by piece: who streams wants each piece to arrive.

@@ -92,7 +92,7 @@ def cors(
         simple["access-control-expose-headers"] = exposed
     if max_age is not None:
         granted["access-control-max-age"] = str(max_age)
-    fixed = None if callable(origins) else _normalised(origins, credentials)
+    fixed = None if callable(origins) else normalised_origins("cors", origins, credentials=credentials)
     ask = _asking(origins) if callable(origins) else None
     everyone = fixed is not None and "*" in fixed
     kept: dict[tuple[str, ...], frozenset[str]] = {}
@@ -107,7 +107,7 @@ def cors(
         key = (answer,) if isinstance(answer, str) else tuple(answer)
         allowed = kept.get(key)
         if allowed is None:
-            allowed = _normalised(key, credentials)
+            allowed = normalised_origins("cors", key, credentials=credentials)
             if len(kept) < _KEPT_LISTS:
                 kept[key] = allowed
         return allowed
@@ -227,31 +227,25 @@ def _words(option: str, values: object) -> list[str]:
     return [word.upper() for word in words] if option == "methods" else words
 
 
-def _normalised(origins: object, credentials: bool) -> frozenset[str]:
-    """Configured origins as browsers write them. Raises OptionError for one that could never match."""
+def normalised_origins(call: str, origins: object, *, credentials: bool = False) -> frozenset[str]:
+    """Configured origins as browsers write them. Raises OptionError, in the name of `call`, for one that could never
+    match.
+    """
     if isinstance(origins, str):
         given: Iterable[object] = (origins,)
     elif isinstance(origins, Iterable):
         given = cast("Iterable[object]", origins)
     else:
         raise options.refuse(
-            "cors", "origins", origins, 'must be origins such as "https://example.com", "*" or a function'
+            call, "origins", origins, 'must be origins such as "https://example.com", "*" or a function'
         )
-    normalised = {_origin(origin) for origin in given if not _is_blank(origin)}
+    normalised = {_origin(call, origin) for origin in given if not _is_blank(origin)}
     if "*" in normalised and credentials:
         raise OptionError(
             'cors(origins="*", credentials=True) would let every site act as its visitor. '
             "List the origins, or leave credentials out"
         )
     return frozenset(normalised)
-
-
-def normalised_origins(call: str, origins: object) -> frozenset[str]:
-    """Configured origins of another middleware, in the same form. Raises OptionError, in its name."""
-    try:
-        return _normalised(origins, False)
-    except OptionError as error:
-        raise OptionError(str(error).replace("cors(", f"{call}(", 1)) from None
 
 
 def _is_plain_host(host: str) -> bool:
@@ -270,9 +264,9 @@ def _is_blank(value: object) -> bool:
     return isinstance(value, str) and not value.strip()
 
 
-def _origin(value: object) -> str:
+def _origin(call: str, value: object) -> str:
     if not isinstance(value, str):
-        raise options.refuse("cors", "origins", value, 'must be a str such as "https://example.com"')
+        raise options.refuse(call, "origins", value, 'must be a str such as "https://example.com"')
     text = value.strip()
     if text in ("*", "null"):
         return text
@@ -290,7 +284,7 @@ def _origin(value: object) -> str:
         except TypeError:
             pass
     raise options.refuse(
-        "cors",
+        call,
         "origins",
         value,
         'is not an origin. Write scheme, host and port alone, for example "https://example.com", without a path or a slash',

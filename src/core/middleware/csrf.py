@@ -46,8 +46,8 @@ def csrf(
     Raises OptionError.
     """
     options.named_env("csrf", env)
-    fixed = None if callable(origins) else normalised_origins("csrf", origins)
-    if fixed is not None and "*" in fixed:
+    fixed = normalised_origins("csrf", () if callable(origins) else origins)
+    if "*" in fixed:
         raise options.refuse("csrf", "origins", "*", "would let everyone in. List the origins, or leave csrf() out")
     options.text("csrf", "message", message)
     options.status("csrf", status)
@@ -58,8 +58,7 @@ def csrf(
             origin = req.header("origin")
             if not _own(req, site, origin, allow_same_site):
                 listed = fixed
-                if listed is None:
-                    assert callable(origins)
+                if callable(origins):
                     listed = normalised_origins("csrf", await options.awaited(origins(req)))
                 if origin is None or origin == "null" or origin not in listed:
                     raise CoreError(status, message, code="CROSS_SITE_REQUEST")

@@ -104,27 +104,6 @@ class RateLimitStore(Protocol):
         ...
 
 
-class _Counters:
-    """Counts of this process by key, each for its newest window, with a bound on how many."""
-
-    __slots__ = ("_counts", "_most")
-
-    def __init__(self, most: int = _MOST_COUNTERS) -> None:
-        self._counts: dict[str, tuple[int, int]] = {}
-        self._most = most
-
-    def get(self, key: str, start: int) -> int:
-        window, used = self._counts.get(key, (start, 0))
-        return used if window == start else 0
-
-    def set(self, key: str, start: int, used: int) -> None:
-        counts = self._counts
-        counts.pop(key, None)  # to the end of the line: the front is who was not seen for the longest
-        counts[key] = (start, used)
-        if len(counts) > self._most:
-            del counts[next(iter(counts))]
-
-
 class MemoryStore:
     """Counts in this process: exact within it, unknown to every other isolate.
 
@@ -133,15 +112,22 @@ class MemoryStore:
     """
 
     def __init__(self, *, most_keys: int = _MOST_COUNTERS) -> None:
-        self._counters = _Counters(options.integer("MemoryStore", "most_keys", most_keys, least=1))
+        self._most = options.integer("MemoryStore", "most_keys", most_keys, least=1)
+        self._counts: dict[str, tuple[int, int]] = {}
+        """The newest window of each key, and how much of it is used."""
 
     async def take(self, hit: Hit, /) -> Taken:
         """Count, if there is room."""
-        used = self._counters.get(hit.key, hit.start)
+        start, used = self._counts.get(hit.key, (hit.start, 0))
+        if start != hit.start:
+            used = 0
         if used + hit.cost > hit.limit:
             return Taken(False, used)
         used += hit.cost
-        self._counters.set(hit.key, hit.start, used)
+        self._counts.pop(hit.key, None)  # to the end of the line: the front is who was not seen for the longest
+        self._counts[hit.key] = (hit.start, used)
+        if len(self._counts) > self._most:
+            del self._counts[next(iter(self._counts))]
         return Taken(True, used)
 
 

@@ -9,8 +9,9 @@ Validators, conditions and ranges follow RFC 9110.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from typing_extensions import TypeForm, TypeVar
 
@@ -87,8 +88,6 @@ def static(
     elif not callable(bucket):
         options.text("static", "bucket", bucket)
 
-    directory_files = _Directory(root)
-
     def placed(place: str, number: int = 1) -> Middleware[E, object]:
         # The place is a prefix such as /assets, or a route such as GET /assets/*, whose segments are not the file's.
         path = place.rpartition(" ")[2].removesuffix("*")
@@ -97,15 +96,15 @@ def static(
         async def serve(req: AnyRequest, res: Response, next: Next, /) -> None:
             names = _names(req, skipped, dotfiles) if req.method in ("GET", "HEAD") else None
             if names is not None:
-                found: Finder = (
-                    directory_files if bucket is None else _Objects(options.resolve("static", bucket, req), prefix)
-                )
+                send: _Send = partial(_send_file, root)
+                if bucket is not None:
+                    send = partial(_send_object, options.resolve("static", bucket, req), prefix)
                 key = "/".join(names)
-                if await _send(found, _candidates(key, index), precompressed, cache_control, req, res):
+                if await _send_first(send, _candidates(key, index), precompressed, cache_control, req, res):
                     return
                 if fallback is not None:
                     res.vary("Accept")
-                    if _wants_page(req) and await _send(found, [fallback], precompressed, cache_control, req, res):
+                    if _wants_page(req) and await _send_first(send, [fallback], precompressed, cache_control, req, res):
                         return
             await next()
 
@@ -140,8 +139,8 @@ def _wants_page(req: AnyRequest) -> bool:
     return "text/html" in (req.header("accept") or "").lower()
 
 
-async def _send(
-    files: Finder, keys: list[str], precompressed: bool, cache_control: str | None, req: AnyRequest, res: Response
+async def _send_first(
+    send: _Send, keys: list[str], precompressed: bool, cache_control: str | None, req: AnyRequest, res: Response
 ) -> bool:
     """Send the first of `keys` that there is. False where there is none."""
     for key in keys:
@@ -150,7 +149,7 @@ async def _send(
             accepted = req.header("accept-encoding")
             forms = [(end, coding) for end, coding in _CODINGS if accepts_coding(accepted, coding)] + forms
         for end, coding in forms:
-            if not await files.send(key, end, cache_control, req, res):
+            if not await send(key, end, cache_control, req, res):
                 continue
             if precompressed:
                 res.vary("Accept-Encoding")
@@ -160,89 +159,73 @@ async def _send(
     return False
 
 
-class Finder(Protocol):
-    """A place with files."""
-
-    async def send(self, key: str, end: str, cache_control: str | None, req: AnyRequest, res: Response) -> bool:
-        """Send the file `key + end` with the content type of `key`. False where there is none."""
-        ...
+_Send: TypeAlias = Callable[[str, str, str | None, AnyRequest, Response], Awaitable[bool]]
+"""Sends the file `key + end` of a place with the content type of `key`. False where there is none."""
 
 
-# -- directories
+def _file_in(root: str, name: str) -> str | None:
+    real = os.path.realpath(os.path.join(root, *name.split("/")))
+    # A link may lead anywhere, and on some systems other spellings name the same file.
+    inside = os.path.commonpath((root, real)) == root
+    return real if inside and os.path.isfile(real) else None
 
 
-class _Directory:
-    def __init__(self, root: str) -> None:
-        self._root = root
-
-    def _find(self, name: str) -> str | None:
-        real = os.path.realpath(os.path.join(self._root, *name.split("/")))
-        # A link may lead anywhere, and on some systems other spellings name the same file.
-        inside = os.path.commonpath((self._root, real)) == self._root
-        return real if inside and os.path.isfile(real) else None
-
-    async def send(self, key: str, end: str, cache_control: str | None, req: AnyRequest, res: Response) -> bool:
-        try:
-            real = self._find(f"{key}{end}")
-            if real is None:
-                return False
-            res.file(real, content_type=content_type(real.removesuffix(end)))
-        except (OSError, ValueError):
+async def _send_file(root: str, key: str, end: str, cache_control: str | None, req: AnyRequest, res: Response) -> bool:
+    try:
+        real = _file_in(root, f"{key}{end}")
+        if real is None:
             return False
-        if cache_control is not None:
-            res.header("cache-control", cache_control)
+        res.file(real, content_type=content_type(real.removesuffix(end)))
+    except (OSError, ValueError):
+        return False
+    if cache_control is not None:
+        res.header("cache-control", cache_control)
+    return True
+
+
+async def _send_object(
+    bucket: R2Bucket, prefix: str, key: str, end: str, cache_control: str | None, req: AnyRequest, res: Response
+) -> bool:
+    from core.bindings.r2 import R2Range
+
+    name = f"{prefix}{key}{end}"
+    found = await bucket.head(name) if len(name.encode()) <= 1024 else None
+    if found is None:
+        return False
+    known = Representation(found.http_etag, found.uploaded.timestamp(), found.size)
+    now = req.clock.time()
+    if known.is_known(req.header, now):
+        _describe(res, known, cache_control)
+        res.status(304).send()
         return True
-
-
-# -- buckets
-
-
-class _Objects:
-    def __init__(self, bucket: R2Bucket, prefix: str) -> None:
-        self._bucket = bucket
-        self._prefix = prefix
-
-    async def send(self, key: str, end: str, cache_control: str | None, req: AnyRequest, res: Response) -> bool:
-        from core.bindings.r2 import R2Range
-
-        name = f"{self._prefix}{key}{end}"
-        found = await self._bucket.head(name) if len(name.encode()) <= 1024 else None
-        if found is None:
+    part = known.part(req.header, now) if req.method == "GET" else None
+    if part is not None and not part.satisfiable:
+        _describe(res, known, cache_control)
+        res.header("content-range", part.content_range).status(416).send()
+        return True
+    body: Any = None
+    if req.method != "HEAD":
+        wanted = None if part is None else R2Range(offset=part.start, length=part.length)
+        # The very object whose headers are sent: one that was put meanwhile has another etag, and is another
+        # answer.
+        body = await bucket.get(name, range=wanted, only_if={"etag_matches": found.etag})
+        if body is None or not hasattr(body, "body"):
             return False
-        known = Representation(found.http_etag, found.uploaded.timestamp(), found.size)
-        now = req.clock.time()
-        if known.is_known(req.header, now):
-            _describe(res, known, cache_control)
-            res.status(304).send()
-            return True
-        part = known.part(req.header, now) if req.method == "GET" else None
-        if part is not None and not part.satisfiable:
-            _describe(res, known, cache_control)
-            res.header("content-range", part.content_range).status(416).send()
-            return True
-        body: Any = None
-        if req.method != "HEAD":
-            wanted = None if part is None else R2Range(offset=part.start, length=part.length)
-            # The very object whose headers are sent: one that was put meanwhile has another etag, and is another
-            # answer.
-            body = await self._bucket.get(name, range=wanted, only_if={"etag_matches": found.etag})
-            if body is None or not hasattr(body, "body"):
-                return False
-        own = Headers()
-        found.write_http_metadata(own)
-        for header, value in own.items():
-            res.header(header, value)
-        if "content-type" not in own:
-            res.header("content-type", content_type(key))
-        _describe(res, known, cache_control if "cache-control" not in own else None)
-        if part is not None:
-            res.status(206).header("content-range", part.content_range)
-        res.header("content-length", str(known.size if part is None else part.length))
-        if body is None:
-            res.send()
-        else:
-            res.stream(body.body)
-        return True
+    own = Headers()
+    found.write_http_metadata(own)
+    for header, value in own.items():
+        res.header(header, value)
+    if "content-type" not in own:
+        res.header("content-type", content_type(key))
+    _describe(res, known, cache_control if "cache-control" not in own else None)
+    if part is not None:
+        res.status(206).header("content-range", part.content_range)
+    res.header("content-length", str(known.size if part is None else part.length))
+    if body is None:
+        res.send()
+    else:
+        res.stream(body.body)
+    return True
 
 
 def _describe(res: Response, known: Representation, cache_control: str | None) -> None:

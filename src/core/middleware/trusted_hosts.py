@@ -48,15 +48,12 @@ def trusted_hosts(
     list. Raises OptionError.
     """
     options.named_env("trusted_hosts", env)
-    fixed = None if callable(hosts) else _patterns(hosts)
+    fixed = () if callable(hosts) else _patterns(hosts)
     options.text("trusted_hosts", "message", message)
     options.status("trusted_hosts", status)
 
     async def guard(req: AnyRequest, res: Response, next: Next, /) -> None:
-        allowed = fixed
-        if allowed is None:
-            assert callable(hosts)
-            allowed = _patterns(await options.awaited(hosts(req)))
+        allowed = _patterns(await options.awaited(hosts(req))) if callable(hosts) else fixed
         host = URL(req.url).hostname
         if not any(_is_below(host, name[1:]) if name[0] == "*" else host == name for name in allowed):
             raise CoreError(status, message)
