@@ -24,7 +24,9 @@ from core.assembly.embedded import databases_of, databases_of_objects
 from core.assembly.project import Loaded, load
 from core.dev.application import DevApplication, ExchangeLogs, Failed, LineHandler
 from core.dev.background import Background
-from core.dev.explorer.app import Explorer
+from core.dev.explorer.app import explorer
+from core.dev.explorer.metrics import counting
+from core.dev.explorer.places import Places
 from core.dev.guard import Guard, is_loopback
 from core.dev.journal import Journal
 from core.dev.loop_watch import LoopWatch
@@ -63,9 +65,8 @@ class _Serving:
         self._pipe = pipe
         self._style = Style(sys.stdout)
         explains = options.explorer if options.explorer is not None else is_loopback(options.host)
-        journal = Journal(options.state_folder / "explorer.sqlite", fresh=start.first) if explains else None
-        self._recorder = Recorder(journal=journal)
-        self._explains = explains
+        self._journal = Journal(options.state_folder / "explorer.sqlite", fresh=start.first) if explains else None
+        self._recorder = Recorder(journal=self._journal)
         self._logs = ExchangeLogs(self._recorder, options.root)
         self._stop = asyncio.Event()
         self._force = asyncio.Event()
@@ -86,9 +87,11 @@ class _Serving:
             return 2 if isinstance(failed, ConfigurationError) else 1
         address = self._listener.getsockname()
         guard = Guard(options.host, address[1], options.token)
-        explains = self._explains
         background = None if loaded is None else Background(loaded, context, recorder, write=_write, style=style)
-        explorer = Explorer(options, guard, recorder, loaded, failed, background) if explains else None
+        places = None
+        if self._journal is not None:
+            numbers = counting(loaded)
+            places = Places(options, guard, recorder, self._journal, loaded, failed, background, numbers)
         unawaited = Unawaited(options.root, write=self._warn)
         served: tuple[App[Any] | Failed, object]
         if loaded is not None:
@@ -101,19 +104,19 @@ class _Serving:
             root=options.root,
             recorder=recorder,
             context=context,
-            explorer=None if explorer is None else explorer.asgi,
-            explain=explains,
+            explorer=None if places is None else explorer(places),
+            explain=places is not None,
             may_read_errors=guard.may_read_errors,
             write=_write,
             style=style,
             unawaited=unawaited,
         )
-        if explorer is not None:
-            explorer.requests.application = application
+        if places is not None:
+            places.application = application
         server = Server(application, Limits(), arrivals=_ARRIVALS, notify_kept=False, grace=_GRACE)
         # A broken file was reported already, by the failed load.
         findings = [] if loaded is None else await asyncio.to_thread(findings_of, options.config)
-        self._announce(address, loaded, failed, explains, findings)
+        self._announce(address, loaded, failed, findings)
         if background is not None:
             background.start()
         watch = LoopWatch(options.root, write=self._warn)
@@ -153,13 +156,12 @@ class _Serving:
         address: tuple[Any, ...],
         loaded: Loaded | None,
         failed: BaseException | None,
-        explains: bool,
         findings: list[str],
     ) -> None:
         """Write the start screen, or the line of a reload, and the error that there was."""
         options, style = self._options, self._style
         if self._start.first:
-            _write("\n".join(start_screen(options, address, loaded, explains, findings, style)))
+            _write("\n".join(start_screen(options, address, loaded, self._journal is not None, findings, style)))
         else:
             changed = ", ".join(self._start.changed[:3]) + (" …" if len(self._start.changed) > 3 else "")
             took = (time.time() - self._start.since) * 1000

@@ -10,59 +10,48 @@ import asyncio
 import json
 from typing import Any
 
-import attrs
-
-from core.dev.explorer.places import Panel
-from core.request import AnyRequest
+from core.dev.explorer.places import Places, run_core
+from core.dev.options import Options
+from core.http.json import JsonObject
+from core.request import Request
 from core.response import Response
 from core.router import Router
 
+api = Router[Places]()
 
-@attrs.frozen
-class _Gathered:
+
+@api.get("/openapi")
+async def _committed(req: Request[Places], res: Response) -> None:
+    """Answer at once with the committed document, or null; the fresh one is under way from here on."""
+    _started(req.env)
+    file = req.env.options.root / "openapi.json"
+    try:
+        document: Any = json.loads(await asyncio.to_thread(file.read_text, "utf-8"))
+    except (OSError, ValueError):
+        document = None
+    res.json({"document": document})
+
+
+@api.get("/openapi/fresh")
+async def _fresh(req: Request[Places], res: Response) -> None:
+    """Answer with the document of the code, when that is known."""
+    # Shielded: a page that goes away does not stop the work that the next one waits for.
+    res.json(await asyncio.shield(_started(req.env)))
+
+
+def _started(places: Places) -> asyncio.Task[JsonObject]:
+    if places.gathering is None:
+        places.gathering = asyncio.create_task(_gather(places.options))
+    return places.gathering
+
+
+async def _gather(options: Options) -> JsonObject:
     """The document of the code, or why there is none; and the lines of its problems."""
-
-    document: object = None
-    problem: str | None = None
-    findings: tuple[str, ...] = ()
-
-
-class ApiPages(Panel):
-    """The handlers of the panel "API"."""
-
-    _gathering: asyncio.Task[_Gathered] | None = None
-
-    def add_to(self, api: Router[Any, Any]) -> None:
-        """Add the routes."""
-        api.get("/openapi", self._committed)
-        api.get("/openapi/fresh", self._fresh)
-
-    async def _committed(self, req: AnyRequest, res: Response) -> None:
-        """Answer at once with the committed document, or null; the fresh one is under way from here on."""
-        self._started()
-        file = self._options.root / "openapi.json"
-        try:
-            document: Any = json.loads(await asyncio.to_thread(file.read_text, "utf-8"))
-        except (OSError, ValueError):
-            document = None
-        res.json({"document": document})
-
-    async def _fresh(self, req: AnyRequest, res: Response) -> None:
-        """Answer with the document of the code, when that is known."""
-        # Shielded: a page that goes away does not stop the work that the next one waits for.
-        gathered = await asyncio.shield(self._started())
-        res.json(attrs.asdict(gathered))
-
-    def _started(self) -> asyncio.Task[_Gathered]:
-        if self._gathering is None:
-            self._gathering = asyncio.ensure_future(self._gather())
-        return self._gathering
-
-    async def _gather(self) -> _Gathered:
-        ended = await self._command("openapi", "--format", "json")
-        lines = tuple(line for line in ended.errors.splitlines() if line.strip())
-        try:
-            # A finding that is an error ends with 1, with the document written all the same.
-            return _Gathered(json.loads(ended.out), None, lines)
-        except ValueError:
-            return _Gathered(None, "\n".join(lines) or f"core openapi ended with {ended.code}")
+    ended = await run_core(options, "openapi", "--format", "json")
+    lines = [line for line in ended.errors.splitlines() if line.strip()]
+    try:
+        # A finding that is an error ends with 1, with the document written all the same.
+        return {"document": json.loads(ended.out), "problem": None, "findings": lines}
+    except ValueError:
+        problem = "\n".join(lines) or f"core openapi ended with {ended.code}"
+        return {"document": None, "problem": problem, "findings": []}

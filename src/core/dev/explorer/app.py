@@ -14,33 +14,25 @@ from typing import Any, Final
 import attrs
 
 from core.app import App
-from core.assembly.project import Loaded, consumers_of
-from core.dev.background import Background
+from core.assembly.project import consumers_of
 from core.dev.exchange import for_explorer
-from core.dev.explorer.api import ApiPages
-from core.dev.explorer.durable import ObjectPages
-from core.dev.explorer.kv import KVPages
-from core.dev.explorer.metrics import MetricsPages
+from core.dev.explorer import api as document
+from core.dev.explorer import durable, kv, metrics, queues, r2, requests, sql
 from core.dev.explorer.places import Places
-from core.dev.explorer.queues import QueuePages
-from core.dev.explorer.r2 import R2Pages
-from core.dev.explorer.requests import RequestPages
-from core.dev.explorer.sql import SQLPages
-from core.dev.guard import Guard
-from core.dev.options import Options
-from core.dev.record import Recorder
 from core.dev.screen import findings_of
 from core.errors import BindingError, CoreError
 from core.explain.failure import failure_of
 from core.hosts.asgi import AsgiApplication, asgi
 from core.program.extensions import unchecked_in
-from core.request import AnyRequest
+from core.request import Request
 from core.response import Response
 from core.router import Router
 from core.types import Next
 
 _TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".woff2": "font/woff2"}
 _PAGE: Final = resources.files("core.dev.explorer") / "page"
+
+api = Router[Places]()
 
 
 @attrs.frozen
@@ -50,168 +42,156 @@ class Trigger:
     cron: str
 
 
-class Explorer:
-    """The explorer of one serving process. `loaded` is None while the application cannot be loaded."""
+def explorer(places: Places) -> AsgiApplication:
+    """The ASGI application of the explorer."""
+    app: App[Any] = App()
+    app.use(_only_from_here)
+    app.get("/_core", _page)
+    for file in _PAGE.iterdir():
+        if file.name.endswith(tuple(_TYPES)):
+            app.get(f"/_core/{file.name}", _file)
+    app.use("/_core/api", _only_with_token)
+    for panel in (requests, document, kv, sql, r2, queues, durable, metrics):
+        app.use("/_core/api", panel.api)
+    app.use("/_core/api", api)
+    app.on_error(_failed_call)
+    return asgi(app, places)
 
-    def __init__(
-        self,
-        options: Options,
-        guard: Guard,
-        recorder: Recorder,
-        loaded: Loaded | None,
-        failed: BaseException | None,
-        background: Background | None,
-    ) -> None:
-        self._options = options
-        self._guard = guard
-        self._loaded = loaded
-        self._failed = failed
-        self._background = background
-        self._places = Places(loaded, options, recorder)
-        self.requests: RequestPages = RequestPages(self._places)
-        app: App[Any] = App()
-        app.use(self._only_from_here)
-        app.get("/_core", self._page)
-        for file in _PAGE.iterdir():
-            if file.name.endswith(tuple(_TYPES)):
-                app.get(f"/_core/{file.name}", self._file)
-        api: Router[Any, Any] = Router()
-        app.use("/_core/api", api)
-        self._routes(api)
-        app.on_error(self._failed_call)
-        self.asgi: AsgiApplication = asgi(app)
-        """The ASGI application."""
 
-    def _routes(self, api: Router[Any, Any]) -> None:
-        api.use(self._only_with_token)
-        api.get("/overview", self._overview)
-        self.requests.add_to(api)
-        for panel in (ApiPages, KVPages, SQLPages, R2Pages, QueuePages, ObjectPages, MetricsPages):
-            panel(self._places).add_to(api)
-        api.get("/cron", self._cron)
-        api.post("/cron/run", self._cron_run)
-        api.get("/configuration", self._configuration)
+# -- who may
 
-    # -- who may
 
-    async def _only_from_here(self, req: AnyRequest, res: Response, next: Next) -> None:
-        host = req.header("host") or ""
-        if not self._guard.allows_host(host):
-            raise CoreError(403, "The explorer answers to this server's own address only")
-        if not self._guard.allows_origin(req.header("origin"), host):
-            raise CoreError(403, "The explorer answers to its own page only")
-        if req.header("sec-fetch-site") not in (None, "none", "same-origin"):
-            raise CoreError(403, "The explorer answers to its own page only")
-        res.header("cache-control", "no-store")
-        res.header("x-content-type-options", "nosniff")
-        res.header("x-frame-options", "DENY")
-        res.header("referrer-policy", "no-referrer")
-        res.header("cross-origin-resource-policy", "same-origin")
-        res.header("cross-origin-opener-policy", "same-origin")
-        await next()
+async def _only_from_here(req: Request[Places], res: Response, next: Next) -> None:
+    host = req.header("host") or ""
+    if not req.env.guard.allows_host(host):
+        raise CoreError(403, "The explorer answers to this server's own address only")
+    if not req.env.guard.allows_origin(req.header("origin"), host):
+        raise CoreError(403, "The explorer answers to its own page only")
+    if req.header("sec-fetch-site") not in (None, "none", "same-origin"):
+        raise CoreError(403, "The explorer answers to its own page only")
+    res.header("cache-control", "no-store")
+    res.header("x-content-type-options", "nosniff")
+    res.header("x-frame-options", "DENY")
+    res.header("referrer-policy", "no-referrer")
+    res.header("cross-origin-resource-policy", "same-origin")
+    res.header("cross-origin-opener-policy", "same-origin")
+    await next()
 
-    async def _only_with_token(self, req: AnyRequest, res: Response, next: Next) -> None:
-        if not self._guard.allows_token(req.header("x-core-token")):
-            raise CoreError(
-                403, "The token is missing or wrong. Open the explorer from the address that `core dev` shows"
-            )
-        await next()
 
-    async def _failed_call(self, err: Exception, req: AnyRequest, res: Response, next: Next) -> Response | None:
-        if isinstance(err, BindingError):
-            return res.status(400).json({"error": str(err)})
-        if isinstance(err, (UnicodeEncodeError, OverflowError)):
-            # JSON can say both.
-            return res.status(400).json({"error": f"No half characters, and no numbers beyond 64 bits: {err}"})
-        await next(err)
-        return None
+async def _only_with_token(req: Request[Places], res: Response, next: Next) -> None:
+    if not req.env.guard.allows_token(req.header("x-core-token")):
+        raise CoreError(403, "The token is missing or wrong. Open the explorer from the address that `core dev` shows")
+    await next()
 
-    # -- the page
 
-    async def _page(self, req: AnyRequest, res: Response) -> None:
-        token = req.query.get("token")
-        if self._guard.public and not self._guard.allows_token(token):
-            raise CoreError(403, "Open the explorer from the address that `core dev` shows: it has a token")
-        html = (_PAGE / "index.html").read_text("utf-8")
-        res.header(
-            "content-security-policy",
-            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; font-src 'self'; img-src 'self' data:; "
-            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        )
-        # Only a page of this origin can read it.
-        res.html(html.replace("{{token}}", self._options.token))
+async def _failed_call(err: Exception, req: Request[Places], res: Response, next: Next) -> Response | None:
+    if isinstance(err, BindingError):
+        return res.status(400).json({"error": str(err)})
+    if isinstance(err, (UnicodeEncodeError, OverflowError)):
+        # JSON can say both.
+        return res.status(400).json({"error": f"No half characters, and no numbers beyond 64 bits: {err}"})
+    await next(err)
+    return None
 
-    async def _file(self, req: AnyRequest, res: Response) -> None:
-        name = req.path.rpartition("/")[2]
-        res.header("content-type", _TYPES[f".{name.rpartition('.')[2]}"])
-        res.send((_PAGE / name).read_bytes())
 
-    # -- the bindings
+# -- the page
 
-    async def _overview(self, req: AnyRequest, res: Response) -> None:
-        loaded = self._loaded
-        if loaded is None:
-            failed = None if self._failed is None else for_explorer(failure_of(self._failed, self._options.root))
-            res.json({"name": self._options.root.name, "failed": failed})
-            return
-        worker = loaded.configuration.worker
-        res.json(
-            {
-                "name": worker.name or self._options.root.name,
-                "environment": loaded.configuration.environment,
-                "failed": None,
-                "state": str(self._options.state_folder),
-                "bindings": [
-                    {
-                        "name": name,
-                        "kind": binding.kind,
-                        "place": binding.place,
-                        "absent": loaded.bindings.absent.get(name),
-                    }
-                    for name, binding in loaded.configuration.bindings.items()
-                ],
-                "routes": [attrs.asdict(route) for route in loaded.app.routes],
-                "queues": list(consumers_of(loaded)),
-                "crons": loaded.crons,
-                "notices": list(loaded.notices),
-            }
-        )
 
-    async def _configuration(self, req: AnyRequest, res: Response) -> None:
-        loaded = self._loaded
-        text = await asyncio.to_thread(self._options.config.read_text, "utf-8", "replace")
-        findings = await asyncio.to_thread(findings_of, self._options.config)
-        res.json(
-            {
-                "file": str(self._options.config),
-                "text": text,
-                "findings": findings,
-                "unchecked": []
-                if loaded is None
-                else [
-                    {"key": part.key, "line": part.line, "reason": part.reason}
-                    for part in unchecked_in([loaded.configuration])
-                ],
-            }
-        )
+async def _page(req: Request[Places], res: Response) -> None:
+    token = req.query.get("token")
+    if req.env.guard.public and not req.env.guard.allows_token(token):
+        raise CoreError(403, "Open the explorer from the address that `core dev` shows: it has a token")
+    html = (_PAGE / "index.html").read_text("utf-8")
+    res.header(
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; font-src 'self'; img-src 'self' data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    )
+    # Only a page of this origin can read it.
+    res.html(html.replace("{{token}}", req.env.options.token))
 
-    # -- times
 
-    async def _cron(self, req: AnyRequest, res: Response) -> None:
-        loaded = self._loaded
-        times = self._background.next_times() if self._background is not None else {}
-        res.json(
-            []
+async def _file(req: Request[Places], res: Response) -> None:
+    name = req.path.rpartition("/")[2]
+    res.header("content-type", _TYPES[f".{name.rpartition('.')[2]}"])
+    res.send((_PAGE / name).read_bytes())
+
+
+# -- the bindings
+
+
+@api.get("/overview")
+async def _overview(req: Request[Places], res: Response) -> None:
+    loaded = req.env.found
+    if loaded is None:
+        failed = None if req.env.failed is None else for_explorer(failure_of(req.env.failed, req.env.options.root))
+        res.json({"name": req.env.options.root.name, "failed": failed})
+        return
+    worker = loaded.configuration.worker
+    res.json(
+        {
+            "name": worker.name or req.env.options.root.name,
+            "environment": loaded.configuration.environment,
+            "failed": None,
+            "state": str(req.env.options.state_folder),
+            "bindings": [
+                {
+                    "name": name,
+                    "kind": binding.kind,
+                    "place": binding.place,
+                    "absent": loaded.bindings.absent.get(name),
+                }
+                for name, binding in loaded.configuration.bindings.items()
+            ],
+            "routes": [attrs.asdict(route) for route in loaded.app.routes],
+            "queues": list(consumers_of(loaded)),
+            "crons": loaded.crons,
+            "notices": list(loaded.notices),
+        }
+    )
+
+
+@api.get("/configuration")
+async def _configuration(req: Request[Places], res: Response) -> None:
+    loaded = req.env.found
+    text = await asyncio.to_thread(req.env.options.config.read_text, "utf-8", "replace")
+    findings = await asyncio.to_thread(findings_of, req.env.options.config)
+    res.json(
+        {
+            "file": str(req.env.options.config),
+            "text": text,
+            "findings": findings,
+            "unchecked": []
             if loaded is None
             else [
-                {"cron": cron, "next": times.get(cron), "handled": cron in loaded.app.crons or None in loaded.app.crons}
-                for cron in loaded.crons
-            ]
-        )
+                {"key": part.key, "line": part.line, "reason": part.reason}
+                for part in unchecked_in([loaded.configuration])
+            ],
+        }
+    )
 
-    async def _cron_run(self, req: AnyRequest, res: Response) -> None:
-        cron = (await req.json(Trigger)).cron
-        if self._background is None or self._loaded is None or cron not in self._loaded.crons:
-            raise CoreError(404, "There is no such trigger")
-        exchange = await self._background.trigger(cron)
-        res.json(exchange.as_json())
+
+# -- times
+
+
+@api.get("/cron")
+async def _cron(req: Request[Places], res: Response) -> None:
+    loaded = req.env.found
+    times = req.env.background.next_times() if req.env.background is not None else {}
+    res.json(
+        []
+        if loaded is None
+        else [
+            {"cron": cron, "next": times.get(cron), "handled": cron in loaded.app.crons or None in loaded.app.crons}
+            for cron in loaded.crons
+        ]
+    )
+
+
+@api.post("/cron/run")
+async def _cron_run(req: Request[Places], res: Response) -> None:
+    cron = (await req.json(Trigger)).cron
+    if req.env.background is None or req.env.found is None or cron not in req.env.found.crons:
+        raise CoreError(404, "There is no such trigger")
+    exchange = await req.env.background.trigger(cron)
+    res.json(exchange.as_json())

@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import sqlite3
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
 import attrs
 
-from core.dev.explorer.places import Keys, Panel
+from core.dev.explorer.places import Keys, Places
 from core.dev.explorer.rows import Asked, Listing, read
 from core.dev.explorer.schema import tables_of
 from core.dev.explorer.values import cell, cloned
 from core.errors import BindingError, CoreError
-from core.request import AnyRequest
+from core.request import Request
 from core.response import Response
 from core.router import Router
 
@@ -51,155 +52,161 @@ class Alarm:
     time: int | None
 
 
-class ObjectPages(Panel):
-    """The handlers."""
+api = Router[Places]()
 
-    def add_to(self, api: Router[Any, Any]) -> None:
-        """Add the routes."""
-        api.get("/objects", self._namespaces)
-        api.get("/objects/:binding", self._list)
-        api.get("/objects/:binding/named", self._named)
-        api.get("/objects/:binding/:id", self._object)
-        api.get("/objects/:binding/:id/entries", self._entries)
-        api.put("/objects/:binding/:id/entry", self._put)
-        api.post("/objects/:binding/:id/delete", self._delete)
-        api.post("/objects/:binding/:id/query", self._query)
-        api.put("/objects/:binding/:id/alarm", self._set_alarm)
-        api.post("/objects/:binding/:id/alarm/fire", self._fire)
+# -- which there are
 
-    # -- which there are
 
-    async def _namespaces(self, req: AnyRequest, res: Response) -> None:
-        namespaces = self._places.loaded.bindings.namespaces.items()
-        res.json(
-            [
-                {"name": name, "className": one.objects.cls.__name__, "objects": len(_ids(one))}
-                for name, one in namespaces
-            ]
-        )
+@api.get("/objects")
+async def _namespaces(req: Request[Places], res: Response) -> None:
+    namespaces = req.env.loaded.bindings.namespaces.items()
+    res.json(
+        [{"name": name, "className": one.objects.cls.__name__, "objects": len(_ids(one))} for name, one in namespaces]
+    )
 
-    def _namespace(self, req: AnyRequest) -> Any:
-        namespace = self._places.loaded.bindings.namespaces.get(req.params["binding"])
-        if namespace is None:
-            raise CoreError(404, "There is no such namespace")
-        return namespace
 
-    def _names(self, req: AnyRequest) -> dict[str, str]:
-        """The names that objects were called by, by id."""
-        journal, namespace = self._recorder.journal, self._namespace(req)
-        known = [] if journal is None else journal.names(req.params["binding"])
-        return {str(namespace.id_from_name(name)): name for name in known}
+def _namespace(req: Request[Places]) -> Any:
+    namespace = req.env.loaded.bindings.namespaces.get(req.params["binding"])
+    if namespace is None:
+        raise CoreError(404, "There is no such namespace")
+    return namespace
 
-    async def _list(self, req: AnyRequest, res: Response) -> None:
-        asked, names = Asked.of(req), self._names(req)
-        wanted = asked.search.lower()
-        found = [(names.get(id, ""), id) for id in _ids(self._namespace(req))]
-        found = [one for one in found if wanted in one[0].lower() or wanted in one[1]]
-        found.sort(key=lambda one: (not one[0], one))  # those with a name first
-        part = found[asked.offset : asked.offset + asked.limit]
-        res.json({"rows": [{"id": id, "name": name or None} for name, id in part], "total": len(found)})
 
-    async def _named(self, req: AnyRequest, res: Response) -> None:
-        name = req.query.get("name") or ""
-        id = str(self._namespace(req).id_from_name(name))
-        if id not in _ids(self._namespace(req)):
-            raise CoreError(404, f"No object named {name} has stored anything")
-        if self._recorder.journal is not None:
-            self._recorder.journal.note_name(req.params["binding"], name)
-        res.json({"id": id})
+def _names(req: Request[Places]) -> dict[str, str]:
+    """The names that objects were called by, by id."""
+    namespace = _namespace(req)
+    return {str(namespace.id_from_name(name)): name for name in req.env.journal.names(req.params["binding"])}
 
-    # -- one of them
 
-    def _file(self, req: AnyRequest) -> Path:
-        namespace, id = self._namespace(req), req.params["id"]
-        if id not in _ids(namespace):
-            raise CoreError(404, "There is no such object, or it has stored nothing")
-        return Path(namespace.objects.location) / f"{id}.sqlite"
+@api.get("/objects/:binding")
+async def _list(req: Request[Places], res: Response) -> None:
+    asked, names = Asked.of(req), _names(req)
+    wanted = asked.search.lower()
+    found = [(names.get(id, ""), id) for id in _ids(_namespace(req))]
+    found = [one for one in found if wanted in one[0].lower() or wanted in one[1]]
+    found.sort(key=lambda one: (not one[0], one))  # those with a name first
+    part = found[asked.offset : asked.offset + asked.limit]
+    res.json({"rows": [{"id": id, "name": name or None} for name, id in part], "total": len(found)})
 
-    def _living(self, req: AnyRequest) -> Any:
-        self._file(req)
-        namespace = self._namespace(req)
-        return namespace.objects.object(namespace.id_from_string(req.params["id"]))
 
-    async def _object(self, req: AnyRequest, res: Response) -> None:
-        file, namespace, id = self._file(req), self._namespace(req), req.params["id"]
-        living = self._living(req)
-        sockets = living.sockets
-        tables = await read(self._caller(req), file, tables_of) or []
-        res.json(
-            {
-                "id": id,
-                "name": self._names(req).get(id),
-                "className": namespace.objects.cls.__name__,
-                "size": file.stat().st_size,
-                "alarm": await living.storage.get_alarm(),
-                "handlesAlarms": living.has_alarm_handler,
-                "sockets": [{"tags": sockets.tags(one)} for one in sockets.tagged(None)],
-                "tables": tables,
-            }
-        )
+@api.get("/objects/:binding/named")
+async def _named(req: Request[Places], res: Response) -> None:
+    name = req.query.get("name") or ""
+    id = str(_namespace(req).id_from_name(name))
+    if id not in _ids(_namespace(req)):
+        raise CoreError(404, f"No object named {name} has stored anything")
+    req.env.journal.note_name(req.params["binding"], name)
+    res.json({"id": id})
 
-    async def _entries(self, req: AnyRequest, res: Response) -> None:
-        found = await _ENTRIES.read(self._caller(req), self._file(req))
-        rows = [{"key": key, "size": size, **cloned(value)} for key, size, value in found.rows]
-        res.json({"rows": rows, "total": found.total})
 
-    async def _put(self, req: AnyRequest, res: Response) -> None:
-        stored = await req.json(Stored)
-        try:
-            value = json.loads(stored.json)
-        except ValueError as error:
-            raise CoreError(400, f"The value is not JSON: {error}") from None
-        storage = self._living(req).storage
-        await storage.put(stored.key, value)
-        await storage.sync()
-        res.json({"ok": True})
+# -- one of them
 
-    async def _delete(self, req: AnyRequest, res: Response) -> None:
-        keys = (await req.json(Keys)).keys
-        storage = self._living(req).storage
-        for key in keys:
-            await storage.delete(key)
-        await storage.sync()
-        res.json({"deleted": len(keys)})
 
-    async def _query(self, req: AnyRequest, res: Response) -> None:
-        query, living, clock = await req.json(Query), self._living(req), self._recorder.clock
-        storage, started = living.storage, clock.monotonic()
-        connection: sqlite3.Connection = living.objects.database(living.id).connection
-        # It runs where the object's own code would, and nothing else of the server runs meanwhile.
-        connection.set_progress_handler(lambda: clock.monotonic() > started + _MOST_SECONDS, 100_000)
-        try:
-            cursor = storage.sql.exec(query.sql)
-            rows = [[cell(value) for value in row] for row in cursor.raw()]
-        except BindingError as error:
-            if "interrupted" not in str(error):
-                raise
-            raise CoreError(
-                400, f"The statement was stopped after {_MOST_SECONDS} s: the server waits for what an object runs"
-            ) from None
-        finally:
-            connection.set_progress_handler(None, 0)
-        await storage.sync()
-        res.json(
-            {
-                "columns": cursor.column_names,
-                "rows": rows[:_SHOWN_ROWS],
-                "more": len(rows) > _SHOWN_ROWS,
-                "changes": cursor.rows_written,
-                "duration": (self._recorder.clock.monotonic() - started) * 1000,
-            }
-        )
+def _file(req: Request[Places]) -> Path:
+    namespace, id = _namespace(req), req.params["id"]
+    if id not in _ids(namespace):
+        raise CoreError(404, "There is no such object, or it has stored nothing")
+    return Path(namespace.objects.location) / f"{id}.sqlite"
 
-    async def _set_alarm(self, req: AnyRequest, res: Response) -> None:
-        time = (await req.json(Alarm)).time
-        storage = self._living(req).storage
-        await (storage.delete_alarm() if time is None else storage.set_alarm(time))
-        await storage.sync()
-        res.json({"ok": True})
 
-    async def _fire(self, req: AnyRequest, res: Response) -> None:
-        res.json({"fired": await self._living(req).alarm.fire_now()})
+def _living(req: Request[Places]) -> Any:
+    _file(req)
+    namespace = _namespace(req)
+    return namespace.objects.object(namespace.id_from_string(req.params["id"]))
+
+
+@api.get("/objects/:binding/:id")
+async def _object(req: Request[Places], res: Response) -> None:
+    file, namespace, id = _file(req), _namespace(req), req.params["id"]
+    living = _living(req)
+    sockets = living.sockets
+    tables = await read(req, file, tables_of) or []
+    res.json(
+        {
+            "id": id,
+            "name": _names(req).get(id),
+            "className": namespace.objects.cls.__name__,
+            "size": file.stat().st_size,
+            "alarm": await living.storage.get_alarm(),
+            "handlesAlarms": living.has_alarm_handler,
+            "sockets": [{"tags": sockets.tags(one)} for one in sockets.tagged(None)],
+            "tables": tables,
+        }
+    )
+
+
+@api.get("/objects/:binding/:id/entries")
+async def _entries(req: Request[Places], res: Response) -> None:
+    listed, total = await _ENTRIES.read(req, _file(req))
+    rows = [{"key": key, "size": size, **cloned(value)} for key, size, value in listed]
+    res.json({"rows": rows, "total": total})
+
+
+@api.put("/objects/:binding/:id/entry")
+async def _put(req: Request[Places], res: Response) -> None:
+    stored = await req.json(Stored)
+    try:
+        value = json.loads(stored.json)
+    except ValueError as error:
+        raise CoreError(400, f"The value is not JSON: {error}") from None
+    storage = _living(req).storage
+    await storage.put(stored.key, value)
+    await storage.sync()
+    res.json({"ok": True})
+
+
+@api.post("/objects/:binding/:id/delete")
+async def _delete(req: Request[Places], res: Response) -> None:
+    keys = (await req.json(Keys)).keys
+    storage = _living(req).storage
+    for key in keys:
+        await storage.delete(key)
+    await storage.sync()
+    res.json({"deleted": len(keys)})
+
+
+@api.post("/objects/:binding/:id/query")
+async def _query(req: Request[Places], res: Response) -> None:
+    query, living = await req.json(Query), _living(req)
+    storage, started = living.storage, monotonic()
+    connection: sqlite3.Connection = living.objects.database(living.id).connection
+    # It runs where the object's own code would, and nothing else of the server runs meanwhile.
+    connection.set_progress_handler(lambda: monotonic() > started + _MOST_SECONDS, 100_000)
+    try:
+        cursor = storage.sql.exec(query.sql)
+        rows = [[cell(value) for value in row] for row in cursor.raw()]
+    except BindingError as error:
+        if "interrupted" not in str(error):
+            raise
+        raise CoreError(
+            400, f"The statement was stopped after {_MOST_SECONDS} s: the server waits for what an object runs"
+        ) from None
+    finally:
+        connection.set_progress_handler(None, 0)
+    await storage.sync()
+    res.json(
+        {
+            "columns": cursor.column_names,
+            "rows": rows[:_SHOWN_ROWS],
+            "more": len(rows) > _SHOWN_ROWS,
+            "changes": cursor.rows_written,
+            "duration": (monotonic() - started) * 1000,
+        }
+    )
+
+
+@api.put("/objects/:binding/:id/alarm")
+async def _set_alarm(req: Request[Places], res: Response) -> None:
+    time = (await req.json(Alarm)).time
+    storage = _living(req).storage
+    await (storage.delete_alarm() if time is None else storage.set_alarm(time))
+    await storage.sync()
+    res.json({"ok": True})
+
+
+@api.post("/objects/:binding/:id/alarm/fire")
+async def _fire(req: Request[Places], res: Response) -> None:
+    res.json({"fired": await _living(req).alarm.fire_now()})
 
 
 def _ids(namespace: Any) -> list[str]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 import attrs
 
-from core.dev.explorer.places import Panel, key_of
+from core.dev.explorer.places import Places, binding_of, file_of, key_of
 from core.dev.explorer.rows import Listing, change
 from core.dev.explorer.values import decoded, shown
 from core.errors import CoreError
-from core.request import AnyRequest
+from core.request import Request
 from core.response import Response
 from core.router import Router
 
@@ -37,72 +36,71 @@ class Doomed:
     search: str | None = None
 
 
-class KVPages(Panel):
-    """The handlers."""
+api = Router[Places]()
 
-    def add_to(self, api: Router[Any, Any]) -> None:
-        """Add the routes."""
-        api.get("/kv/:binding", self._list)
-        api.get("/kv/:binding/value", self._get)
-        api.put("/kv/:binding/value", self._put)
-        api.post("/kv/:binding/delete", self._delete)
 
-    @staticmethod
-    def _listing() -> Listing:
-        return Listing(
-            {
-                "key": "CAST(key AS TEXT)",
-                "size": "length(value)",
-                "expiration": "expiration",
-                "metadata": "metadata",
-            },
-            "kv",
-            "key",
-            ("key",),
-            "expiration IS NULL OR expiration > ?",
-            (int(time.time()),),
-        )
+def _listing() -> Listing:
+    return Listing(
+        {
+            "key": "CAST(key AS TEXT)",
+            "size": "length(value)",
+            "expiration": "expiration",
+            "metadata": "metadata",
+        },
+        "kv",
+        "key",
+        ("key",),
+        "expiration IS NULL OR expiration > ?",
+        (int(time.time()),),
+    )
 
-    async def _list(self, req: AnyRequest, res: Response) -> None:
-        found = await self._listing().read(self._caller(req), self._places.file(req, "kv"))
-        rows = [
-            {"key": key, "size": size, "expiration": expiration, "metadata": _json(metadata)}
-            for key, size, expiration, metadata in found.rows
-        ]
-        res.json({"rows": rows, "total": found.total})
 
-    async def _get(self, req: AnyRequest, res: Response) -> None:
-        namespace, key = self._places.binding(req, "kv"), key_of(req)
-        found = await namespace.get_with_metadata(key, "bytes")
-        if found.value is None:
-            raise CoreError(404, f"There is no key {key}, or no longer")
-        # Of the keys with a prefix, the prefix itself comes first.
-        listed = (await namespace.list(prefix=key, limit=1)).keys
-        expiration = listed[0].expiration if listed and listed[0].name == key else None
-        res.json({**shown(found.value), "key": key, "metadata": found.metadata, "expiration": expiration})
+@api.get("/kv/:binding")
+async def _list(req: Request[Places], res: Response) -> None:
+    listed, total = await _listing().read(req, file_of(req, "kv"))
+    rows = [
+        {"key": key, "size": size, "expiration": expiration, "metadata": _json(metadata)}
+        for key, size, expiration, metadata in listed
+    ]
+    res.json({"rows": rows, "total": total})
 
-    async def _put(self, req: AnyRequest, res: Response) -> None:
-        entry = await req.json(Entry)
-        await self._places.binding(req, "kv").put(
-            entry.key,
-            entry.value if entry.base64 is None else decoded(entry.base64),
-            metadata=entry.metadata,
-            expiration=entry.expiration,
-            expiration_ttl=entry.expiration_ttl,
-        )
-        res.json({"ok": True})
 
-    async def _delete(self, req: AnyRequest, res: Response) -> None:
-        doomed = await req.json(Doomed)
-        namespace = self._places.binding(req, "kv")
-        for key in doomed.keys or ():
-            await namespace.delete(key)
-        deleted = len(doomed.keys or ())
-        if doomed.keys is None and doomed.search is not None:
-            where, values = self._listing().condition(doomed.search)
-            file = self._places.file(req, "kv")
-            deleted = await change(self._caller(req), file, f"DELETE FROM kv WHERE {where}", values)
-        res.json({"deleted": deleted})
+@api.get("/kv/:binding/value")
+async def _get(req: Request[Places], res: Response) -> None:
+    namespace, key = binding_of(req, "kv"), key_of(req)
+    found = await namespace.get_with_metadata(key, "bytes")
+    if found.value is None:
+        raise CoreError(404, f"There is no key {key}, or no longer")
+    # Of the keys with a prefix, the prefix itself comes first.
+    listed = (await namespace.list(prefix=key, limit=1)).keys
+    expiration = listed[0].expiration if listed and listed[0].name == key else None
+    res.json({**shown(found.value), "key": key, "metadata": found.metadata, "expiration": expiration})
+
+
+@api.put("/kv/:binding/value")
+async def _put(req: Request[Places], res: Response) -> None:
+    entry = await req.json(Entry)
+    await binding_of(req, "kv").put(
+        entry.key,
+        entry.value if entry.base64 is None else decoded(entry.base64),
+        metadata=entry.metadata,
+        expiration=entry.expiration,
+        expiration_ttl=entry.expiration_ttl,
+    )
+    res.json({"ok": True})
+
+
+@api.post("/kv/:binding/delete")
+async def _delete(req: Request[Places], res: Response) -> None:
+    doomed = await req.json(Doomed)
+    namespace = binding_of(req, "kv")
+    for key in doomed.keys or ():
+        await namespace.delete(key)
+    deleted = len(doomed.keys or ())
+    if doomed.keys is None and doomed.search is not None:
+        where, values = _listing().condition(doomed.search)
+        deleted = await change(req, file_of(req, "kv"), f"DELETE FROM kv WHERE {where}", values)
+    res.json({"deleted": deleted})
 
 
 def _json(text: str | None) -> object:

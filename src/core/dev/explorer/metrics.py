@@ -4,45 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
 
 from core.assembly.background import measure_state
-from core.dev.explorer.places import Panel, Places
-from core.request import AnyRequest
+from core.assembly.project import Loaded
+from core.dev.explorer.places import Places
+from core.request import Request
 from core.response import Response
 from core.router import Router
-from core.telemetry.metrics import BUCKETS, CONTENT_TYPE, FAMILIES, Meter, exposition
+from core.telemetry.metrics import BUCKETS, CONTENT_TYPE, FAMILIES, Meter, Snapshot, exposition
+
+api = Router[Places]()
 
 
-class MetricsPages(Panel):
-    """The handlers. They count from the moment that they are made."""
+def counting(loaded: Loaded | None) -> Callable[[], Snapshot]:
+    """Count from now on. Returns the function that gives the numbers."""
+    meter = Meter()
+    set_gauges = None if loaded is None else measure_state(loaded, meter)
 
-    def __init__(self, places: Places) -> None:
-        super().__init__(places)
-        self._meter = Meter()
-        self._set_gauges: Callable[[Meter], None] = (
-            (lambda meter: None) if places.found is None else measure_state(places.found, self._meter)
-        )
+    def numbers() -> Snapshot:
+        if set_gauges is not None:
+            set_gauges(meter)
+        return meter.snapshot()
 
-    def add_to(self, api: Router[Any, Any]) -> None:
-        """Add the routes."""
-        api.get("/metrics", self._metrics)
-        api.get("/metrics/text", self._text)
+    return numbers
 
-    async def _metrics(self, req: AnyRequest, res: Response) -> None:
-        self._set_gauges(self._meter)
-        numbers = self._meter.snapshot()
-        res.json(
-            {
-                name: [_row(FAMILIES[name].labels, labels, values) for labels, values in numbers.get(name, ())]
-                for name in FAMILIES
-            }
-        )
 
-    async def _text(self, req: AnyRequest, res: Response) -> None:
-        self._set_gauges(self._meter)
-        res.header("content-type", CONTENT_TYPE)
-        res.send(exposition([self._meter.snapshot()]).encode())
+@api.get("/metrics")
+async def _metrics(req: Request[Places], res: Response) -> None:
+    numbers = req.env.numbers()
+    res.json(
+        {
+            name: [_row(FAMILIES[name].labels, labels, values) for labels, values in numbers.get(name, ())]
+            for name in FAMILIES
+        }
+    )
+
+
+@api.get("/metrics/text")
+async def _text(req: Request[Places], res: Response) -> None:
+    res.header("content-type", CONTENT_TYPE)
+    res.send(exposition([req.env.numbers()]).encode())
 
 
 def _row(names: Sequence[str], labels: Sequence[str], values: Sequence[float]) -> Mapping[str, object]:

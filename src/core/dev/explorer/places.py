@@ -1,4 +1,5 @@
-"""The bindings of the application that is loaded, as the panels look them up, and what else the panels share.
+"""What the handlers of the explorer share, as their `req.env`: the application that is loaded, what was recorded of it,
+and what goes on between two requests of the page.
 
 Without an application every panel of bindings answers 409.
 """
@@ -7,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
+from collections.abc import Awaitable, Callable
 from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,21 +18,36 @@ import attrs
 
 from core.assembly.embedded import name_in_store
 from core.assembly.project import Loaded
-from core.dev.explorer.rows import Caller
+from core.dev.background import Background
+from core.dev.guard import Guard
+from core.dev.journal import Journal
 from core.dev.options import Options
 from core.dev.record import Recorder
 from core.errors import CoreError
-from core.request import AnyRequest
-from core.router import Router
+from core.http.json import JsonObject
+from core.request import Request
+from core.telemetry.metrics import Snapshot
 
 
-@attrs.frozen
+@attrs.define(eq=False)
 class Places:
-    """The bindings, and the files that they are kept in. `found` is None while the application cannot be loaded."""
+    """The explorer of one serving process. `found` is None while the application cannot be loaded, for `failed`."""
 
-    found: Loaded | None
     options: Options
+    guard: Guard
     recorder: Recorder
+    journal: Journal
+    found: Loaded | None
+    failed: BaseException | None
+    background: Background | None
+    numbers: Callable[[], Snapshot]
+    """The metrics, counted since the application was loaded."""
+    application: Callable[[Any, Any, Any], Awaitable[None]] | None = None
+    """Answers a request that is sent again."""
+    running: dict[str, threading.Event] = attrs.field(factory=dict[str, threading.Event])
+    """What stops statements that run, by their id."""
+    gathering: asyncio.Task[JsonObject] | None = None
+    """Makes the document of the API."""
 
     @property
     def loaded(self) -> Loaded:
@@ -38,22 +56,25 @@ class Places:
             raise CoreError(409, "The application is not loaded")
         return self.found
 
-    def binding(self, req: AnyRequest, kind: str) -> Any:
-        """The binding that a request names, which has to be of a kind. Its calls here pass no hook: what the explorer
-        asks is neither counted nor recorded as the application's.
-        """
-        loaded, name = self.loaded, req.params["binding"]
-        if loaded.kinds.get(name) != kind or name in loaded.bindings.absent:
-            raise CoreError(404, f"There is no binding {name} of the kind {kind}")
-        binding: Any = copy(loaded.bindings.values[name])
-        binding._hook = None
-        return binding
 
-    def file(self, req: AnyRequest, kind: str) -> Path | None:
-        """The database behind the binding that a request names."""
-        self.binding(req, kind)
-        name = name_in_store(self.loaded.configuration.bindings[req.params["binding"]])
-        return None if name is None else self.loaded.store.file(kind, name)
+def binding_of(req: Request[Places], kind: str) -> Any:
+    """The binding that a request names, which has to be of a kind. Its calls here pass no hook: what the explorer
+    asks is neither counted nor recorded as the application's.
+    """
+    loaded, name = req.env.loaded, req.params["binding"]
+    if loaded.kinds.get(name) != kind or name in loaded.bindings.absent:
+        raise CoreError(404, f"There is no binding {name} of the kind {kind}")
+    binding: Any = copy(loaded.bindings.values[name])
+    binding._hook = None
+    return binding
+
+
+def file_of(req: Request[Places], kind: str) -> Path | None:
+    """The database behind the binding that a request names."""
+    binding_of(req, kind)
+    loaded = req.env.loaded
+    name = name_in_store(loaded.configuration.bindings[req.params["binding"]])
+    return None if name is None else loaded.store.file(kind, name)
 
 
 class Ended(NamedTuple):
@@ -64,40 +85,24 @@ class Ended(NamedTuple):
     errors: str
 
 
-class Panel:
-    """The handlers of one panel."""
-
-    def __init__(self, places: Places) -> None:
-        self._places = places
-        self._recorder = places.recorder
-        self._options = places.options
-
-    def add_to(self, api: Router[Any, Any]) -> None:
-        """Add the routes."""
-        raise NotImplementedError
-
-    async def _command(self, *arguments: str) -> Ended:
-        """Run `core` in a process of its own: what it loads is freed with it, and the server goes on meanwhile."""
-        options = self._options
-        command = [sys.executable, "-m", "core", *arguments, "--config", str(options.config)]
-        if options.environment is not None:
-            command += ["--env", options.environment]
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=options.root,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            out, errors = await process.communicate()
-        finally:
-            if process.returncode is None:  # the server stops
-                process.kill()
-        return Ended(process.returncode, out.decode("utf-8", "replace"), errors.decode("utf-8", "replace"))
-
-    def _caller(self, req: AnyRequest) -> Caller:
-        return Caller(req, self._recorder)
+async def run_core(options: Options, *arguments: str) -> Ended:
+    """Run `core` in a process of its own: what it loads is freed with it, and the server goes on meanwhile."""
+    command = [sys.executable, "-m", "core", *arguments, "--config", str(options.config)]
+    if options.environment is not None:
+        command += ["--env", options.environment]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=options.root,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        out, errors = await process.communicate()
+    finally:
+        if process.returncode is None:  # the server stops
+            process.kill()
+    return Ended(process.returncode, out.decode("utf-8", "replace"), errors.decode("utf-8", "replace"))
 
 
 @attrs.frozen
@@ -107,7 +112,7 @@ class Keys:
     keys: list[str]
 
 
-def key_of(req: AnyRequest) -> str:
+def key_of(req: Request[Places]) -> str:
     """The key in the query of a request."""
     key = req.query.get("key")
     if key is None:

@@ -11,12 +11,12 @@ import attrs
 
 from core.assembly.project import consumers_of
 from core.bindings.queue import QueueContentType
-from core.dev.explorer.places import Panel
+from core.dev.explorer.places import Places
 from core.dev.explorer.rows import Listing, read
 from core.dev.explorer.values import cloned, shown
 from core.errors import CoreError
 from core.http.json import JsonObject
-from core.request import AnyRequest
+from core.request import Request
 from core.response import Response
 from core.router import Router
 
@@ -39,95 +39,95 @@ class Chosen:
     to: str | None = None
 
 
-class QueuePages(Panel):
-    """The handlers."""
-
-    def add_to(self, api: Router[Any, Any]) -> None:
-        """Add the routes."""
-        api.get("/queues", self._queues)
-        api.get("/queues/:queue", self._messages)
-        api.post("/queues/:queue/send", self._send)
-        api.post("/queues/:queue/redeliver", self._redeliver)
-        api.post("/queues/:queue/delete", self._delete)
-
-    @property
-    def _file(self) -> Path | None:
-        return self._places.loaded.store.file("queues", "messages")
-
-    def _broker(self) -> Any:
-        from core.backends.embedded.queue import broker_of
-
-        return broker_of(self._places.loaded.store)
-
-    async def _queues(self, req: AnyRequest, res: Response) -> None:
-        broker, loaded = self._broker(), self._places.loaded
-        consumers = consumers_of(loaded)
-        producers = {entry.queue for entry in loaded.configuration.worker.queues.producers}
-        letters = {settings.dead_letter_queue for settings in consumers.values() if settings.dead_letter_queue}
-        res.json(
-            [
-                {
-                    "name": name,
-                    "waiting": broker.metrics(name).backlog_count,
-                    "consumed": name in loaded.app.queues,
-                    "deadLettersOf": [
-                        queue for queue, settings in consumers.items() if settings.dead_letter_queue == name
-                    ],
-                }
-                for name in sorted({*consumers, *producers, *letters})
-            ]
-        )
-
-    async def _messages(self, req: AnyRequest, res: Response) -> None:
-        found = await _listing(req).read(self._caller(req), self._file)
-        journal = self._recorder.journal
-        failures = {} if journal is None else journal.failures([row[1] for row in found.rows])
-        res.json({"rows": [_message(row, failures.get(row[1])) for row in found.rows], "total": found.total})
-
-    async def _send(self, req: AnyRequest, res: Response) -> None:
-        from core.backends.embedded.queue import EmbeddedQueue
-
-        message = await req.json(NewMessage)
-        queue = EmbeddedQueue[Any](self._places.loaded.store, req.params["queue"])
-        await queue.send(message.body, content_type=message.content_type, delay_seconds=message.delay_seconds)
-        res.json({"ok": True})
-
-    async def _redeliver(self, req: AnyRequest, res: Response) -> None:
-        chosen = await req.json(Chosen)
-        target = chosen.to
-        if target is None:
-            raise CoreError(400, "The queue that the messages go `to` is missing")
-        broker, name = self._broker(), req.params["queue"]
-
-        def move(rows: list[Any]) -> None:
-            _, moved = broker.settle(name, [], [], rows, target)
-            broker.arrived(target, moved)
-
-        res.json({"redelivered": await self._settle(req, chosen, move)})
-
-    async def _delete(self, req: AnyRequest, res: Response) -> None:
-        broker, name = self._broker(), req.params["queue"]
-        deleted = await self._settle(req, await req.json(Chosen), lambda rows: broker.settle(name, rows, [], [], None))
-        res.json({"deleted": deleted})
-
-    async def _settle(self, req: AnyRequest, chosen: Chosen, settle: Callable[[list[Any]], object]) -> int:
-        """Settle the chosen messages that still wait, some at a time."""
-        broker = self._broker()
-        wanted = None if chosen.seqs is None else {*chosen.seqs}
-        if wanted is None and chosen.search:
-            where, values = _listing(req).condition(chosen.search)
-            sql = f"SELECT seq FROM queue_messages WHERE {where}"
-            wanted = await read(self._caller(req), self._file, lambda one: {seq for (seq,) in one.execute(sql, values)})
-        seqs = [seq for seq, _ in broker.waiting(req.params["queue"]) if wanted is None or seq in wanted]
-        if not seqs:
-            raise CoreError(404, "The messages are not there any more")
-        for begin in range(0, len(seqs), 500):
-            rows = broker.rows(seqs[begin : begin + 500])
-            await broker.wait("settlement", lambda rows=rows: settle(rows))
-        return len(seqs)
+api = Router[Places]()
 
 
-def _listing(req: AnyRequest) -> Listing:
+def _file(req: Request[Places]) -> Path | None:
+    return req.env.loaded.store.file("queues", "messages")
+
+
+def _broker(req: Request[Places]) -> Any:
+    from core.backends.embedded.queue import broker_of
+
+    return broker_of(req.env.loaded.store)
+
+
+@api.get("/queues")
+async def _queues(req: Request[Places], res: Response) -> None:
+    broker, loaded = _broker(req), req.env.loaded
+    consumers = consumers_of(loaded)
+    producers = {entry.queue for entry in loaded.configuration.worker.queues.producers}
+    letters = {settings.dead_letter_queue for settings in consumers.values() if settings.dead_letter_queue}
+    res.json(
+        [
+            {
+                "name": name,
+                "waiting": broker.metrics(name).backlog_count,
+                "consumed": name in loaded.app.queues,
+                "deadLettersOf": [queue for queue, settings in consumers.items() if settings.dead_letter_queue == name],
+            }
+            for name in sorted({*consumers, *producers, *letters})
+        ]
+    )
+
+
+@api.get("/queues/:queue")
+async def _messages(req: Request[Places], res: Response) -> None:
+    listed, total = await _listing(req).read(req, _file(req))
+    failures = req.env.journal.failures([row[1] for row in listed])
+    res.json({"rows": [_message(row, failures.get(row[1])) for row in listed], "total": total})
+
+
+@api.post("/queues/:queue/send")
+async def _send(req: Request[Places], res: Response) -> None:
+    from core.backends.embedded.queue import EmbeddedQueue
+
+    message = await req.json(NewMessage)
+    queue = EmbeddedQueue[Any](req.env.loaded.store, req.params["queue"])
+    await queue.send(message.body, content_type=message.content_type, delay_seconds=message.delay_seconds)
+    res.json({"ok": True})
+
+
+@api.post("/queues/:queue/redeliver")
+async def _redeliver(req: Request[Places], res: Response) -> None:
+    chosen = await req.json(Chosen)
+    target = chosen.to
+    if target is None:
+        raise CoreError(400, "The queue that the messages go `to` is missing")
+    broker, name = _broker(req), req.params["queue"]
+
+    def move(rows: list[Any]) -> None:
+        _, moved = broker.settle(name, [], [], rows, target)
+        broker.arrived(target, moved)
+
+    res.json({"redelivered": await _settle(req, chosen, move)})
+
+
+@api.post("/queues/:queue/delete")
+async def _delete(req: Request[Places], res: Response) -> None:
+    broker, name = _broker(req), req.params["queue"]
+    deleted = await _settle(req, await req.json(Chosen), lambda rows: broker.settle(name, rows, [], [], None))
+    res.json({"deleted": deleted})
+
+
+async def _settle(req: Request[Places], chosen: Chosen, settle: Callable[[list[Any]], object]) -> int:
+    """Settle the chosen messages that still wait, some at a time."""
+    broker = _broker(req)
+    wanted = None if chosen.seqs is None else {*chosen.seqs}
+    if wanted is None and chosen.search:
+        where, values = _listing(req).condition(chosen.search)
+        sql = f"SELECT seq FROM queue_messages WHERE {where}"
+        wanted = await read(req, _file(req), lambda one: {seq for (seq,) in one.execute(sql, values)})
+    seqs = [seq for seq, _ in broker.waiting(req.params["queue"]) if wanted is None or seq in wanted]
+    if not seqs:
+        raise CoreError(404, "The messages are not there any more")
+    for begin in range(0, len(seqs), 500):
+        rows = broker.rows(seqs[begin : begin + 500])
+        await broker.wait("settlement", lambda rows=rows: settle(rows))
+    return len(seqs)
+
+
+def _listing(req: Request[Places]) -> Listing:
     """The messages of the queue that a request names."""
     return Listing(
         {

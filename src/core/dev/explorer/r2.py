@@ -6,13 +6,13 @@ from typing import Any
 
 import attrs
 
-from core.dev.explorer.places import Keys, Panel, key_of
+from core.dev.explorer.places import Keys, Places, binding_of, file_of, key_of
 from core.dev.explorer.rows import Listing
 from core.dev.explorer.values import shown
 from core.errors import CoreError
 from core.http import json as strict_json
 from core.http.json import JsonObject
-from core.request import AnyRequest
+from core.request import Request
 from core.response import Response
 from core.router import Router
 from core.validation.structure import structure
@@ -40,78 +40,79 @@ class Metadata:
     custom_metadata: dict[str, str]
 
 
-class R2Pages(Panel):
-    """The handlers."""
+api = Router[Places]()
 
-    def add_to(self, api: Router[Any, Any]) -> None:
-        """Add the routes."""
-        api.get("/r2/:binding", self._list)
-        api.get("/r2/:binding/object", self._get)
-        api.put("/r2/:binding/object", self._put)
-        api.put("/r2/:binding/metadata", self._metadata)
-        api.post("/r2/:binding/delete", self._delete)
 
-    async def _list(self, req: AnyRequest, res: Response) -> None:
-        found = await _LISTING.read(self._caller(req), self._places.file(req, "r2"))
-        names = list(_LISTING.columns)
-        res.json({"rows": [dict(zip(names, row, strict=True)) for row in found.rows], "total": found.total})
+@api.get("/r2/:binding")
+async def _list(req: Request[Places], res: Response) -> None:
+    listed, total = await _LISTING.read(req, file_of(req, "r2"))
+    names = list(_LISTING.columns)
+    res.json({"rows": [dict(zip(names, row, strict=True)) for row in listed], "total": total})
 
-    async def _get(self, req: AnyRequest, res: Response) -> None:
-        found = await self._places.binding(req, "r2").get(key_of(req))
-        if found is None:
-            raise CoreError(404, f"There is no object {key_of(req)}, or no longer")
-        if req.query.get("download") is not None:
-            # Never with its own content type: a page from a bucket must not run beside the explorer.
-            res.header("content-disposition", "attachment")
-            res.header("content-type", "application/octet-stream")
-            res.send(await found.bytes())
-            return
-        http: Any = found.http_metadata
-        res.json(
-            {
-                **shown(await found.bytes()),
-                "key": found.key,
-                "etag": found.etag,
-                "uploaded": found.uploaded,
-                "httpMetadata": {} if http is None else _plain(attrs.asdict(http)),
-                "customMetadata": found.custom_metadata or {},
-            }
-        )
 
-    async def _put(self, req: AnyRequest, res: Response) -> None:
-        content_type = req.query.get("contentType")
-        custom = req.query.get("custom")
-        stored = await self._places.binding(req, "r2").put(
-            key_of(req),
-            await req.bytes(),
-            http_metadata={"content_type": content_type} if content_type else None,
-            custom_metadata=_custom(custom) if custom else None,
-        )
-        res.json({"etag": None if stored is None else stored.etag})
+@api.get("/r2/:binding/object")
+async def _get(req: Request[Places], res: Response) -> None:
+    found = await binding_of(req, "r2").get(key_of(req))
+    if found is None:
+        raise CoreError(404, f"There is no object {key_of(req)}, or no longer")
+    if req.query.get("download") is not None:
+        # Never with its own content type: a page from a bucket must not run beside the explorer.
+        res.header("content-disposition", "attachment")
+        res.header("content-type", "application/octet-stream")
+        res.send(await found.bytes())
+        return
+    http: Any = found.http_metadata
+    res.json(
+        {
+            **shown(await found.bytes()),
+            "key": found.key,
+            "etag": found.etag,
+            "uploaded": found.uploaded,
+            "httpMetadata": {} if http is None else _plain(attrs.asdict(http)),
+            "customMetadata": found.custom_metadata or {},
+        }
+    )
 
-    async def _metadata(self, req: AnyRequest, res: Response) -> None:
-        """Put an object again, as it is, with other metadata: there is no other way to change it."""
-        given = await req.json(Metadata)
-        bucket = self._places.binding(req, "r2")
-        found = await bucket.get(given.key)
-        if found is None:
-            raise CoreError(404, f"There is no object {given.key}, or no longer")
-        await bucket.put(
-            given.key,
-            await found.bytes(),
-            http_metadata={
-                **{name: value for name, value in given.http_metadata.items() if value and name != "cache_expiry"},
-                **({} if (http := found.http_metadata) is None else {"cache_expiry": http.cache_expiry}),
-            },
-            custom_metadata=given.custom_metadata,
-        )
-        res.json({"ok": True})
 
-    async def _delete(self, req: AnyRequest, res: Response) -> None:
-        keys = (await req.json(Keys)).keys
-        for begin in range(0, len(keys), 1000):
-            await self._places.binding(req, "r2").delete(keys[begin : begin + 1000])
-        res.json({"deleted": len(keys)})
+@api.put("/r2/:binding/object")
+async def _put(req: Request[Places], res: Response) -> None:
+    content_type = req.query.get("contentType")
+    custom = req.query.get("custom")
+    stored = await binding_of(req, "r2").put(
+        key_of(req),
+        await req.bytes(),
+        http_metadata={"content_type": content_type} if content_type else None,
+        custom_metadata=_custom(custom) if custom else None,
+    )
+    res.json({"etag": None if stored is None else stored.etag})
+
+
+@api.put("/r2/:binding/metadata")
+async def _metadata(req: Request[Places], res: Response) -> None:
+    """Put an object again, as it is, with other metadata: there is no other way to change it."""
+    given = await req.json(Metadata)
+    bucket = binding_of(req, "r2")
+    found = await bucket.get(given.key)
+    if found is None:
+        raise CoreError(404, f"There is no object {given.key}, or no longer")
+    await bucket.put(
+        given.key,
+        await found.bytes(),
+        http_metadata={
+            **{name: value for name, value in given.http_metadata.items() if value and name != "cache_expiry"},
+            **({} if (http := found.http_metadata) is None else {"cache_expiry": http.cache_expiry}),
+        },
+        custom_metadata=given.custom_metadata,
+    )
+    res.json({"ok": True})
+
+
+@api.post("/r2/:binding/delete")
+async def _delete(req: Request[Places], res: Response) -> None:
+    keys = (await req.json(Keys)).keys
+    for begin in range(0, len(keys), 1000):
+        await binding_of(req, "r2").delete(keys[begin : begin + 1000])
+    res.json({"deleted": len(keys)})
 
 
 def _custom(text: str) -> dict[str, str]:

@@ -13,14 +13,14 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 
 from core.backends.embedded.disk import StoreError
-from core.dev.record import Recorder
+from core.dev.explorer.places import Places
 from core.errors import CoreError
-from core.request import AnyRequest
+from core.request import Request
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Asked:
     search: str = ""
 
     @classmethod
-    def of(cls, req: AnyRequest) -> Asked:
+    def of(cls, req: Request[Places]) -> Asked:
         """The query of a request. A value that is not a number is refused."""
         return cls(
             number_of(req, "offset") or 0,
@@ -56,7 +56,7 @@ class Asked:
         )
 
 
-def number_of(req: AnyRequest, name: str) -> int | None:
+def number_of(req: Request[Places], name: str) -> int | None:
     """A whole number in the query of a request, from 0 on; None where there is none. Any other text is refused."""
     text = req.query.get(name)
     if not text:
@@ -66,12 +66,8 @@ def number_of(req: AnyRequest, name: str) -> int | None:
     return int(text)
 
 
-@attrs.frozen
-class Page:
-    """Rows in the order of the columns of their listing, and how many there are in all."""
-
-    rows: list[tuple[Any, ...]]
-    total: int
+Page: TypeAlias = tuple[list[tuple[Any, ...]], int]
+"""Rows in the order of the columns of their listing, and how many there are in all."""
 
 
 @attrs.frozen
@@ -95,10 +91,10 @@ class Listing:
         found = " OR ".join(f"instr(lower(CAST({one} AS TEXT)), lower(?)) > 0" for one in self.search)
         return f"({self.where}) AND ({found})", [*self.values, *(search for _ in self.search)]
 
-    async def read(self, caller: Caller, file: Path | None) -> Page:
-        """Return the part that the caller asks for; an empty one where there is no file yet."""
-        asked = Asked.of(caller.req)
-        return await read(caller, file, lambda connection: self.page(connection, asked)) or Page([], 0)
+    async def read(self, req: Request[Places], file: Path | None) -> Page:
+        """Return the part that a request asks for; an empty one where there is no file yet."""
+        asked = Asked.of(req)
+        return await read(req, file, lambda connection: self.page(connection, asked)) or ([], 0)
 
     def page(self, connection: sqlite3.Connection, asked: Asked) -> Page:
         """Return the part that was asked for."""
@@ -114,26 +110,26 @@ class Listing:
             f"SELECT {columns} FROM {self.source} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",
             [*values, asked.limit, asked.offset],
         ).fetchall()
-        return Page(rows, total)
+        return rows, total
 
 
-async def read(caller: Caller, file: Path | None, action: Callable[[sqlite3.Connection], T]) -> T | None:
+async def read(req: Request[Places], file: Path | None, action: Callable[[sqlite3.Connection], T]) -> T | None:
     """Run `action` in a thread, on a connection that only reads. Returns None where there is no file yet."""
 
     def reading(connection: sqlite3.Connection) -> T:
         connection.text_factory = _text
         return action(connection)
 
-    return await _in_thread(caller, file, "ro", reading)
+    return await _in_thread(req, file, "ro", reading)
 
 
-async def change(caller: Caller, file: Path | None, sql: str, values: list[object]) -> int:
+async def change(req: Request[Places], file: Path | None, sql: str, values: list[object]) -> int:
     """Run one statement that writes, in a thread. Returns how many rows it changed."""
-    return await _in_thread(caller, file, "rw", lambda connection: connection.execute(sql, values).rowcount) or 0
+    return await _in_thread(req, file, "rw", lambda connection: connection.execute(sql, values).rowcount) or 0
 
 
 async def _in_thread(
-    caller: Caller, file: Path | None, mode: str, action: Callable[[sqlite3.Connection], T]
+    req: Request[Places], file: Path | None, mode: str, action: Callable[[sqlite3.Connection], T]
 ) -> T | None:
     if file is None:
         return None
@@ -147,7 +143,7 @@ async def _in_thread(
             return action(connection)
 
     try:
-        return await caller.wait_for(work)
+        return await wait_for(req, work)
     except (sqlite3.Error, StoreError) as error:
         raise CoreError(400, f"{error} ({file.name})") from error
 
@@ -156,38 +152,33 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-@attrs.frozen
-class Caller:
-    """Whoever waits for an answer of the explorer."""
+async def wait_for(
+    req: Request[Places], work: Callable[[threading.Event], T], stop: threading.Event | None = None
+) -> T:
+    """Return `work(stop)`, run in a thread. `stop` is set when nobody waits for the answer to `req` any more."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+    stop = stop or threading.Event()
 
-    req: AnyRequest
-    recorder: Recorder
+    def tell(settle: Callable[[object], None], outcome: object) -> None:
+        if not done.done():
+            settle(outcome)
 
-    async def wait_for(self, work: Callable[[threading.Event], T], stop: threading.Event | None = None) -> T:
-        """Return `work(stop)`, run in a thread. `stop` is set when nobody waits for it any more."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[T] = loop.create_future()
-        stop = stop or threading.Event()
-
-        def tell(settle: Callable[[object], None], outcome: object) -> None:
-            if not done.done():
-                settle(outcome)
-
-        def run() -> None:
-            settle: Callable[[Any], None] = done.set_result
-            outcome: object
-            try:
-                outcome = work(stop)
-            except BaseException as error:  # the one who waits raises it
-                settle, outcome = done.set_exception, error
-            with suppress(RuntimeError):  # the loop is closed: nobody waits
-                loop.call_soon_threadsafe(tell, settle, outcome)
-
-        threading.Thread(target=run, name="core-explorer", daemon=True).start()
+    def run() -> None:
+        settle: Callable[[Any], None] = done.set_result
+        outcome: object
         try:
-            while not (await asyncio.wait((done,), timeout=_LOOK))[0]:
-                if self.recorder.closed or await self.req.is_disconnected():
-                    stop.set()
-            return await done
-        finally:
-            stop.set()
+            outcome = work(stop)
+        except BaseException as error:  # the one who waits raises it
+            settle, outcome = done.set_exception, error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(tell, settle, outcome)
+
+    threading.Thread(target=run, name="core-explorer", daemon=True).start()
+    try:
+        while not (await asyncio.wait((done,), timeout=_LOOK))[0]:
+            if req.env.recorder.closed or await req.is_disconnected():
+                stop.set()
+        return await done
+    finally:
+        stop.set()

@@ -10,6 +10,7 @@ import re
 import sqlite3
 import threading
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
 import attrs
@@ -20,14 +21,14 @@ from core.backends.embedded import migrations
 from core.backends.embedded.d1 import engine_of
 from core.backends.embedded.d1.values import Refused
 from core.backends.embedded.store import Store
-from core.dev.explorer.places import Panel, Places
-from core.dev.explorer.rows import STEPS, Asked, Listing, Page, read
+from core.dev.explorer.places import Places, binding_of, file_of
+from core.dev.explorer.rows import STEPS, Asked, Listing, Page, read, wait_for
 from core.dev.explorer.schema import key_of_row, tables_of
 from core.dev.explorer.values import cell, from_cell
 from core.errors import CoreError
 from core.http import json as strict_json
 from core.http.json import JsonObject
-from core.request import AnyRequest
+from core.request import Request
 from core.response import Response
 from core.router import Router
 from core.statements.tokens import StatementText, quoted, statements_of
@@ -66,177 +67,177 @@ class RowChange:
     values: JsonObject | None = None
 
 
-class SQLPages(Panel):
-    """The handlers."""
+api = Router[Places]()
 
-    def __init__(self, places: Places) -> None:
-        super().__init__(places)
-        self._running: dict[str, threading.Event] = {}
+# -- tables and migrations
 
-    def add_to(self, api: Router[Any, Any]) -> None:
-        """Add the routes."""
-        api.get("/d1/:binding", self._schema)
-        api.get("/d1/:binding/rows/:table", self._rows)
-        api.put("/d1/:binding/row", self._change)
-        api.post("/d1/:binding/query", self._query)
-        api.post("/d1/:binding/cancel", self._cancel)
-        api.post("/d1/:binding/explain", self._explain)
-        api.post("/d1/:binding/migrate", self._migrate)
 
-    # -- tables and migrations
+@api.get("/d1/:binding")
+async def _schema(req: Request[Places], res: Response) -> None:
+    tables = await read(req, file_of(req, "d1"), tables_of) or []
+    res.json({"tables": tables, "migrations": await _migrations(req)})
 
-    async def _schema(self, req: AnyRequest, res: Response) -> None:
-        tables = await read(self._caller(req), self._places.file(req, "d1"), tables_of) or []
-        res.json({"tables": tables, "migrations": await self._migrations(req)})
 
-    async def _migrations(self, req: AnyRequest) -> JsonObject:
-        name, configuration = req.params["binding"], self._places.loaded.configuration
-        database, table = self._places.binding(req, "d1"), configuration.bindings[name].entry.migrations_table
-        files = migrations_of(configuration, name)
-        return {
-            "applied": await migrations.applied(database, table=table),
-            "pending": [file.name for file in await migrations.pending(database, files, table=table)],
+async def _migrations(req: Request[Places]) -> JsonObject:
+    name, configuration = req.params["binding"], req.env.loaded.configuration
+    database, table = binding_of(req, "d1"), configuration.bindings[name].entry.migrations_table
+    files = migrations_of(configuration, name)
+    return {
+        "applied": await migrations.applied(database, table=table),
+        "pending": [file.name for file in await migrations.pending(database, files, table=table)],
+    }
+
+
+@api.post("/d1/:binding/migrate")
+async def _migrate(req: Request[Places], res: Response) -> None:
+    name, configuration = req.params["binding"], req.env.loaded.configuration
+    table = configuration.bindings[name].entry.migrations_table
+    done = await migrations.apply(binding_of(req, "d1"), migrations_of(configuration, name), table=table)
+    res.json({"applied": [file.name for file in done]})
+
+
+@api.get("/d1/:binding/rows/:table")
+async def _rows(req: Request[Places], res: Response) -> None:
+    asked, table, wanted = Asked.of(req), req.params["table"], _wanted(req)
+
+    def page(connection: sqlite3.Connection) -> tuple[JsonObject, Page] | None:
+        described = next((one for one in tables_of(connection, counted=False) if one["name"] == table), None)
+        if described is None:
+            return None
+        names = [column["name"] for column in described["columns"]]
+        shown = {name: quoted(name) for name in names}
+        order = ", ".join(quoted(name) for name in described["key"]) or "1"
+        hidden = {"\0rowid": "rowid"} if described["key"] == ["rowid"] else {}
+        condition, values = _condition(wanted, {*names, *described["key"]})
+        listing = Listing({**shown, **hidden}, quoted(table), order, tuple(shown.values()), condition, tuple(values))
+        return described, listing.page(connection, asked)
+
+    both = await read(req, file_of(req, "d1"), page)
+    if both is None:
+        raise CoreError(404, f"There is no table {table}, or no longer")
+    described, (listed, total) = both
+    width = len(described["columns"])
+    res.json(
+        {
+            "columns": described["columns"],
+            "key": described["key"],
+            "rows": [[cell(value) for value in row[:width]] for row in listed],
+            "keys": [key_of_row(described, row) for row in listed],
+            "total": total,
         }
+    )
 
-    async def _migrate(self, req: AnyRequest, res: Response) -> None:
-        name, configuration = req.params["binding"], self._places.loaded.configuration
-        table = configuration.bindings[name].entry.migrations_table
-        done = await migrations.apply(self._places.binding(req, "d1"), migrations_of(configuration, name), table=table)
-        res.json({"applied": [file.name for file in done]})
 
-    async def _rows(self, req: AnyRequest, res: Response) -> None:
-        asked, table, wanted = Asked.of(req), req.params["table"], _wanted(req)
-
-        def page(connection: sqlite3.Connection) -> tuple[JsonObject, Page] | None:
-            described = next((one for one in tables_of(connection, counted=False) if one["name"] == table), None)
-            if described is None:
-                return None
-            names = [column["name"] for column in described["columns"]]
-            shown = {name: quoted(name) for name in names}
-            order = ", ".join(quoted(name) for name in described["key"]) or "1"
-            hidden = {"\0rowid": "rowid"} if described["key"] == ["rowid"] else {}
-            condition, values = _condition(wanted, {*names, *described["key"]})
-            listing = Listing(
-                {**shown, **hidden}, quoted(table), order, tuple(shown.values()), condition, tuple(values)
-            )
-            return described, listing.page(connection, asked)
-
-        both = await read(self._caller(req), self._places.file(req, "d1"), page)
-        if both is None:
-            raise CoreError(404, f"There is no table {table}, or no longer")
-        described, found = both
-        width = len(described["columns"])
-        res.json(
-            {
-                "columns": described["columns"],
-                "key": described["key"],
-                "rows": [[cell(value) for value in row[:width]] for row in found.rows],
-                "keys": [key_of_row(described, row) for row in found.rows],
-                "total": found.total,
-            }
+@api.put("/d1/:binding/row")
+async def _change(req: Request[Places], res: Response) -> None:
+    change = await req.json(RowChange)
+    table, key, values = quoted(change.table), change.key or {}, change.values or {}
+    given = [from_cell(value) for value in values.values()]
+    where = " AND ".join(f"{quoted(name)} IS ?" for name in key)
+    found = [from_cell(value) for value in key.values()]
+    names = [quoted(name) for name in values]
+    if not key:
+        slots = ", ".join("?" * len(names))
+        sql = (
+            f"INSERT INTO {table} ({', '.join(names)}) VALUES ({slots})"
+            if names
+            else f"INSERT INTO {table} DEFAULT VALUES"
         )
+    elif names:
+        sql = f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in names)} WHERE {where}"
+    else:
+        sql = f"DELETE FROM {table} WHERE {where}"
+    result = await binding_of(req, "d1").prepare(sql).bind(*given, *found).run()
+    if not result.meta.changes:
+        raise CoreError(404, "That row is not there any more")
+    res.json({"changes": result.meta.changes})
 
-    async def _change(self, req: AnyRequest, res: Response) -> None:
-        change = await req.json(RowChange)
-        table, key, values = quoted(change.table), change.key or {}, change.values or {}
-        given = [from_cell(value) for value in values.values()]
-        where = " AND ".join(f"{quoted(name)} IS ?" for name in key)
-        found = [from_cell(value) for value in key.values()]
-        names = [quoted(name) for name in values]
-        if not key:
-            slots = ", ".join("?" * len(names))
-            sql = (
-                f"INSERT INTO {table} ({', '.join(names)}) VALUES ({slots})"
-                if names
-                else f"INSERT INTO {table} DEFAULT VALUES"
+
+# -- statements
+
+
+@api.post("/d1/:binding/query")
+async def _query(req: Request[Places], res: Response) -> None:
+    script = await req.json(Script)
+    pieces = [piece for piece in statements_of(script.sql) if piece.tokens]
+    if not pieces:
+        raise CoreError(400, "There is no statement")
+    asks = [piece.text.strip() for piece in pieces if _destroys(piece)]
+    if asks and not script.confirmed:
+        res.json({"asks": asks, "results": []})
+        return
+    binding_of(req, "d1")
+    entry: Any = req.env.loaded.configuration.bindings[req.params["binding"]].entry
+    path, name = req.env.loaded.store.path, d1_name(entry)
+    stop = req.env.running[script.id] = threading.Event()
+    try:
+        results = await wait_for(req, lambda stop: _run(path, name, pieces, script, stop), stop)
+    finally:
+        if req.env.running.get(script.id) is stop:
+            del req.env.running[script.id]
+    res.json({"asks": [], "results": results})
+
+
+def _run(
+    path: Path | None, name: str, pieces: list[StatementText], script: Script, stop: threading.Event
+) -> list[JsonObject]:
+    """Run the statements one after the other, until one fails. In a thread, on a connection of its own."""
+    results: list[JsonObject] = []
+    with Store(path) as store:
+        database = store.database("d1", name)
+        engine = engine_of(database, store.clock)
+        database.connection.set_progress_handler(stop.is_set, STEPS)
+        for piece in pieces:
+            text = piece.text.strip().rstrip(";").strip()
+            if stop.is_set():
+                results.append({"sql": text, "error": "Stopped", "stopped": True})
+                break
+            reads = piece.verb in _READS
+            # SQLite holds it to that, whatever a statement turns out to be.
+            database.connection.execute(f"PRAGMA query_only = {reads}")
+            pages = reads and not piece.parameters
+            sql = f"SELECT * FROM ({text}\n) LIMIT {_SHOWN_ROWS + 1} OFFSET {script.offset}" if pages else text
+            started = monotonic()
+            try:
+                columns, rows, numbers = engine.single(sql, ())
+            except (sqlite3.Error, Refused) as error:
+                words = "Stopped" if stop.is_set() else _words(engine, text, error, wrapped=pages)
+                results.append({"sql": text, "error": words, "stopped": stop.is_set()})
+                break
+            results.append(
+                {
+                    "sql": text,
+                    "columns": [_plain(column, columns) for column in columns] if pages else columns,
+                    "rows": [[cell(value) for value in row] for row in rows[:_SHOWN_ROWS]],
+                    "more": len(rows) > _SHOWN_ROWS,
+                    "pages": pages and len(pieces) == 1,
+                    "offset": script.offset,
+                    "changes": numbers[1],
+                    "duration": (monotonic() - started) * 1000,
+                }
             )
-        elif names:
-            sql = f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in names)} WHERE {where}"
-        else:
-            sql = f"DELETE FROM {table} WHERE {where}"
-        result = await self._places.binding(req, "d1").prepare(sql).bind(*given, *found).run()
-        if not result.meta.changes:
-            raise CoreError(404, "That row is not there any more")
-        res.json({"changes": result.meta.changes})
-
-    # -- statements
-
-    async def _query(self, req: AnyRequest, res: Response) -> None:
-        script = await req.json(Script)
-        pieces = [piece for piece in statements_of(script.sql) if piece.tokens]
-        if not pieces:
-            raise CoreError(400, "There is no statement")
-        asks = [piece.text.strip() for piece in pieces if _destroys(piece)]
-        if asks and not script.confirmed:
-            res.json({"asks": asks, "results": []})
-            return
-        self._places.binding(req, "d1")
-        entry: Any = self._places.loaded.configuration.bindings[req.params["binding"]].entry
-        path, name = self._places.loaded.store.path, d1_name(entry)
-        stop = self._running[script.id] = threading.Event()
-        try:
-            results = await self._caller(req).wait_for(lambda stop: self._run(path, name, pieces, script, stop), stop)
-        finally:
-            if self._running.get(script.id) is stop:
-                del self._running[script.id]
-        res.json({"asks": [], "results": results})
-
-    def _run(
-        self, path: Path | None, name: str, pieces: list[StatementText], script: Script, stop: threading.Event
-    ) -> list[JsonObject]:
-        """Run the statements one after the other, until one fails. In a thread, on a connection of its own."""
-        results: list[JsonObject] = []
-        with Store(path) as store:
-            database = store.database("d1", name)
-            engine = engine_of(database, store.clock)
-            database.connection.set_progress_handler(stop.is_set, STEPS)
-            for piece in pieces:
-                text = piece.text.strip().rstrip(";").strip()
-                if stop.is_set():
-                    results.append({"sql": text, "error": "Stopped", "stopped": True})
-                    break
-                reads = piece.verb in _READS
-                # SQLite holds it to that, whatever a statement turns out to be.
-                database.connection.execute(f"PRAGMA query_only = {reads}")
-                pages = reads and not piece.parameters
-                sql = f"SELECT * FROM ({text}\n) LIMIT {_SHOWN_ROWS + 1} OFFSET {script.offset}" if pages else text
-                started = self._recorder.clock.monotonic()
-                try:
-                    columns, rows, numbers = engine.single(sql, ())
-                except (sqlite3.Error, Refused) as error:
-                    words = "Stopped" if stop.is_set() else _words(engine, text, error, wrapped=pages)
-                    results.append({"sql": text, "error": words, "stopped": stop.is_set()})
-                    break
-                results.append(
-                    {
-                        "sql": text,
-                        "columns": [_plain(column, columns) for column in columns] if pages else columns,
-                        "rows": [[cell(value) for value in row] for row in rows[:_SHOWN_ROWS]],
-                        "more": len(rows) > _SHOWN_ROWS,
-                        "pages": pages and len(pieces) == 1,
-                        "offset": script.offset,
-                        "changes": numbers[1],
-                        "duration": (self._recorder.clock.monotonic() - started) * 1000,
-                    }
-                )
-        return results
-
-    async def _cancel(self, req: AnyRequest, res: Response) -> None:
-        stop = self._running.get((await req.json(Running)).id)
-        if stop is not None:
-            stop.set()
-        res.json({"stopped": stop is not None})
-
-    async def _explain(self, req: AnyRequest, res: Response) -> None:
-        pieces = [piece for piece in statements_of((await req.json(Script)).sql) if piece.tokens]
-
-        def plans(connection: sqlite3.Connection) -> list[JsonObject]:
-            return [_plan(connection, piece) for piece in pieces]
-
-        res.json({"plans": await read(self._caller(req), self._places.file(req, "d1"), plans) or []})
+    return results
 
 
-def _wanted(req: AnyRequest) -> JsonObject:
+@api.post("/d1/:binding/cancel")
+async def _cancel(req: Request[Places], res: Response) -> None:
+    stop = req.env.running.get((await req.json(Running)).id)
+    if stop is not None:
+        stop.set()
+    res.json({"stopped": stop is not None})
+
+
+@api.post("/d1/:binding/explain")
+async def _explain(req: Request[Places], res: Response) -> None:
+    pieces = [piece for piece in statements_of((await req.json(Script)).sql) if piece.tokens]
+
+    def plans(connection: sqlite3.Connection) -> list[JsonObject]:
+        return [_plan(connection, piece) for piece in pieces]
+
+    res.json({"plans": await read(req, file_of(req, "d1"), plans) or []})
+
+
+def _wanted(req: Request[Places]) -> JsonObject:
     """The values that some columns of the rows have to have: `where` in the query of a request, an object in JSON."""
     try:
         return structure(strict_json.loads(req.query.get("where") or "{}"), JsonObject, client=True)
