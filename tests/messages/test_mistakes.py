@@ -31,7 +31,7 @@ from tests.support.starting import quick_starts as quick_starts
 
 from core.assembly.project import Loaded, load
 from core.cli import main as core
-from core.dev.application import DevApplication, Failed, LineHandler
+from core.dev.application import DevApplication, LineHandler
 from core.dev.error_page import to_html
 from core.dev.exchange import Exchange, for_explorer
 from core.dev.journal import Journal
@@ -228,7 +228,7 @@ async def serve(mistake: Mistake, folder: Path, lines: list[str], unawaited: Una
         except Exception as error:
             failed = error
         application = DevApplication(
-            Failed(failed) if loaded is None and failed is not None else loaded.app if loaded else Failed(ValueError()),
+            loaded.app if loaded is not None else failed or ValueError(),
             None if loaded is None else loaded.env,
             root=folder,
             recorder=recorder,

@@ -10,18 +10,16 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import indent
 from typing import Any, Final
 
-import attrs
-
 from core.app import App
 from core.dev.error_page import to_html
 from core.dev.exchange import Exchange, current
-from core.dev.record import Recorder
-from core.dev.steps import time_steps
+from core.dev.record import Recorder, time_steps
 from core.dev.terminal import Style
 from core.dev.unawaited import Unawaited
 from core.explain.failure import Failure, failure_of, is_failure
@@ -35,15 +33,9 @@ from core.response import Response
 EXPLORER: Final = "/_core"
 
 
-@attrs.frozen
-class Failed:
-    """An application that could not be loaded."""
-
-    error: BaseException
-
-
 class DevApplication:
-    """`app` with the bindings `env`, and around it the recorder and the pages of a developer.
+    """`app` with the bindings `env`, and around it the recorder and the pages of a developer. In the place of an
+    application that could not be loaded stands its error.
 
     `explain` says whether error pages and the explorer are for whoever asks: on a public address they are not, unless
     one was told. `write` takes the lines for the terminal.
@@ -51,7 +43,7 @@ class DevApplication:
 
     def __init__(
         self,
-        app: App[Any] | Failed,
+        app: App[Any] | BaseException,
         env: object = None,
         *,
         root: Path,
@@ -64,7 +56,7 @@ class DevApplication:
         style: Style | None = None,
         unawaited: Unawaited | None = None,
     ) -> None:
-        self.failed: Failed | None = app if isinstance(app, Failed) else None
+        self.failed: BaseException | None = app if isinstance(app, BaseException) else None
         self.recorder = recorder
         self._root = root
         self._explorer = explorer
@@ -76,7 +68,7 @@ class DevApplication:
         self._inner: AsgiApplication | None = None
         # One line for a request: an application writes it that has a logger with a format or a place of its own.
         self._logs_itself = False
-        if not isinstance(app, Failed):
+        if not isinstance(app, BaseException):
             self._inner = asgi(app, env, context=context)
             note_errors(app, root)
             time_steps(app, recorder)
@@ -111,14 +103,14 @@ class DevApplication:
 
         try:
             if self.failed is not None:
-                await answer.explain(failure_of(self.failed.error, self._root))
+                await answer.explain(failure_of(self.failed, self._root))
             elif self._inner is not None:
                 await self._inner(scope, noted, answer.send)
         finally:
             current.reset(token)
             self.recorder.end(exchange)
-            if not answer.written and not self._logs_itself:
-                self._write(request_line(exchange, self._style))
+            if not answer.written:
+                self.write_line(exchange)
             if self._unawaited is not None:
                 self._unawaited.settle(exchange)
 
@@ -152,6 +144,11 @@ class DevApplication:
         finally:
             current.reset(token)
             self.recorder.end(exchange)
+
+    def write_line(self, exchange: Exchange) -> None:
+        """Write the line of a request, unless the application has one of its own."""
+        if not self._logs_itself:
+            self._write(request_line(exchange, self._style))
 
     def _tells(self, scope: Scope) -> bool:
         host = _header(scope, b"host") or ""
@@ -191,13 +188,14 @@ class _Answer:
             if message is None:
                 return
         elif message["type"] == "http.response.body":
-            if not message.get("more_body", False):
+            streams = message.get("more_body", False)
+            if not streams or not self.written:
                 exchange.duration = self._outer.recorder.elapsed(exchange)
-            elif not self.written:
+            if streams and not self.written:
                 # A stream may go on for hours: its line is written when it begins.
-                exchange.duration = self._outer.recorder.elapsed(exchange)
                 exchange.notes.append("streams")
-                self._line()
+                self.written = True
+                self._outer.write_line(exchange)
         await self._pass(message)
 
     async def _pass(self, message: Any) -> None:
@@ -249,11 +247,6 @@ class _Answer:
         exchange.duration = self._outer.recorder.elapsed(exchange)
         await self._pass({"type": "http.response.start", "status": 500, "headers": kept})
         await self._pass({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})
-
-    def _line(self) -> None:
-        self.written = True
-        if not self._outer._logs_itself:
-            self._outer._write(request_line(self._exchange, self._outer._style))
 
 
 # -- errors
@@ -334,8 +327,6 @@ def _in_json(failure: Failure) -> JsonObject:
 
 def request_line(exchange: Exchange, style: Style) -> str:
     """The line of one exchange: time of day, method, path, status, duration, and its calls."""
-    import time
-
     clock = time.strftime("%H:%M:%S", time.localtime(exchange.time))
     duration = "" if exchange.duration is None else f"{exchange.duration:.1f} ms"
     status = style.status(exchange.status) if exchange.status is not None else style.dim("---")
@@ -375,11 +366,7 @@ def _is_plain_json(headers: Any) -> bool:
 
 
 def _header(scope: Scope, name: bytes) -> str | None:
-    for key, value in scope["headers"]:
-        if key == name:
-            text: str = value.decode("latin-1")
-            return text
-    return None
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
 
 
 def _is_browser(scope: Scope) -> bool:

@@ -8,24 +8,40 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from core.app import App
 from core.backends.embedded.d1.reads import Counted, counted
 from core.backends.embedded.store import Database
 from core.bindings.calls import BindingCall, Hookable, Proceed
 from core.context import Clock, system_clock
-from core.dev.exchange import Exchange, RecordedCall, current
+from core.dev.exchange import Exchange, RecordedCall, RecordedStep, current
 from core.dev.journal import Journal
+from core.handlers import before, info_of, name_of
 from core.http.json import JsonObject
+from core.middleware.logger import is_plain
+from core.request import AnyRequest
+from core.response import Response
+from core.telemetry.instruments import Run, Wrapping, in_place_of, wrap
+from core.types import Middleware, Next
+
+if TYPE_CHECKING:
+    from core.app import EventInstrument
+    from core.dispatch.finder import Instrument
+    from core.routing.table import Route
 
 LONGEST_DETAIL: Final = 400
 LONGEST_STATEMENT: Final = 20_000
 MOST_CALLS: Final = 500
 MOST_LOGS: Final = 200
+_MOST_STEPS: Final = 100
 _WAITING: Final = 5000
+
+_depth: ContextVar[int] = ContextVar("core_dev_depth", default=0)
 
 
 class Recorder:
@@ -127,8 +143,8 @@ class Recorder:
             line = {"level": level, "logger": logger, "text": _shortened(text, 4000), "at": self.elapsed(exchange)}
             exchange.logs.append(line)
 
-    def changed(self, exchange: Exchange) -> None:
-        """Tell the listeners. One that does not keep up misses some."""
+    def changed(self, exchange: Exchange | None) -> None:
+        """Tell the listeners; None is the end. One that does not keep up misses some."""
         for listener in self._listeners:
             if listener.full():
                 listener.get_nowait()
@@ -137,10 +153,7 @@ class Recorder:
     def close(self) -> None:
         """Let everyone who follows come to an end: the server stops, and does not wait for them."""
         self.closed = True
-        for listener in self._listeners:
-            if listener.full():
-                listener.get_nowait()
-            listener.put_nowait(None)
+        self.changed(None)
 
     async def follow(self, together: float = 0) -> AsyncIterator[list[Exchange]]:
         """Exchanges that begin or change from now on, each once for all that happens within `together` seconds."""
@@ -239,3 +252,72 @@ def _value(value: Any) -> str:
 
 def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+# -- steps
+
+
+def time_steps(app: App[Any], recorder: Recorder) -> None:
+    """Let every step of `app` be recorded in its exchange, around whatever traces the application already."""
+    wrap(app, lambda requests, events: _Steps(recorder, requests, events))
+
+
+class _Steps(Wrapping):
+    """Times each middleware of a request, and its handler, around the instrument that was there before."""
+
+    __slots__ = ("_recorder",)
+
+    def __init__(self, recorder: Recorder, requests: Instrument | None, events: EventInstrument | None) -> None:
+        super().__init__(requests, events)
+        self._recorder = recorder
+
+    def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
+        """The same middleware, timed. A logger is left out whose line says less than that of `core dev`."""
+        if is_plain(middleware):
+            middleware = before(lambda req, res: None, name="logger")
+        middleware = super().middleware(middleware)
+        info = info_of(middleware)
+        if info is not None and info.public:
+            return middleware
+        name, first = name_of(middleware), None if info is None else info.before
+        if info is not None and first is not None:
+            # The chain calls its step alone.
+            def step(req: AnyRequest, res: Response) -> Awaitable[object] | None:
+                with self._step(name):
+                    return first(req, res)
+
+            return before(step, name=name, provides=info.provides, reads=info.reads)
+
+        async def timed(req: AnyRequest, res: Response, next: Next, /) -> None:
+            with self._step(name):
+                await middleware(req, res, next)
+
+        return in_place_of(middleware, timed)
+
+    def request(self, run: Run, route: Route | None, /) -> Run:
+        """The same chain, which notes its route."""
+        chain = super().request(run, route)
+        path = None if route is None else route.pattern.text
+
+        def noted(req: AnyRequest, res: Response) -> Awaitable[object]:
+            exchange = current.get()
+            if exchange is not None and exchange.route is None:
+                exchange.route = path
+            return chain(req, res)
+
+        return noted
+
+    @contextmanager
+    def _step(self, name: str) -> Generator[None]:
+        exchange = current.get()
+        if exchange is None or len(exchange.steps) >= _MOST_STEPS:
+            yield
+            return
+        step = RecordedStep(name, _depth.get(), self._recorder.elapsed(exchange))
+        exchange.steps.append(step)
+        token = _depth.set(step.depth + 1)
+        try:
+            yield
+        finally:
+            _depth.reset(token)
+            step.duration = self._recorder.elapsed(exchange) - step.started

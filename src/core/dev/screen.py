@@ -29,11 +29,7 @@ def start_screen(
     environment = f" ({options.environment})" if options.environment else ""
     versions = f"core {core_version('from source')}, Python {platform.python_version()}"
     url = address_of(options.host, address[1])
-    lines = [
-        "",
-        f"  {style.bold(name)}{environment}  {style.dim(versions)}",
-        "",
-    ]
+    lines = ["", f"  {style.bold(name)}{environment}  {style.dim(versions)}", ""]
     lines.append(f"  {style.bold('Address')}    {style.cyan(url)}")
     if explains:
         lines.append(f"  {style.bold('Explorer')}   {style.cyan(explorer_url(options, url))}")
@@ -48,11 +44,8 @@ def start_screen(
         if findings:
             lines += ["", *finding_lines(findings, style)]
     if not explains:
-        lines += [
-            "",
-            f"  {style.yellow('!')} {options.host} is reached from other machines, so there is no explorer and no ",
-        ]
-        lines[-1] += "error page. --explorer turns them on, behind a token"
+        told = "is reached from other machines, so there is no explorer and no error page. --explorer turns them on, behind a token"
+        lines += ["", f"  {style.yellow('!')} {options.host} {told}"]
     keys = "Ctrl-C stops" + (", and saving a file loads it again" if options.reload else "")
     lines += ["", style.dim(f"  {keys}"), ""]
     return lines
@@ -72,13 +65,14 @@ def explorer_url(options: Options, url: str) -> str:
 
 
 def _bindings(loaded: Loaded, style: Style) -> list[str]:
-    rows: list[tuple[str, ...]] = []
-    for name, binding in loaded.configuration.bindings.items():
-        if binding.kind in ("var", "secret"):
-            continue
-        place = "not embedded" if name in loaded.bindings.absent else "embedded"
-        rows.append((name, binding.kind, place))
-    plain = [name for name, binding in loaded.configuration.bindings.items() if binding.kind in ("var", "secret")]
+    kinds = {name: binding.kind for name, binding in loaded.configuration.bindings.items()}
+    plain = [name for name, kind in kinds.items() if kind in ("var", "secret")]
+    absent = loaded.bindings.absent
+    rows = [
+        (name, kind, "not embedded" if name in absent else "embedded")
+        for name, kind in kinds.items()
+        if name not in plain
+    ]
     if not rows and not plain:
         return []
     lines = ["", f"  {style.bold('Bindings')}", *table(rows, indent="    ")]
@@ -132,8 +126,4 @@ def findings_of(config: Path) -> list[str]:
     else:
         chosen = configurations if settings is None else settings.chosen(configurations)
         found = sort_findings(check_program(chosen, Options.of(settings)))
-    return [_relative(finding.text, config.parent) for finding in found]
-
-
-def _relative(text: str, root: Path) -> str:
-    return text.removeprefix(f"{root}{os.sep}")
+    return [finding.text.removeprefix(f"{config.parent}{os.sep}") for finding in found]

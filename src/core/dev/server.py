@@ -19,10 +19,9 @@ import threading
 import time
 from typing import Any, Final
 
-from core.app import App
 from core.assembly.embedded import databases_of, databases_of_objects
 from core.assembly.project import Loaded, load
-from core.dev.application import DevApplication, ExchangeLogs, Failed, LineHandler
+from core.dev.application import DevApplication, ExchangeLogs, LineHandler
 from core.dev.background import Background
 from core.dev.explorer.app import explorer
 from core.dev.explorer.metrics import counting
@@ -93,14 +92,11 @@ class _Serving:
             numbers = counting(loaded)
             places = Places(options, guard, recorder, self._journal, loaded, failed, background, numbers)
         unawaited = Unawaited(options.root, write=self._warn)
-        served: tuple[App[Any] | Failed, object]
-        if loaded is not None:
-            served = loaded.app, loaded.env
-        else:
-            assert failed is not None
-            served = Failed(failed), None
+        served = failed if loaded is None else loaded.app
+        assert served is not None
         application = DevApplication(
-            *served,
+            served,
+            None if loaded is None else loaded.env,
             root=options.root,
             recorder=recorder,
             context=context,

@@ -115,10 +115,15 @@ class States:
         return [file for (file,) in found]
 
     def read(self, state: int, file: str) -> sqlite3.Connection | None:
-        """A database as it was in a state, in memory. None where the state is kept no longer."""
+        """A database as it was in a state, in memory, without a binding's rules. None where it is kept no longer."""
         if self._connection.execute("SELECT 1 FROM states WHERE id = ?", (state,)).fetchone() is None:
             return None
-        return in_memory(self._pages(file, state))
+        data = self._pages(file, state)
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        if data:
+            # The bytes of a file in WAL mode say so, and memory has none.
+            connection.deserialize(data[:18] + b"\1\1" + data[20:])
+        return connection
 
     def clear(self) -> None:
         """Forget all of them."""
@@ -134,12 +139,3 @@ def _bytes_of(database: Database | Path) -> bytes:
     # Through SQLite: a process that was killed may have left the last writes beside the file.
     with contextlib.closing(sqlite3.connect(database)) as connection:
         return connection.serialize()
-
-
-def in_memory(data: bytes) -> sqlite3.Connection:
-    """A database in memory, of the bytes of one. Nothing of a binding's own rules is in the way of reading it."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    if data:
-        # The bytes of a file in WAL mode say so, and memory has none.
-        connection.deserialize(data[:18] + b"\1\1" + data[20:])
-    return connection

@@ -10,6 +10,7 @@ import gc
 import linecache
 import re
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -55,10 +56,8 @@ class Unawaited:
         calls, exchange.unawaited = exchange.unawaited, []
         error = exchange.error
         if error is not None and misses_await(error):
-            step = error.__traceback__
-            while step is not None:
-                self._told.add((step.tb_frame.f_code.co_filename, step.tb_frame.f_code.co_name))
-                step = step.tb_next
+            codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+            self._told |= {(code.co_filename, code.co_name) for code in codes}
             if isinstance(error, NothingSentError):
                 return
         for file, line, function in calls:
