@@ -198,7 +198,6 @@ def same(one: str | bytes, other: str | bytes) -> bool:
     """Return True if two secrets are equal, in a time that depends neither on where they differ nor on how long they
     are.
     """
-    # Imported here, because a worker pays for every module that it loads at start.
     from hashlib import sha256
     from hmac import compare_digest
 

@@ -127,7 +127,7 @@ class _KVCache:
 
     async def get(self, key: str, req: Any, /) -> Cached | None:
         kv: KVNamespace = options.resolve("cache", self._binding, req)
-        text = await kv.get(_kv_key(key))
+        text = await kv.get(f"cache|{options.digest(key)}")
         if text is None:
             return None
         kept: dict[str, Any] = json.loads(text)
@@ -139,13 +139,7 @@ class _KVCache:
         kept = {**attrs.asdict(value), "body": b64encode(value.body).decode()}
         # KV refuses a shorter life than 60 seconds; `expires` inside says when it really is over.
         ttl = max(60, int(value.expires - value.stored) + 1)
-        await kv.put(_kv_key(key), json.dumps(kept), expiration_ttl=ttl)
-
-
-def _kv_key(key: str) -> str:
-    from hashlib import sha256
-
-    return f"cache|{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
+        await kv.put(f"cache|{options.digest(key)}", json.dumps(kept), expiration_ttl=ttl)
 
 
 def cache(
@@ -198,12 +192,12 @@ def cache(
             return None
         return found if found is not None and req.clock.time() < found.expires else None
 
-    async def keep(key: str, value: Cached, vary: tuple[str, ...], req: AnyRequest) -> None:
+    async def keep(key: str, value: Cached, req: AnyRequest) -> None:
         try:
-            if vary:
-                await kept.put(key, attrs.evolve(value, body=b"", headers={}, vary=vary), req)
-                key = _variant(key, vary, req)
-            await kept.put(key, value, req)
+            if value.vary:
+                await kept.put(key, attrs.evolve(value, body=b"", headers={}), req)
+                key = _variant(key, value.vary, req)
+            await kept.put(key, attrs.evolve(value, vary=()), req)
         except Exception:
             log.exception("cache() could not keep the answer to %s", req.path)
 
@@ -214,7 +208,9 @@ def cache(
             or req.header("authorization") is not None
             or req.header("range") is not None
             or "no-store" in wishes
-            or _announces_body(req)
+            # A body could take part in the answer, and is not part of the key.
+            or req.header("content-length") not in (None, "0")
+            or req.header("transfer-encoding") is not None
         ):
             await next()
             return
@@ -246,9 +242,9 @@ def cache(
         def decide(req: AnyRequest, status: int, duration_ms: float) -> None:
             # An answer that was refused after all is not kept; a 304 says that the client has this very answer.
             if status in (made.status, 304):
-                value, vary = _dated(made, req, res, max_age)
+                value = _dated(made, req, res, max_age)
                 if value is not None:
-                    req.ctx.wait_until(keep(key, value, vary, req))
+                    req.ctx.wait_until(keep(key, value, req))
 
         res.on_finalize(decide)
 
@@ -268,13 +264,6 @@ def _give(found: Cached, req: AnyRequest, res: Response, name: str) -> None:
     res.content_type = found.content_type
 
 
-def _announces_body(req: AnyRequest) -> bool:
-    """Return True if a request says that it has a body, which could take part in the answer and is not part of the
-    key.
-    """
-    return req.header("content-length") not in (None, "0") or req.header("transfer-encoding") is not None
-
-
 def _whole_body(res: Response, max_body: int) -> bytes | None:
     """The body that was sent, where it is whole and not too long."""
     body = res.body
@@ -284,28 +273,27 @@ def _whole_body(res: Response, max_body: int) -> bytes | None:
     return data if len(data) <= max_body else None
 
 
-def _dated(made: Cached, req: AnyRequest, res: Response, max_age: int | None) -> tuple[Cached | None, tuple[str, ...]]:
+def _dated(made: Cached, req: AnyRequest, res: Response, max_age: int | None) -> Cached | None:
     """An answer with the time it may be kept, and the names of its `Vary`; None where it must not be kept.
 
     It goes by all that is staged when the response leaves.
     """
-    nothing: tuple[None, tuple[str, ...]] = (None, ())
     staged = res.unblocked()
     said = _directives(staged.get("cache-control"))
     if res.set_cookies or said.keys() & _REFUSALS or req.body_used:
-        return nothing
+        return None
     personal = req.header("cookie") is not None or req.user is not None or bool(req.users)
     if personal and "public" not in said:
-        return nothing
+        return None
     names = tuple(sorted({part.strip().lower() for part in staged.get("vary", "").split(",") if part.strip()}))
     if "*" in names or len(names) > _MOST_VARY or not all(map(options.word, names)):
-        return nothing
+        return None
     now = req.clock.time()
     # For how long an answer that came from elsewhere was under way or kept there.
     age = staged.get("age", "")
     stored = now - (int(age) if _seconds(age) else 0)
     expires = stored + _life(said, staged, max_age, now)
-    return (attrs.evolve(made, stored=stored, expires=expires), names) if expires > now else nothing
+    return attrs.evolve(made, stored=stored, expires=expires, vary=names) if expires > now else None
 
 
 def _life(said: dict[str, str], staged: dict[str, str], max_age: int | None, now: float) -> int:

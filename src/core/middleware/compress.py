@@ -70,7 +70,6 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
         if isinstance(data, bytes):
             if len(data) < min_size:
                 return
-            # Imported here, because a worker pays for every module that it loads at start.
             import zlib
 
             smaller = zlib.compress(data, level, _GZIP)

@@ -30,7 +30,10 @@ def etag(*, weak: bool = False) -> Middleware[object, object]:
             body = res.body
             if body is None or not isinstance(body, str | bytes):
                 return
-            value = _tag_of(encode(body) if isinstance(body, str) else body, weak)
+            from hashlib import sha256
+
+            data = encode(body) if isinstance(body, str) else body
+            value = f'{"W/" if weak else ""}"{sha256(data).hexdigest()[:32]}"'
             res.header("etag", value)
         if not none_match(req.header("if-none-match"), value):
             # The body is dropped when the response is finalized, and the headers that describe it with it.
@@ -39,10 +42,3 @@ def etag(*, weak: bool = False) -> Middleware[object, object]:
                 res.header(name, None)
 
     return declare(tag, name="etag")
-
-
-def _tag_of(body: bytes, weak: bool) -> str:
-    # Imported here, because a worker pays for every module that it loads at start.
-    from hashlib import sha256
-
-    return f'{"W/" if weak else ""}"{sha256(body).hexdigest()[:32]}"'

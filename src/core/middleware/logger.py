@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from core.handlers import before, info_of
@@ -51,7 +52,7 @@ def logger(
     line_of: LogFunction = _function(format) if callable(format) else _line_of(format, include_query)
     if isinstance(write, logging.Logger):
         options.integer("logger", "level", level, least=0)
-        put = _to(write, level)
+        put: Callable[[str], object] = partial(write.log, level, "%s")
     elif not callable(write):
         raise options.refuse("logger", "write", write, "must be a function that takes a line, or a logging.Logger")
     else:
@@ -77,10 +78,6 @@ def is_plain(middleware: object) -> bool:
     """True for a `logger()` that prints a line of the framework's own: `core dev` has a better one of its own."""
     info = info_of(middleware)
     return info is not None and getattr(info.before, "is_plain", False)
-
-
-def _to(sink: logging.Logger, level: int) -> Callable[[str], object]:
-    return lambda line: sink.log(level, "%s", line)
 
 
 def _one_line(line: str) -> str:
@@ -123,8 +120,12 @@ def _line_of(format: Literal["short", "long", "json"], include_query: bool) -> L
     if format == "short" and not include_query:
         return _short
     write = {"short": _short_with, "long": _long, "json": _json}[format]
-    target = _target if include_query else _path
-    return lambda req, status, duration_ms: write(req, target(req), status, duration_ms)
+
+    def line(req: AnyRequest, status: int, duration_ms: float) -> str:
+        query = req.query_string if include_query else ""
+        return write(req, f"{req.path}?{query}" if query else req.path, status, duration_ms)
+
+    return line
 
 
 def _short_with(req: AnyRequest, target: str, status: int, duration_ms: float) -> str:
@@ -154,12 +155,3 @@ def _json(req: AnyRequest, target: str, status: int, duration_ms: float) -> str:
     # The sink's line is cleaned of control characters, which would take them out of the JSON text as well; they are
     # taken out of the fields before, so that the rest is the same value either way.
     return json.dumps({name: _one_line(v) if isinstance(v, str) else v for name, v in fields.items()})
-
-
-def _path(req: AnyRequest) -> str:
-    return req.path
-
-
-def _target(req: AnyRequest) -> str:
-    query = req.query_string
-    return f"{req.path}?{query}" if query else req.path

@@ -63,12 +63,7 @@ def optional(authenticator: Authenticator[Any, Any, Any], /) -> Any:
         provides=("req.user",),
         requires=() if declared is None else declared.requires,
         optional=True,
-        varies=_varies(declared),
+        # The headers that an application's own function reads are not known.
+        varies=("Authorization", "Cookie") if declared is None else declared.varies or ("Authorization",),
     )
     return made
-
-
-def _varies(declared: MiddlewareInfo | None) -> tuple[str, ...]:
-    if declared is None:
-        return ("Authorization", "Cookie")  # the headers that an application's own function reads are not known
-    return declared.varies or ("Authorization",)

@@ -124,6 +124,13 @@ async def awaited(value: object) -> Any:
     return await value if is_awaitable(value) else value
 
 
+def digest(text: str) -> str:
+    """The SHA-256 of a text, in hexadecimal: a key that is short and tells nothing of the text."""
+    from hashlib import sha256
+
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def resolve(call: str, binding: str | Callable[[Any], Any], req: Any) -> Any:
     """The binding that an option names: by a function of the request, or by its name on `req.env`.
 

@@ -33,6 +33,7 @@ __all__ = ["rate_limit"]
 log: logging.Logger = logging.getLogger("core")
 
 _MOST_KEY_BYTES = 64
+_MOST_POLICY_BYTES = 128
 _SECRET = r"(?i:bearer|basic|token|digest)\b|[A-Za-z0-9_\-+/=.~]{20}"
 
 
@@ -119,7 +120,9 @@ def rate_limit(
     def placed(place: str, number: int = 1) -> Middleware[E, object]:
         # Nothing in it can be taken for the separator that the stores put behind it.
         own = f"{place}{'' if number == 1 else f' ({number})'}:{fixed_limit or 'variable'}:{window}"
-        counter = _short(own if name is None else name)
+        counter = own if name is None else name
+        if len(counter.encode("utf-8", "surrogatepass")) > _MOST_POLICY_BYTES:
+            counter = f"sha256:{options.digest(counter)}"
         policy = counter.replace("%", "%25").replace("|", "%7C")
 
         async def guard(req: Request[E, Any, Any], res: Response, next: Next, /) -> None:
@@ -226,16 +229,4 @@ def _stored_form(key: str) -> str:
         and key.isprintable()
     ):
         return key
-    return "sha256:" + _digest(key)
-
-
-def _short(policy: str) -> str:
-    encoded = policy.encode("utf-8", "surrogatepass")
-    return policy if len(encoded) <= 128 else "sha256:" + _digest(policy)
-
-
-def _digest(text: str) -> str:
-    # Imported here, because a worker pays for every module that it loads at start.
-    from hashlib import sha256
-
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"sha256:{options.digest(key)}"

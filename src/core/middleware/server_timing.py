@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from typing_extensions import TypeForm, TypeVar
@@ -76,23 +77,20 @@ def server_timing(
                 times.total = times.total or total
             else:
                 times = req.state[_KEY] = _Times(total)
-                res.on_send(_teller(times, res))
+                res.on_send(partial(_tell, times, res))
         await next()
 
     return declare(measure, name="server_timing")
 
 
-def _teller(times: _Times, res: Response) -> Callable[[int, float], None]:
-    def tell(status: int, duration_ms: float) -> None:
-        # The hooks run before the host reads the headers, and only now the time is known.
-        told = [_entry("total", duration_ms, ""), *times.entries] if times.total else times.entries
-        if told and status != 101:
-            staged = res.staged if res.staged is not None else {}
-            before = staged.get("server-timing")
-            staged["server-timing"] = ", ".join([before, *told] if before else told)
-            res.staged = staged
-
-    return tell
+def _tell(times: _Times, res: Response, status: int, duration_ms: float) -> None:
+    # The hooks run before the host reads the headers, and only now the time is known.
+    told = [_entry("total", duration_ms, ""), *times.entries] if times.total else times.entries
+    if told and status != 101:
+        staged = res.staged if res.staged is not None else {}
+        before = staged.get("server-timing")
+        staged["server-timing"] = ", ".join([before, *told] if before else told)
+        res.staged = staged
 
 
 def _entry(name: str, milliseconds: float, description: str) -> str:

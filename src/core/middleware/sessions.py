@@ -189,7 +189,8 @@ def sessions(
                 # An answer made from a session is only for the one who sent its cookie.
                 res.vary("Cookie")
                 kv: KVNamespace = options.resolve("sessions", kv_binding, req)
-                id = _id_of(req.cookies.get(cookie), await keys())
+                signed, secrets = req.cookies.get(cookie), await keys()
+                id = unsign("session", signed, secrets) if signed is not None and _is_cookie(signed) else None
                 kept, ended = (None, None) if id is None else await _read(kv, id)
                 if found is None:  # another task of the handler may have opened it meanwhile
                     values, kept_at = _values_of(kept if ended is None else None, req.clock.time())
@@ -279,18 +280,9 @@ def _new_id() -> str:
     return urlsafe_b64encode(urandom(24)).decode()
 
 
-def _id_of(value: str | None, keys: list[bytes]) -> str | None:
-    """The id in a cookie, where this server signed it with one of its keys."""
-    if value is None or _is_cookie(value) is None:
-        return None
-    return unsign("session", value, keys)
-
-
 def _stored(id: str) -> str:
     """The key of a session: a hash, so that who may list the namespace cannot take sessions over."""
-    from hashlib import sha256
-
-    return f"session|{sha256(id.encode()).hexdigest()}"
+    return f"session|{options.digest(id)}"
 
 
 def _ended(id: str) -> str:

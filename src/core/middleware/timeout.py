@@ -134,7 +134,11 @@ class _Timer:
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(0)
         task.uncancel()
-        await _restore(self._res, self._state)
+        res, body = self._res, self._res.body
+        if body is not self._state["body"]:
+            res.discard()
+            await close(body)  # a stream that was sent too late
+        res.restore(self._state)
         if isinstance(error, asyncio.CancelledError):
             if task.cancelling() > self._before + self._outer_cancellations():
                 raise error
@@ -156,14 +160,6 @@ class _Timer:
             count += outer.expired
             outer = outer._outer
         return count
-
-
-async def _restore(res: Response, state: dict[str, Any]) -> None:
-    body = res.body
-    if body is not state["body"]:
-        res.discard()
-        await close(body)  # a stream that was sent too late
-    res.restore(state)
 
 
 async def _limited(
