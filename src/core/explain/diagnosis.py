@@ -93,11 +93,11 @@ def _explain(error: BaseException, text: str) -> str | None:
         case DeveloperError():
             return _last_sentence(text)
         case BindingError():
-            return _explain_binding(text)
+            return _first(_BINDING, text) or (_last_sentence(text) if ". " in text else None)
         case SyntaxError():
             return "Correct the line: Python cannot read the file."
-        case NameError() if error.name in MODULE:
-            return _here(error.name)
+        case NameError(name=str(name)) if name in MODULE:
+            return told(MODULE[name])
         case ModuleNotFoundError() if error.name is not None:
             return _explain_module(error.name)
         case ImportError() if text.startswith("cannot import name") and " from 'core" in text:
@@ -149,11 +149,6 @@ def misses_await(error: BaseException) -> bool:
 def _last_sentence(text: str) -> str:
     last = text.rstrip(".").rpartition(". ")[2]
     return last if last.endswith("?") else f"{last}."
-
-
-def _here(name: str | None) -> str | None:
-    found = MODULE.get(name or "")
-    return None if found is None else told(found)
 
 
 def _explain_module(name: str) -> str:
@@ -243,10 +238,6 @@ _BINDING: Final = (
     (r"Key name cannot be empty", "Give a key of at least one character."),
     (r"Invalid expiration_ttl|Expiration TTL", "Give `expiration_ttl` at least 60 seconds."),
 )
-
-
-def _explain_binding(text: str) -> str | None:
-    return _first(_BINDING, text) or (_last_sentence(text) if ". " in text else None)
 
 
 _COROUTINE: Final = r"'coroutine' object|of type 'coroutine'|'coroutine' and|and 'coroutine'|not \"coroutine\""

@@ -31,8 +31,7 @@ def is_failure(error: Exception) -> bool:
     return not (type(status) is int and 400 <= status <= 499)
 
 
-def plain(text: str, *names: str) -> str:
-    """`text` without colours and weights."""
+def _plain(text: str, *names: str) -> str:
     return text
 
 
@@ -74,7 +73,7 @@ class Failure:
             "frames": [frame.as_json() for frame in self.own],
         }
 
-    def as_text(self, paint: Callable[..., str] = plain) -> str:
+    def as_text(self, paint: Callable[..., str] = _plain) -> str:
         """For a terminal, a log of lines, and pytest. `paint(text, "bold", "red")` gives colours."""
         lines = [f"{paint(self.kind, 'bold', 'red')}: {self.message}"]
         lines += [f"  {number}. {problem}" for number, problem in enumerate(self.problems, 1)]

@@ -13,7 +13,7 @@ import re
 import sys
 import traceback
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 from types import FrameType, ModuleType
 from typing import Any, Final, cast
@@ -110,7 +110,8 @@ def fix_for_attribute(given: object, name: str) -> str | None:
     if "Query" in kinds:
         return f'The query is a mapping: `req.query.get("{name}")`.'
     if "HeadersView" in kinds and not hasattr(owner, snake(name)):
-        return f'Headers are a mapping: `req.header("{_header(name)}")`.'
+        header = "-".join(part.capitalize() for part in snake(name).split("_"))
+        return f'Headers are a mapping: `req.header("{header}")`.'
     if "State" in kinds:
         return f'State is a dict: `req.state["{name}"]`.'
     if owner is dict:
@@ -124,10 +125,6 @@ def fix_for_attribute(given: object, name: str) -> str | None:
 def snake(name: str) -> str:
     """A name of JavaScript's as Python writes it."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
-
-
-def _header(name: str) -> str:
-    return "-".join(part.capitalize() for part in snake(name).split("_"))
 
 
 # -- an operation
@@ -212,7 +209,8 @@ def _by_signature(name: str, function: Any, found: re.Match[str]) -> str | None:
         near = get_close_matches(snake(found["option"]), named, n=1)
         if near:
             return f"Did you mean `{near[0]}`?"
-        return f"Remove it: `{name}` takes {_listed(named)}." if named else f"Remove it: `{name}` has no options."
+        listed = ", ".join(f"`{each}`" for each in named)
+        return f"Remove it: `{name}` takes {listed}." if named else f"Remove it: `{name}` has no options."
     if found["named"]:
         places = [each.name for each in parameters if each.kind == each.POSITIONAL_ONLY and each.name != "self"]
         return f"Give `{found['named']}` without its name, in its place: `{name}({', '.join(places)})`."
@@ -222,10 +220,6 @@ def _by_signature(name: str, function: Any, found: re.Match[str]) -> str | None:
         return None
     first = next((each for each in only if each.default is each.empty), only[0])
     return f"Options are given by name: `{name}({first.name}=…)`."
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
 
 
 # -- who is meant

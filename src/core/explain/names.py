@@ -21,6 +21,14 @@ def _by_name(fixes: Mapping[str, str]) -> dict[str, str]:
 
 
 _METHODS: Final = ("get", "post", "put", "delete", "patch", "all", "on")
+_ROUTE_OPTIONS: Final = {
+    '`@app.get("/path")` and `@app.post("/path")`, one above the other, or `@app.all("/path")`': "methods",
+    "`res.status(201)` in the handler": "status_code",
+    '`@app.get("/path", middleware)`: middleware before the handler': "dependencies",
+    "what the handler sends, `res.json(value)`: `core openapi` reads its type there": "response_model",
+    "`app.url_for(handler)`: a route needs no name": "name, endpoint",
+    "the rule: a slash at the end of a path is ignored": "strict_slashes",
+}
 
 _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
     "Request": {
@@ -114,22 +122,10 @@ _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
         '`@app.websocket("/path")`': "ws, websocket_route",
         '`@app.get("/path")`': "get()",
         '`Router()`, and `app.use("/prefix", router)`': "__init__(…)",
-        '`@app.get("/path")` and `@app.post("/path")`, one above the other, or `@app.all("/path")`': ", ".join(
-            f"{method}(methods=)" for method in _METHODS
-        ),
-        "`res.status(201)` in the handler": ", ".join(f"{method}(status_code=)" for method in _METHODS),
-        '`@app.get("/path", middleware)`: middleware before the handler': ", ".join(
-            f"{method}(dependencies=)" for method in _METHODS
-        ),
-        "what the handler sends, `res.json(value)`: `core openapi` reads its type there": ", ".join(
-            f"{method}(response_model=)" for method in _METHODS
-        ),
-        "`app.url_for(handler)`: a route needs no name": ", ".join(
-            f"{method}({option}=)" for method in _METHODS for option in ("name", "endpoint")
-        ),
-        "the rule: a slash at the end of a path is ignored": ", ".join(
-            f"{method}(strict_slashes=)" for method in _METHODS
-        ),
+        **{
+            fix: ", ".join(f"{method}({option}=)" for method in _METHODS for option in options.split(", "))
+            for fix, options in _ROUTE_OPTIONS.items()
+        },
     },
     "CoreError": {
         '`CoreError(404, "Not Found")`, both by position': "__init__()",
