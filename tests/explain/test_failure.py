@@ -11,9 +11,10 @@ from types import CodeType
 import attrs
 import pytest
 
-from core.dev.application import LineHandler, printable
+from core.dev.application import LogHandler, printable
 from core.dev.error_page import to_html
 from core.dev.exchange import Exchange, Message
+from core.dev.record import Recorder
 from core.dev.terminal import Style
 from core.errors import ConfigurationError, D1Error, EnvError, MissingExtraError, NothingSentError
 from core.explain.failure import failure_of
@@ -63,7 +64,7 @@ def test_one_step_inside_a_library_is_one(tmp_path: Path) -> None:
 
 
 def asked(*headers: tuple[str, str]) -> Exchange:
-    return Exchange(1, "request", "GET", "/", 0, 0, request=Message([*headers]))
+    return Exchange("1", "request", "GET", "/", 0, 0, request=Message([*headers]))
 
 
 def test_nothing_of_an_error_is_markup(tmp_path: Path) -> None:
@@ -140,6 +141,6 @@ def test_a_line_of_the_log_stays_one_line() -> None:
 
 def test_the_line_end_of_a_servers_message_is_not_shown(tmp_path: Path) -> None:
     lines: list[str] = []
-    handler = LineHandler(tmp_path, write=lines.append, style=Style(StringIO()))
+    handler = LogHandler(tmp_path, Recorder(), write=lines.append, style=Style(StringIO()))
     handler.emit(logging.makeLogRecord({"msg": "Exception in ASGI application\n", "levelno": 40, "levelname": "ERROR"}))
     assert lines == ["error Exception in ASGI application"]

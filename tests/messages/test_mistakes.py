@@ -31,14 +31,14 @@ from tests.support.starting import quick_starts as quick_starts
 
 from core.assembly.project import Loaded, load
 from core.cli import main as core
-from core.dev.application import DevApplication, LineHandler
+from core.dev.application import DevApplication, LogHandler
 from core.dev.error_page import to_html
 from core.dev.exchange import Exchange, for_explorer
 from core.dev.journal import Journal
 from core.dev.options import Options
 from core.dev.record import Recorder
 from core.dev.terminal import Style
-from core.dev.unawaited import Unawaited
+from core.dev.watch import Unawaited
 from core.explain.failure import Failure, failure_of
 from core.hosts.process import BackgroundContext
 from core.telemetry.logs import JsonFormatter
@@ -212,11 +212,11 @@ async def core_dev(mistake: Mistake, folder: Path) -> str:
 async def serve(mistake: Mistake, folder: Path, lines: list[str], unawaited: Unawaited) -> Sequence[str]:
     """Load the program and answer its request, with the same message in JSON and on the page. Returns its notices."""
     plain = Style(StringIO())
-    handler, records = LineHandler(folder, write=lines.append, style=plain), JsonLog()
+    recorder, context = FailureRecorder(journal=Journal(None)), BackgroundContext()
+    handler, records = LogHandler(folder, recorder, write=lines.append, style=plain), JsonLog()
     logger = logging.getLogger("core")
     logger.addHandler(handler)
     logger.addHandler(records)
-    recorder, context = FailureRecorder(journal=Journal(None)), BackgroundContext()
     loaded: Loaded | None = None
     failed: Exception | None = None
     if mistake.later:

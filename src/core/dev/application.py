@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ from core.dev.error_page import to_html
 from core.dev.exchange import Exchange, current
 from core.dev.record import Recorder, time_steps
 from core.dev.terminal import Style
-from core.dev.unawaited import Unawaited
+from core.dev.watch import Unawaited
 from core.explain.failure import Failure, failure_of, is_failure
 from core.handlers import name_of
 from core.hosts.asgi import AsgiApplication, BackgroundContext, Receive, Scope, Send, asgi
@@ -37,8 +36,8 @@ class DevApplication:
     """`app` with the bindings `env`, and around it the recorder and the pages of a developer. In the place of an
     application that could not be loaded stands its error.
 
-    `explain` says whether error pages and the explorer are for whoever asks: on a public address they are not, unless
-    one was told. `write` takes the lines for the terminal.
+    `may_read_errors` says by Host and Origin whether error pages are for whoever asks: on a public address they are
+    not, unless one was told. `write` takes the lines for the terminal.
     """
 
     def __init__(
@@ -50,20 +49,18 @@ class DevApplication:
         recorder: Recorder,
         context: BackgroundContext,
         explorer: AsgiApplication | None = None,
-        explain: bool = True,
         may_read_errors: Callable[[str, str | None], bool] = lambda host, origin: True,
         write: Callable[[str], None] = print,
-        style: Style | None = None,
+        style: Style,
         unawaited: Unawaited | None = None,
     ) -> None:
         self.failed: BaseException | None = app if isinstance(app, BaseException) else None
         self.recorder = recorder
         self._root = root
         self._explorer = explorer
-        self._explain = explain
         self._may_read_errors = may_read_errors
         self._write = write
-        self._style = style or Style(sys.stdout)
+        self._style = style
         self._unawaited = unawaited
         self._inner: AsgiApplication | None = None
         # One line for a request: an application writes it that has a logger with a format or a place of its own.
@@ -78,7 +75,6 @@ class DevApplication:
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection event."""
         if scope["type"] == "websocket":
             await self._socket(scope, receive, send)
             return
@@ -91,6 +87,7 @@ class DevApplication:
             await self._explorer(scope, receive, send)
             return
         exchange = self.recorder.begin("request", scope["method"], _target(scope))
+        scope["core.exchange"] = exchange.key
         exchange.request.headers = _headers(scope["headers"])
         token = current.set(exchange)
         answer = _Answer(self, exchange, scope, send)
@@ -151,8 +148,7 @@ class DevApplication:
             self._write(request_line(exchange, self._style))
 
     def _tells(self, scope: Scope) -> bool:
-        host = _header(scope, b"host") or ""
-        return self._explain and self._may_read_errors(host, _header(scope, b"origin"))
+        return self._may_read_errors(_header(scope, b"host") or "", _header(scope, b"origin"))
 
 
 class _Answer:
@@ -199,7 +195,6 @@ class _Answer:
         await self._pass(message)
 
     async def _pass(self, message: Any) -> None:
-        """Send a message, and note it."""
         if message["type"] == "http.response.start":
             self._exchange.response.headers = _headers(message["headers"])
         elif message["type"] == "http.response.body":
@@ -274,45 +269,29 @@ def note_errors(app: App[Any], root: Path) -> None:
     app.dispatcher.failures.default_answer = noted_answer
 
 
-class LineHandler(logging.Handler):
-    """Writes log records as lines, and the record of the failure below one that has an error."""
+class LogHandler(logging.Handler):
+    """Notes log records in the exchange that wrote them, and writes them as lines, unless `write` is None. Below one
+    that has an error is the record of the failure.
+    """
 
-    def __init__(self, root: Path, *, write: Callable[[str], None] = print, style: Style | None = None) -> None:
+    def __init__(self, root: Path, recorder: Recorder, *, write: Callable[[str], None] | None, style: Style) -> None:
         super().__init__()
         self._root = root
+        self._recorder = recorder
         self._write = write
-        self._style = style or Style(sys.stdout)
+        self._paint = style.paint
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record."""
-        paint = self._style
         colour = "red" if record.levelno >= logging.ERROR else "yellow" if record.levelno >= logging.WARNING else "dim"
         try:
-            text = f"{paint.paint(record.levelname.lower(), colour)} {printable(record.getMessage().rstrip())}"
+            text, level = record.getMessage(), record.levelname.lower()
             error = record.exc_info[1] if record.exc_info else None
-            if error is not None:
-                text += "\n" + indent(failure_of(error, self._root).as_text(paint.paint), "  ")
-            self._write(text)
-        except Exception:
-            self.handleError(record)
-
-
-class ExchangeLogs(logging.Handler):
-    """Notes log records in the exchange that wrote them."""
-
-    def __init__(self, recorder: Recorder, root: Path) -> None:
-        super().__init__()
-        self._recorder = recorder
-        self._root = root
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Note one record."""
-        try:
-            error = record.exc_info[1] if record.exc_info else None
-            text = record.getMessage()
-            if error is not None:
-                text += f"\n{failure_of(error, self._root).as_text()}"
-            self._recorder.log(record.levelname.lower(), record.name, text)
+            failure = None if error is None else failure_of(error, self._root)
+            self._recorder.log(level, record.name, text if failure is None else f"{text}\n{failure.as_text()}")
+            if self._write is not None:
+                line = f"{self._paint(level, colour)} {printable(text.rstrip())}"
+                below = "" if failure is None else "\n" + indent(failure.as_text(self._paint), "  ")
+                self._write(line + below)
         except Exception:
             self.handleError(record)
 

@@ -4,7 +4,6 @@ each batch, each trigger and each alarm is an exchange of its own.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from textwrap import indent
@@ -38,15 +37,12 @@ class Background(assembly.Background):
         self._write = write
         self._style = style
 
-    async def trigger(self, cron: str) -> Exchange:
-        """Run the handlers scheduled for `cron`, now. An error is in the exchange."""
-        return await self._trigger(ScheduledEvent(cron, time.time()))
-
     async def come_up(self, event: ScheduledEvent) -> None:
         """Run the handlers scheduled for an event. An error is in the log."""
-        await self._trigger(event)
+        await self.trigger(event)
 
-    async def _trigger(self, event: ScheduledEvent) -> Exchange:
+    async def trigger(self, event: ScheduledEvent) -> Exchange:
+        """Run the handlers scheduled for an event, and return the exchange, which has their error."""
         exchange = self._recorder.begin("cron", "CRON", event.cron)
         await self._run(exchange, partial(super().come_up, event))
         return exchange

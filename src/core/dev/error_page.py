@@ -5,15 +5,13 @@ Nothing of it ever leaves a development host, and secrets in a request are left 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from html import escape
 from typing import Final
 
 from core.dev.exchange import Exchange
 from core.explain.failure import Failure
 from core.explain.frames import Frame
-
-_HIDDEN_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key", "x-core-token"})
+from core.http.headers import is_secret
 
 
 def to_html(found: Failure, exchange: Exchange | None = None, *, in_explorer: bool = False) -> str:
@@ -41,7 +39,10 @@ def to_html(found: Failure, exchange: Exchange | None = None, *, in_explorer: bo
         parts += [_frame_html(frame, is_open=False) for frame in others]
         parts.append("</details>")
     if exchange is not None:
-        rows = "".join(f"<tr><th scope=row>{escape(name)}<td>{escape(value)}" for name, value in _facts(exchange))
+        facts = [("method", exchange.method), ("url", exchange.path)]
+        for name, value in exchange.request.headers:
+            facts.append((name, "(left out)" if is_secret(name.lower()) else value))
+        rows = "".join(f"<tr><th scope=row>{escape(name)}<td>{escape(value)}" for name, value in facts)
         parts.append(f"<section><h2>The request</h2><table>{rows}</table></section>")
     if exchange is not None and in_explorer:
         parts.append(f'<p><a class=button href="/_core#requests/{escape(exchange.key)}">Write a test of it</a></p>')
@@ -63,13 +64,6 @@ def _frame_html(frame: Frame, *, is_open: bool) -> str:
         f"<details{' open' if is_open else ''}><summary><code>{escape(frame.file)}:{frame.line}</code> "
         f"{escape(frame.function)}</summary><pre tabindex=0>{lines}</pre></details>"
     )
-
-
-def _facts(exchange: Exchange) -> Iterable[tuple[str, str]]:
-    """The facts about the request for an error page. Secrets are left out."""
-    yield from (("method", exchange.method), ("url", exchange.path))
-    for name, value in exchange.request.headers:
-        yield name, "(left out)" if name.lower() in _HIDDEN_HEADERS else value
 
 
 _STYLE: Final = """

@@ -65,7 +65,6 @@ class Message:
     size: int = 0
 
     def add(self, part: bytes) -> None:
-        """Note a part of the body."""
         self.size += len(part)
         room = MOST_BYTES - len(self.body)
         if room > 0 and part:
@@ -77,7 +76,6 @@ class Message:
         return self.size == len(self.body)
 
     def as_json(self) -> JsonObject:
-        """For the explorer."""
         found: JsonObject = {"headers": self.headers, "size": self.size, "cut": not self.is_whole, "text": None}
         try:
             found["text"] = bytes(self.body).decode("utf-8", "strict" if self.is_whole else "ignore")
@@ -90,7 +88,7 @@ class Message:
 class Exchange:
     """One request, one batch of a queue, one cron trigger or one alarm, from its beginning on."""
 
-    number: int
+    key: str
     kind: Literal["request", "queue", "cron", "alarm"]
     method: str
     path: str
@@ -98,7 +96,6 @@ class Exchange:
     """The time it began, in seconds since 1970-01-01 UTC."""
     received: float
     """The time it began, on the monotonic clock."""
-    key: str = ""
     state: int | None = None
     """The data of the bindings when it began, by its number in the journal."""
     status: int | None = None
@@ -169,7 +166,6 @@ class Exchange:
         }
 
     def as_json(self) -> JsonObject:
-        """All of it, for the explorer."""
         return {
             **self.summary(),
             "state": self.state,

@@ -17,7 +17,6 @@ _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::", ""})
 
 
 def new_token() -> str:
-    """A token nobody can guess."""
     return secrets.token_urlsafe(24)
 
 
@@ -73,7 +72,6 @@ class Guard:
         return self.allows_host(host) and (self.allows_origin(origin, host) or _is_of_this_machine(origin or ""))
 
     def allows_token(self, token: str | None) -> bool:
-        """Return True if the token is the right one."""
         return bool(self._token) and hmac.compare_digest((token or "").encode(), self._token.encode())
 
 

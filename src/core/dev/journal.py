@@ -46,7 +46,6 @@ class Journal:
         except (OSError, sqlite3.Error):
             # The bindings, which are in the same folder, say that it cannot be written.
             self._connection = _open(None)
-        self._names: set[tuple[str, str]] = set()
         self._writes = 0
         self.states: States = States(self._connection)
         """The data of the bindings when each exchange began."""
@@ -74,7 +73,6 @@ class Journal:
         return [json.loads(summary) for _, summary in rows], rows[-1][0] if len(rows) == limit else None
 
     def detail(self, key: str) -> JsonObject | None:
-        """Everything that is known of an exchange."""
         row = self._connection.execute("SELECT detail FROM exchanges WHERE key = ?", (key,)).fetchone()
         return None if row is None else json.loads(zlib.decompress(row[0]))
 
@@ -98,17 +96,13 @@ class Journal:
 
     def note_name(self, binding: str, name: str) -> None:
         """Note that a Durable Object was called by this name: its id does not tell."""
-        if (binding, name) not in self._names:
-            self._names.add((binding, name))
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.execute("INSERT OR IGNORE INTO names VALUES (?, ?)", (binding, name))
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.execute("INSERT OR IGNORE INTO names VALUES (?, ?)", (binding, name))
 
     def names(self, binding: str) -> list[str]:
-        """The names that the Durable Objects of a binding were called by."""
         return [name for (name,) in self._connection.execute("SELECT name FROM names WHERE binding = ?", (binding,))]
 
     def clear(self) -> None:
-        """Forget the exchanges."""
         self._connection.execute("DELETE FROM exchanges")
         self.states.clear()
 

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -50,8 +51,8 @@ class Recorder:
     def __init__(self, *, clock: Clock = system_clock, journal: Journal | None = None) -> None:
         self.clock = clock
         self.journal = journal
-        self.count: int = 0
         self._process = secrets.token_hex(4)
+        self._numbers = count(1)
         self._running: dict[str, Exchange] = {}
         self._listeners: set[asyncio.Queue[Exchange | None]] = set()
         self.closed: bool = False
@@ -59,19 +60,13 @@ class Recorder:
         """Gives the databases of the bindings, whose data is kept with each request."""
 
     def begin(self, kind: Literal["request", "queue", "cron", "alarm"], method: str, path: str) -> Exchange:
-        """Open an exchange."""
-        self.count += 1
-        key = self.key(self.count)
-        exchange = Exchange(self.count, kind, method, path, self.clock.time(), self.clock.monotonic(), key)
+        key = f"{self._process}-{next(self._numbers)}"
+        exchange = Exchange(key, kind, method, path, self.clock.time(), self.clock.monotonic())
         if kind == "request" and self.journal is not None and (databases := self.databases()):
             exchange.state = self.journal.states.note(databases)
         self._running[key] = exchange
         self.changed(exchange)
         return exchange
-
-    def key(self, number: int) -> str:
-        """The key of the exchange of a number: each process counts from 1."""
-        return f"{self._process}-{number}"
 
     def elapsed(self, exchange: Exchange) -> float:
         """Milliseconds since it began."""

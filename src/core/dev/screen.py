@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.assembly.project import Loaded
+from core.dev.guard import is_loopback
 from core.dev.options import Options
 from core.dev.terminal import Style, core_version, table
 from core.errors import ConfigurationError, DeveloperError
@@ -24,7 +25,6 @@ def start_screen(
     findings: Sequence[str],
     style: Style,
 ) -> list[str]:
-    """The lines of the screen."""
     name = (loaded.configuration.worker.name if loaded is not None else None) or options.root.name
     environment = f" ({options.environment})" if options.environment else ""
     versions = f"core {core_version('from source')}, Python {platform.python_version()}"
@@ -32,7 +32,9 @@ def start_screen(
     lines = ["", f"  {style.bold(name)}{environment}  {style.dim(versions)}", ""]
     lines.append(f"  {style.bold('Address')}    {style.cyan(url)}")
     if explains:
-        lines.append(f"  {style.bold('Explorer')}   {style.cyan(explorer_url(options, url))}")
+        # Where other machines could reach it, its address has the token.
+        token = "" if is_loopback(options.host) else f"?token={options.token}"
+        lines.append(f"  {style.bold('Explorer')}   {style.cyan(f'{url}/_core/{token}')}")
     lines.append(f"  {style.bold('State')}      {options.state_folder}")
     if loaded is not None:
         lines += _bindings(loaded, style)
@@ -55,13 +57,6 @@ def address_of(host: str, port: int) -> str:
     """The address as a browser takes it."""
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
     return f"http://{shown}:{port}"
-
-
-def explorer_url(options: Options, url: str) -> str:
-    """Return the explorer's address. Where other machines could reach it, its address has the token."""
-    from core.dev.guard import is_loopback
-
-    return f"{url}/_core/" if is_loopback(options.host) else f"{url}/_core/?token={options.token}"
 
 
 def _bindings(loaded: Loaded, style: Style) -> list[str]:

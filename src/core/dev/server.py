@@ -21,19 +21,18 @@ from typing import Any, Final
 
 from core.assembly.embedded import databases_of, databases_of_objects
 from core.assembly.project import Loaded, load
-from core.dev.application import DevApplication, ExchangeLogs, LineHandler
+from core.dev.application import DevApplication, LogHandler
 from core.dev.background import Background
 from core.dev.explorer.app import explorer
 from core.dev.explorer.metrics import counting
 from core.dev.explorer.places import Places
 from core.dev.guard import Guard, is_loopback
 from core.dev.journal import Journal
-from core.dev.loop_watch import LoopWatch
 from core.dev.options import Options, Start
 from core.dev.record import Recorder
 from core.dev.screen import finding_lines, findings_of, start_screen
 from core.dev.terminal import Style
-from core.dev.unawaited import Unawaited
+from core.dev.watch import LoopWatch, Unawaited
 from core.errors import ConfigurationError, MissingExtraError
 from core.explain.failure import failure_of
 from core.hosts.asgi import BackgroundContext
@@ -66,7 +65,6 @@ class _Serving:
         explains = options.explorer if options.explorer is not None else is_loopback(options.host)
         self._journal = Journal(options.state_folder / "explorer.sqlite", fresh=start.first) if explains else None
         self._recorder = Recorder(journal=self._journal)
-        self._logs = ExchangeLogs(self._recorder, options.root)
         self._stop = asyncio.Event()
         self._force = asyncio.Event()
 
@@ -101,8 +99,7 @@ class _Serving:
             recorder=recorder,
             context=context,
             explorer=None if places is None else explorer(places),
-            explain=places is not None,
-            may_read_errors=guard.may_read_errors,
+            may_read_errors=guard.may_read_errors if places is not None else lambda host, origin: False,
             write=_write,
             style=style,
             unawaited=unawaited,
@@ -124,7 +121,6 @@ class _Serving:
             watch.stop()
             unawaited.stop()
             logging.getLogger().removeHandler(logger)
-            logging.getLogger().removeHandler(self._logs)
             if loaded is not None:
                 await loaded.close()
 
@@ -237,12 +233,9 @@ class _Serving:
 
     def _set_up_logging(self) -> logging.Handler:
         root = logging.getLogger()
-        handler: logging.Handler = LineHandler(self._options.root, write=_write, style=self._style)
-        if self._options.log_format == "json":
-            handler = root.handlers[0]
-        else:
-            root.addHandler(handler)
-        root.addHandler(self._logs)
+        write = None if self._options.log_format == "json" else _write
+        handler = LogHandler(self._options.root, self._recorder, write=write, style=self._style)
+        root.addHandler(handler)
         root.setLevel(logging.INFO)
         for name in ("uvicorn", "asyncio", "watchfiles"):
             logging.getLogger(name).setLevel(logging.WARNING)

@@ -126,7 +126,6 @@ class States:
         return connection
 
     def clear(self) -> None:
-        """Forget all of them."""
         self._seen.clear()
         self._latest = None
         self._connection.execute("DELETE FROM pages")

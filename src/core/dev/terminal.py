@@ -28,7 +28,8 @@ class Style:
     __slots__ = ("on",)
 
     def __init__(self, stream: TextIO) -> None:
-        self.on: bool = wants_colour(stream)
+        wanted = stream.isatty() and os.environ.get("TERM") != "dumb"
+        self.on: bool = not os.environ.get("NO_COLOR") and bool(os.environ.get("FORCE_COLOR") or wanted)
 
     def paint(self, text: str, *names: str) -> str:
         """`text` in the colours and weights of these names."""
@@ -37,27 +38,21 @@ class Style:
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
 
     def bold(self, text: str) -> str:
-        """Heavy."""
         return self.paint(text, "bold")
 
     def dim(self, text: str) -> str:
-        """Faint."""
         return self.paint(text, "dim")
 
     def red(self, text: str) -> str:
-        """For failures."""
         return self.paint(text, "red")
 
     def green(self, text: str) -> str:
-        """For successes."""
         return self.paint(text, "green")
 
     def yellow(self, text: str) -> str:
-        """For warnings."""
         return self.paint(text, "yellow")
 
     def cyan(self, text: str) -> str:
-        """For addresses and commands."""
         return self.paint(text, "cyan")
 
     def status(self, status: int) -> str:
@@ -84,15 +79,6 @@ def write_lines_at_once() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, errors="backslashreplace")
-
-
-def wants_colour(stream: TextIO) -> bool:
-    """Return True if colours are wanted on `stream`."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def table(rows: Sequence[tuple[str, ...]], *, indent: str = "  ", numbers: Collection[int] = ()) -> list[str]:

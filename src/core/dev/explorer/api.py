@@ -47,11 +47,11 @@ def _started(places: Places) -> asyncio.Task[JsonObject]:
 
 async def _gather(options: Options) -> JsonObject:
     """The document of the code, or why there is none; and the lines of its problems."""
-    ended = await run_core(options, "openapi", "--format", "json")
-    lines = [line for line in ended.errors.splitlines() if line.strip()]
+    code, out, errors = await run_core(options, "openapi", "--format", "json")
+    lines = [line for line in errors.splitlines() if line.strip()]
     try:
         # A finding that is an error ends with 1, with the document written all the same.
-        return {"document": json.loads(ended.out), "problem": None, "findings": lines}
+        return {"document": json.loads(out), "problem": None, "findings": lines}
     except ValueError:
-        problem = "\n".join(lines) or f"core openapi ended with {ended.code}"
+        problem = "\n".join(lines) or f"core openapi ended with {code}"
         return {"document": None, "problem": problem, "findings": []}

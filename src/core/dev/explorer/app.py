@@ -8,6 +8,7 @@ reach the host, the page itself asks for it.
 from __future__ import annotations
 
 import asyncio
+import time
 from importlib import resources
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ import attrs
 
 from core.app import App
 from core.assembly.project import consumers_of
+from core.context import ScheduledEvent
 from core.dev.exchange import for_explorer
 from core.dev.explorer import api as document
 from core.dev.explorer import durable, kv, metrics, queues, r2, requests, sql
@@ -37,8 +39,6 @@ api = Router[Places]()
 
 @attrs.frozen
 class Trigger:
-    """A trigger to run now."""
-
     cron: str
 
 
@@ -65,9 +65,8 @@ async def _only_from_here(req: Request[Places], res: Response, next: Next) -> No
     host = req.header("host") or ""
     if not req.env.guard.allows_host(host):
         raise CoreError(403, "The explorer answers to this server's own address only")
-    if not req.env.guard.allows_origin(req.header("origin"), host):
-        raise CoreError(403, "The explorer answers to its own page only")
-    if req.header("sec-fetch-site") not in (None, "none", "same-origin"):
+    site = req.header("sec-fetch-site")
+    if not req.env.guard.allows_origin(req.header("origin"), host) or site not in (None, "none", "same-origin"):
         raise CoreError(403, "The explorer answers to its own page only")
     res.header("cache-control", "no-store")
     res.header("x-content-type-options", "nosniff")
@@ -193,5 +192,5 @@ async def _cron_run(req: Request[Places], res: Response) -> None:
     cron = (await req.json(Trigger)).cron
     if req.env.background is None or req.env.found is None or cron not in req.env.found.crons:
         raise CoreError(404, "There is no such trigger")
-    exchange = await req.env.background.trigger(cron)
+    exchange = await req.env.background.trigger(ScheduledEvent(cron, time.time()))
     res.json(exchange.as_json())

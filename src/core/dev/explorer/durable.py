@@ -15,7 +15,7 @@ from typing import Any, Final
 import attrs
 
 from core.dev.explorer.places import Keys, Places
-from core.dev.explorer.rows import Asked, Listing, read
+from core.dev.explorer.rows import Asked, Listing, run_on
 from core.dev.explorer.schema import tables_of
 from core.dev.explorer.values import cell, cloned
 from core.errors import BindingError, CoreError
@@ -25,9 +25,7 @@ from core.router import Router
 
 _SHOWN_ROWS: Final = 200
 _MOST_SECONDS: Final = 3
-_ENTRIES: Final = Listing(
-    {"key": "CAST(key AS TEXT)", "size": "length(value)", "value": "value"}, "_cf_KV", "key", ("key",)
-)
+_ENTRIES: Final = Listing({"key": "CAST(key AS TEXT)", "size": "length(value)", "value": "value"}, "_cf_KV")
 
 
 @attrs.frozen
@@ -40,8 +38,6 @@ class Stored:
 
 @attrs.frozen
 class Query:
-    """A statement for the object's database."""
-
     sql: str
 
 
@@ -120,7 +116,7 @@ async def _object(req: Request[Places], res: Response) -> None:
     file, namespace, id = _file(req), _namespace(req), req.params["id"]
     living = _living(req)
     sockets = living.sockets
-    tables = await read(req, file, tables_of) or []
+    tables = await run_on(req, file, tables_of) or []
     res.json(
         {
             "id": id,
@@ -137,8 +133,9 @@ async def _object(req: Request[Places], res: Response) -> None:
 
 @api.get("/objects/:binding/:id/entries")
 async def _entries(req: Request[Places], res: Response) -> None:
-    listed, total = await _ENTRIES.read(req, _file(req))
-    rows = [{"key": key, "size": size, **cloned(value)} for key, size, value in listed]
+    rows, total = await _ENTRIES.read(req, _file(req))
+    for row in rows:
+        row.update(cloned(row.pop("value")))
     res.json({"rows": rows, "total": total})
 
 
@@ -210,6 +207,5 @@ async def _fire(req: Request[Places], res: Response) -> None:
 
 
 def _ids(namespace: Any) -> list[str]:
-    """The ids of the objects that have a storage."""
     folder = Path(namespace.objects.location)
     return sorted(file.stem for file in folder.glob("*.sqlite")) if folder.is_dir() else []

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
+from typing import Final
 
 import attrs
 
 from core.dev.explorer.places import Places, binding_of, file_of, key_of
-from core.dev.explorer.rows import Listing, change
+from core.dev.explorer.rows import Listing, run_on
 from core.dev.explorer.values import decoded, shown
 from core.errors import CoreError
 from core.request import Request
@@ -36,32 +36,20 @@ class Doomed:
     search: str | None = None
 
 
+_LISTING: Final = Listing(
+    {"key": "CAST(key AS TEXT)", "size": "length(value)", "expiration": "expiration", "metadata": "metadata"},
+    "kv",
+    where="expiration IS NULL OR expiration > CAST(strftime('%s', 'now') AS INTEGER)",
+)
+
 api = Router[Places]()
-
-
-def _listing() -> Listing:
-    return Listing(
-        {
-            "key": "CAST(key AS TEXT)",
-            "size": "length(value)",
-            "expiration": "expiration",
-            "metadata": "metadata",
-        },
-        "kv",
-        "key",
-        ("key",),
-        "expiration IS NULL OR expiration > ?",
-        (int(time.time()),),
-    )
 
 
 @api.get("/kv/:binding")
 async def _list(req: Request[Places], res: Response) -> None:
-    listed, total = await _listing().read(req, file_of(req, "kv"))
-    rows = [
-        {"key": key, "size": size, "expiration": expiration, "metadata": _json(metadata)}
-        for key, size, expiration, metadata in listed
-    ]
+    rows, total = await _LISTING.read(req, file_of(req, "kv"))
+    for row in rows:
+        row["metadata"] = None if row["metadata"] is None else json.loads(row["metadata"])
     res.json({"rows": rows, "total": total})
 
 
@@ -98,10 +86,8 @@ async def _delete(req: Request[Places], res: Response) -> None:
         await namespace.delete(key)
     deleted = len(doomed.keys or ())
     if doomed.keys is None and doomed.search is not None:
-        where, values = _listing().condition(doomed.search)
-        deleted = await change(req, file_of(req, "kv"), f"DELETE FROM kv WHERE {where}", values)
+        where, values = _LISTING.condition(doomed.search)
+        sql = f"DELETE FROM kv WHERE {where}"
+        file = file_of(req, "kv")
+        deleted = await run_on(req, file, lambda one: one.execute(sql, values).rowcount, mode="rw") or 0
     res.json({"deleted": deleted})
-
-
-def _json(text: str | None) -> object:
-    return None if text is None else json.loads(text)

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from copy import copy
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 
@@ -51,7 +51,6 @@ class Places:
 
     @property
     def loaded(self) -> Loaded:
-        """The application."""
         if self.found is None:
             raise CoreError(409, "The application is not loaded")
         return self.found
@@ -77,16 +76,10 @@ def file_of(req: Request[Places], kind: str) -> Path | None:
     return None if name is None else loaded.store.file(kind, name)
 
 
-class Ended(NamedTuple):
-    """How a command ended: its exit code, and what it wrote."""
-
-    code: int | None
-    out: str
-    errors: str
-
-
-async def run_core(options: Options, *arguments: str) -> Ended:
-    """Run `core` in a process of its own: what it loads is freed with it, and the server goes on meanwhile."""
+async def run_core(options: Options, *arguments: str) -> tuple[int | None, str, str]:
+    """Run `core` in a process of its own: what it loads is freed with it, and the server goes on meanwhile. Returns its
+    exit code, what it wrote, and what it wrote of errors.
+    """
     command = [sys.executable, "-m", "core", *arguments, "--config", str(options.config)]
     if options.environment is not None:
         command += ["--env", options.environment]
@@ -102,18 +95,15 @@ async def run_core(options: Options, *arguments: str) -> Ended:
     finally:
         if process.returncode is None:  # the server stops
             process.kill()
-    return Ended(process.returncode, out.decode("utf-8", "replace"), errors.decode("utf-8", "replace"))
+    return process.returncode, out.decode("utf-8", "replace"), errors.decode("utf-8", "replace")
 
 
 @attrs.frozen
 class Keys:
-    """Keys to delete."""
-
     keys: list[str]
 
 
 def key_of(req: Request[Places]) -> str:
-    """The key in the query of a request."""
     key = req.query.get("key")
     if key is None:
         raise CoreError(400, "The query lacks `key`")

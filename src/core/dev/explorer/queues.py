@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from core.assembly.project import consumers_of
+from core.backends.embedded.queue import EmbeddedQueue, broker_of
 from core.bindings.queue import QueueContentType
 from core.dev.explorer.places import Places
-from core.dev.explorer.rows import Listing, read
+from core.dev.explorer.rows import Listing, run_on
 from core.dev.explorer.values import cloned, shown
 from core.errors import CoreError
 from core.http.json import JsonObject
@@ -23,8 +25,6 @@ from core.router import Router
 
 @attrs.frozen
 class NewMessage:
-    """A message to send."""
-
     body: object
     content_type: QueueContentType = "json"
     delay_seconds: int | None = None
@@ -46,15 +46,9 @@ def _file(req: Request[Places]) -> Path | None:
     return req.env.loaded.store.file("queues", "messages")
 
 
-def _broker(req: Request[Places]) -> Any:
-    from core.backends.embedded.queue import broker_of
-
-    return broker_of(req.env.loaded.store)
-
-
 @api.get("/queues")
 async def _queues(req: Request[Places], res: Response) -> None:
-    broker, loaded = _broker(req), req.env.loaded
+    broker, loaded = broker_of(req.env.loaded.store), req.env.loaded
     consumers = consumers_of(loaded)
     producers = {entry.queue for entry in loaded.configuration.worker.queues.producers}
     letters = {settings.dead_letter_queue for settings in consumers.values() if settings.dead_letter_queue}
@@ -73,15 +67,13 @@ async def _queues(req: Request[Places], res: Response) -> None:
 
 @api.get("/queues/:queue")
 async def _messages(req: Request[Places], res: Response) -> None:
-    listed, total = await _listing(req).read(req, _file(req))
-    failures = req.env.journal.failures([row[1] for row in listed])
-    res.json({"rows": [_message(row, failures.get(row[1])) for row in listed], "total": total})
+    rows, total = await _listing(req).read(req, _file(req))
+    failures = req.env.journal.failures([row["id"] for row in rows])
+    res.json({"rows": [_message(row, *failures.get(row["id"], (None, None))) for row in rows], "total": total})
 
 
 @api.post("/queues/:queue/send")
 async def _send(req: Request[Places], res: Response) -> None:
-    from core.backends.embedded.queue import EmbeddedQueue
-
     message = await req.json(NewMessage)
     queue = EmbeddedQueue[Any](req.env.loaded.store, req.params["queue"])
     await queue.send(message.body, content_type=message.content_type, delay_seconds=message.delay_seconds)
@@ -94,7 +86,7 @@ async def _redeliver(req: Request[Places], res: Response) -> None:
     target = chosen.to
     if target is None:
         raise CoreError(400, "The queue that the messages go `to` is missing")
-    broker, name = _broker(req), req.params["queue"]
+    broker, name = broker_of(req.env.loaded.store), req.params["queue"]
 
     def move(rows: list[Any]) -> None:
         _, moved = broker.settle(name, [], [], rows, target)
@@ -105,25 +97,26 @@ async def _redeliver(req: Request[Places], res: Response) -> None:
 
 @api.post("/queues/:queue/delete")
 async def _delete(req: Request[Places], res: Response) -> None:
-    broker, name = _broker(req), req.params["queue"]
+    broker, name = broker_of(req.env.loaded.store), req.params["queue"]
     deleted = await _settle(req, await req.json(Chosen), lambda rows: broker.settle(name, rows, [], [], None))
     res.json({"deleted": deleted})
 
 
 async def _settle(req: Request[Places], chosen: Chosen, settle: Callable[[list[Any]], object]) -> int:
     """Settle the chosen messages that still wait, some at a time."""
-    broker = _broker(req)
+    broker = broker_of(req.env.loaded.store)
     wanted = None if chosen.seqs is None else {*chosen.seqs}
     if wanted is None and chosen.search:
         where, values = _listing(req).condition(chosen.search)
         sql = f"SELECT seq FROM queue_messages WHERE {where}"
-        wanted = await read(req, _file(req), lambda one: {seq for (seq,) in one.execute(sql, values)})
+        found = await run_on(req, _file(req), lambda one: one.execute(sql, values).fetchall())
+        wanted = {seq for (seq,) in found or ()}
     seqs = [seq for seq, _ in broker.waiting(req.params["queue"]) if wanted is None or seq in wanted]
     if not seqs:
         raise CoreError(404, "The messages are not there any more")
     for begin in range(0, len(seqs), 500):
         rows = broker.rows(seqs[begin : begin + 500])
-        await broker.wait("settlement", lambda rows=rows: settle(rows))
+        await broker.wait("settlement", partial(settle, rows))
     return len(seqs)
 
 
@@ -147,25 +140,14 @@ def _listing(req: Request[Places]) -> Listing:
     )
 
 
-def _message(row: tuple[Any, ...], failure: tuple[str, str] | None) -> JsonObject:
-    seq, id, body, kind, attempts, sent, due = row
+def _message(row: JsonObject, error: str | None, exchange: str | None) -> JsonObject:
+    body, times = row["body"], {name: row[name] / 1000 for name in ("sent", "due")}
     content: JsonObject
-    match kind:
+    match row["type"]:
         case "json":
             content = {"text": json.dumps(json.loads(body), ensure_ascii=False)}
         case "v8":
             content = cloned(body)
         case _:
             content = shown(body if isinstance(body, bytes) else str(body).encode())
-    return {
-        "seq": seq,
-        "id": id,
-        "body": content,
-        "type": kind,
-        "attempts": attempts,
-        "sent": sent / 1000,
-        "due": due / 1000,
-        "size": len(body),
-        "error": None if failure is None else failure[0],
-        "exchange": None if failure is None else failure[1],
-    }
+    return {**row, **times, "body": content, "size": len(body), "error": error, "exchange": exchange}

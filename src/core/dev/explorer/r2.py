@@ -26,8 +26,6 @@ _LISTING = Listing(
         "etag": "etag",
     },
     "r2_objects",
-    "key",
-    ("key",),
 )
 
 
@@ -45,9 +43,8 @@ api = Router[Places]()
 
 @api.get("/r2/:binding")
 async def _list(req: Request[Places], res: Response) -> None:
-    listed, total = await _LISTING.read(req, file_of(req, "r2"))
-    names = list(_LISTING.columns)
-    res.json({"rows": [dict(zip(names, row, strict=True)) for row in listed], "total": total})
+    rows, total = await _LISTING.read(req, file_of(req, "r2"))
+    res.json({"rows": rows, "total": total})
 
 
 @api.get("/r2/:binding/object")

@@ -64,10 +64,10 @@ async def _record(req: Request[Places], res: Response) -> None:
     """Write a test of a request, by `core record`."""
     found = _find(req)
     state = str(req.env.options.state_folder.resolve())
-    ended = await run_core(req.env.options, "record", found["key"], "--state", state)
-    if ended.code != 0:
-        raise CoreError(409, ended.errors.strip() or f"core record ended with {ended.code}")
-    res.json({"told": ended.out.strip()})
+    code, out, errors = await run_core(req.env.options, "record", found["key"], "--state", state)
+    if code != 0:
+        raise CoreError(409, errors.strip() or f"core record ended with {code}")
+    res.json({"told": out.strip()})
 
 
 @api.post("/exchanges/:key/replay")
@@ -110,6 +110,5 @@ async def _replay(req: Request[Places], res: Response) -> None:
         if message["type"] == "http.response.body" and not message.get("more_body", False):
             done.set()
 
-    began = req.env.recorder.count
     await req.env.application(scope, receive, send)
-    res.json({"key": req.env.recorder.key(began + 1)})
+    res.json({"key": scope["core.exchange"]})

@@ -20,6 +20,7 @@ import attrs
 from core.backends.embedded.disk import StoreError
 from core.dev.explorer.places import Places
 from core.errors import CoreError
+from core.http.json import JsonObject
 from core.request import Request
 
 T = TypeVar("T")
@@ -79,8 +80,8 @@ class Listing:
 
     columns: Mapping[str, str]
     source: str
-    order: str
-    search: tuple[str, ...] = ()
+    order: str = "key"
+    search: tuple[str, ...] = ("key",)
     where: str = "1"
     values: tuple[Any, ...] = ()
 
@@ -91,13 +92,13 @@ class Listing:
         found = " OR ".join(f"instr(lower(CAST({one} AS TEXT)), lower(?)) > 0" for one in self.search)
         return f"({self.where}) AND ({found})", [*self.values, *(search for _ in self.search)]
 
-    async def read(self, req: Request[Places], file: Path | None) -> Page:
-        """Return the part that a request asks for; an empty one where there is no file yet."""
+    async def read(self, req: Request[Places], file: Path | None) -> tuple[list[JsonObject], int]:
+        """Return the part that a request asks for, its rows by column; an empty one where there is no file yet."""
         asked = Asked.of(req)
-        return await read(req, file, lambda connection: self.page(connection, asked)) or ([], 0)
+        rows, total = await run_on(req, file, lambda connection: self.page(connection, asked)) or ([], 0)
+        return [dict(zip(self.columns, row, strict=True)) for row in rows], total
 
     def page(self, connection: sqlite3.Connection, asked: Asked) -> Page:
-        """Return the part that was asked for."""
         where, values = self.condition(asked.search)
         (total,) = connection.execute(f"SELECT count(*) FROM {self.source} WHERE {where}", values).fetchone()
         order = self.order
@@ -113,24 +114,12 @@ class Listing:
         return rows, total
 
 
-async def read(req: Request[Places], file: Path | None, action: Callable[[sqlite3.Connection], T]) -> T | None:
-    """Run `action` in a thread, on a connection that only reads. Returns None where there is no file yet."""
-
-    def reading(connection: sqlite3.Connection) -> T:
-        connection.text_factory = _text
-        return action(connection)
-
-    return await _in_thread(req, file, "ro", reading)
-
-
-async def change(req: Request[Places], file: Path | None, sql: str, values: list[object]) -> int:
-    """Run one statement that writes, in a thread. Returns how many rows it changed."""
-    return await _in_thread(req, file, "rw", lambda connection: connection.execute(sql, values).rowcount) or 0
-
-
-async def _in_thread(
-    req: Request[Places], file: Path | None, mode: str, action: Callable[[sqlite3.Connection], T]
+async def run_on(
+    req: Request[Places], file: Path | None, action: Callable[[sqlite3.Connection], T], *, mode: str = "ro"
 ) -> T | None:
+    """Run `action` in a thread, on a connection that only reads unless `mode` is "rw". Returns None where there is no
+    file yet.
+    """
     if file is None:
         return None
 
@@ -140,6 +129,7 @@ async def _in_thread(
         address = f"{file.as_uri()}?mode={mode}"
         with contextlib.closing(sqlite3.connect(address, uri=True, timeout=5, isolation_level=None)) as connection:
             connection.set_progress_handler(stop.is_set, STEPS)
+            connection.text_factory = _text
             return action(connection)
 
     try:

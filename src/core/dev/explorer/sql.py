@@ -22,7 +22,7 @@ from core.backends.embedded.d1 import engine_of
 from core.backends.embedded.d1.values import Refused
 from core.backends.embedded.store import Store
 from core.dev.explorer.places import Places, binding_of, file_of
-from core.dev.explorer.rows import STEPS, Asked, Listing, Page, read, wait_for
+from core.dev.explorer.rows import STEPS, Asked, Listing, Page, run_on, wait_for
 from core.dev.explorer.schema import key_of_row, tables_of
 from core.dev.explorer.values import cell, from_cell
 from core.errors import CoreError
@@ -31,6 +31,7 @@ from core.http.json import JsonObject
 from core.request import Request
 from core.response import Response
 from core.router import Router
+from core.sql.migrations import Migration
 from core.statements.tokens import StatementText, quoted, statements_of
 from core.validation.structure import structure
 
@@ -50,8 +51,6 @@ class Script:
 
 @attrs.frozen
 class Running:
-    """The id of statements that run."""
-
     id: str
 
 
@@ -74,25 +73,24 @@ api = Router[Places]()
 
 @api.get("/d1/:binding")
 async def _schema(req: Request[Places], res: Response) -> None:
-    tables = await read(req, file_of(req, "d1"), tables_of) or []
-    res.json({"tables": tables, "migrations": await _migrations(req)})
+    tables = await run_on(req, file_of(req, "d1"), tables_of) or []
+    database, files, table = _migrations(req)
+    applied = await migrations.applied(database, table=table)
+    pending = [file.name for file in await migrations.pending(database, files, table=table)]
+    res.json({"tables": tables, "migrations": {"applied": applied, "pending": pending}})
 
 
-async def _migrations(req: Request[Places]) -> JsonObject:
+def _migrations(req: Request[Places]) -> tuple[Any, list[Migration], str]:
+    """The database that a request names, its migrations, and the table of those that were applied."""
     name, configuration = req.params["binding"], req.env.loaded.configuration
-    database, table = binding_of(req, "d1"), configuration.bindings[name].entry.migrations_table
-    files = migrations_of(configuration, name)
-    return {
-        "applied": await migrations.applied(database, table=table),
-        "pending": [file.name for file in await migrations.pending(database, files, table=table)],
-    }
+    table = configuration.bindings[name].entry.migrations_table
+    return binding_of(req, "d1"), migrations_of(configuration, name), table
 
 
 @api.post("/d1/:binding/migrate")
 async def _migrate(req: Request[Places], res: Response) -> None:
-    name, configuration = req.params["binding"], req.env.loaded.configuration
-    table = configuration.bindings[name].entry.migrations_table
-    done = await migrations.apply(binding_of(req, "d1"), migrations_of(configuration, name), table=table)
+    database, files, table = _migrations(req)
+    done = await migrations.apply(database, files, table=table)
     res.json({"applied": [file.name for file in done]})
 
 
@@ -108,11 +106,12 @@ async def _rows(req: Request[Places], res: Response) -> None:
         shown = {name: quoted(name) for name in names}
         order = ", ".join(quoted(name) for name in described["key"]) or "1"
         hidden = {"\0rowid": "rowid"} if described["key"] == ["rowid"] else {}
-        condition, values = _condition(wanted, {*names, *described["key"]})
-        listing = Listing({**shown, **hidden}, quoted(table), order, tuple(shown.values()), condition, tuple(values))
+        if unknown := wanted.keys() - {*names, *described["key"]}:
+            raise CoreError(400, f"There is no column {min(unknown)}")
+        listing = Listing({**shown, **hidden}, quoted(table), order, tuple(shown.values()), *_where(wanted))
         return described, listing.page(connection, asked)
 
-    both = await read(req, file_of(req, "d1"), page)
+    both = await run_on(req, file_of(req, "d1"), page)
     if both is None:
         raise CoreError(404, f"There is no table {table}, or no longer")
     described, (listed, total) = both
@@ -133,16 +132,11 @@ async def _change(req: Request[Places], res: Response) -> None:
     change = await req.json(RowChange)
     table, key, values = quoted(change.table), change.key or {}, change.values or {}
     given = [from_cell(value) for value in values.values()]
-    where = " AND ".join(f"{quoted(name)} IS ?" for name in key)
-    found = [from_cell(value) for value in key.values()]
+    where, found = _where(key)
     names = [quoted(name) for name in values]
     if not key:
-        slots = ", ".join("?" * len(names))
-        sql = (
-            f"INSERT INTO {table} ({', '.join(names)}) VALUES ({slots})"
-            if names
-            else f"INSERT INTO {table} DEFAULT VALUES"
-        )
+        row = f"({', '.join(names)}) VALUES ({', '.join('?' * len(names))})" if names else "DEFAULT VALUES"
+        sql = f"INSERT INTO {table} {row}"
     elif names:
         sql = f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in names)} WHERE {where}"
     else:
@@ -230,11 +224,8 @@ async def _cancel(req: Request[Places], res: Response) -> None:
 @api.post("/d1/:binding/explain")
 async def _explain(req: Request[Places], res: Response) -> None:
     pieces = [piece for piece in statements_of((await req.json(Script)).sql) if piece.tokens]
-
-    def plans(connection: sqlite3.Connection) -> list[JsonObject]:
-        return [_plan(connection, piece) for piece in pieces]
-
-    res.json({"plans": await read(req, file_of(req, "d1"), plans) or []})
+    plans = await run_on(req, file_of(req, "d1"), lambda one: [_plan(one, piece) for piece in pieces])
+    res.json({"plans": plans or []})
 
 
 def _wanted(req: Request[Places]) -> JsonObject:
@@ -245,12 +236,9 @@ def _wanted(req: Request[Places]) -> JsonObject:
         raise CoreError(400, f"`where` is not an object in JSON: {error}") from None
 
 
-def _condition(wanted: JsonObject, names: set[str]) -> tuple[str, list[Any]]:
-    """The WHERE of wanted values, and the values."""
-    unknown = wanted.keys() - names
-    if unknown:
-        raise CoreError(400, f"There is no column {min(unknown)}")
-    return " AND ".join(f"{quoted(name)} IS ?" for name in wanted) or "1", [*map(from_cell, wanted.values())]
+def _where(wanted: JsonObject) -> tuple[str, tuple[object, ...]]:
+    """The WHERE of the values that columns have to have, and the values."""
+    return " AND ".join(f"{quoted(name)} IS ?" for name in wanted) or "1", tuple(map(from_cell, wanted.values()))
 
 
 def _plan(connection: sqlite3.Connection, piece: StatementText) -> JsonObject:
@@ -295,16 +283,12 @@ def _words(engine: Any, text: str, error: sqlite3.Error | Refused, *, wrapped: b
     Only a statement that was `wrapped`, and so reads, is run again: an INSERT that failed on a lock would succeed,
     unseen.
     """
-    if isinstance(error, Refused):
-        return f"D1_ERROR: {error}"
-    if wrapped:
+    if wrapped and not isinstance(error, Refused):
         try:
             engine.single(text, ())
-        except Refused as refused:
-            return f"D1_ERROR: {refused}"
-        except sqlite3.Error as own:
+        except (sqlite3.Error, Refused) as own:
             error = own
-    return f"D1_ERROR: {engine.explain(error)}"
+    return f"D1_ERROR: {error if isinstance(error, Refused) else engine.explain(error)}"
 
 
 def _plain(column: str, columns: list[str]) -> str:

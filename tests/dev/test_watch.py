@@ -9,7 +9,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from core.dev.loop_watch import LoopWatch
+from core.dev.watch import LoopWatch
 from core.testing import FakeClock
 
 PROGRAM = """\
