@@ -18,7 +18,6 @@ from typing_extensions import TypeVar
 
 from core.errors import AuthenticationError, DeveloperError, OptionError
 from core.handlers import MiddlewareInfo
-from core.http.headers import check_name
 from core.middleware import options
 from core.request import AnyRequest, Request
 from core.response import Response
@@ -68,10 +67,8 @@ class TokenSource:
         self.scheme: str | None = scheme
         self.cookie: str | None = cookie
         if cookie is not None:
-            try:
-                check_name(cookie)
-            except TypeError:
-                raise options.refuse(call, "cookie", cookie, "must be the name of a cookie") from None
+            if not options.word(cookie):
+                raise options.refuse(call, "cookie", cookie, "must be the name of a cookie")
             if self.header != "authorization" or scheme != "Bearer":
                 raise OptionError(f"{call}(cookie={cookie!r}) goes without header and scheme. Remove them")
             self.scheme = None
@@ -80,11 +77,6 @@ class TokenSource:
         self._most = max_length
         form = _ALONE if self.scheme is None else f"{re.escape(self.scheme)} +({_TOKEN})"
         self._match = re.compile(form, re.IGNORECASE | re.ASCII).fullmatch
-
-    @property
-    def challenge(self) -> str:
-        """The value of `WWW-Authenticate`, which every 401 has."""
-        return self.scheme or "Bearer"
 
     @property
     def varies(self) -> tuple[str, ...]:
@@ -134,7 +126,7 @@ class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co,
         self._authenticate = authenticate
         self.source: TokenSource | None = source
         """The place of the token, for one that takes tokens."""
-        self._challenge = challenge if source is None else source.challenge
+        self._challenge = challenge if source is None else source.scheme or challenge
         self.__core_info__: MiddlewareInfo = MiddlewareInfo(
             name, provides=("req.user",), authenticates=True, varies=() if source is None else source.varies
         )
