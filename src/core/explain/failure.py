@@ -110,10 +110,8 @@ def _failure_of(error: BaseException, root: Path | None) -> Failure:
     problems: tuple[str, ...] = ()
     if isinstance(error, (ConfigurationError, EnvError)):
         problems = tuple(error.problems)
-        message = f"{len(problems)} mistakes" if len(problems) != 1 else "1 mistake"
-        message += (
-            " in the configuration" if isinstance(error, ConfigurationError) else " between Env and configuration"
-        )
+        where = "in the configuration" if isinstance(error, ConfigurationError) else "between Env and configuration"
+        message = f"{len(problems)} mistake{'' if len(problems) == 1 else 's'} {where}"
     fix = "Each line ends with its fix." if len(problems) > 1 else explain(error)
     return Failure(
         kind=type(error).__name__,

@@ -68,7 +68,7 @@ def nothing_sent(
             error = _blame(label, step, problem, f"Write `await {follow}()`", role="middleware")
             error.unawaited = True
             return error
-        if not called and not _uses(source, _parameter(source, 1)):
+        if not called and not _calls(source, _parameter(source, 1))[0]:
             return _blame(
                 label,
                 step,
@@ -157,10 +157,6 @@ def _calls(function: _Function, name: str) -> tuple[bool, bool]:
         isinstance(node, ast.Name) and node.id == name and id(node) not in heads for node in ast.walk(function)
     )
     return bool(calls) or handed, handed or any(id(call) in awaited for call in calls)
-
-
-def _uses(function: _Function, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(function))
 
 
 def _returned(function: _Function) -> str | None:

@@ -13,7 +13,7 @@ from core.response import Response
 from core.types import Middleware, Next
 
 if TYPE_CHECKING:
-    from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+    from ipaddress import IPv4Network, IPv6Network
 
 __all__ = ["ip_restriction"]
 
@@ -40,9 +40,10 @@ def ip_restriction(
 
     def permitted(ip: str | None) -> bool:
         try:
-            address = _plain(ip_address((ip or "").partition("%")[0]))
+            address = ip_address((ip or "").partition("%")[0])
         except ValueError:
             return False
+        address = getattr(address, "ipv4_mapped", None) or address
         if any(address in network for network in denied):
             return False
         return allowed is None or any(address in network for network in allowed)
@@ -53,10 +54,6 @@ def ip_restriction(
         await next()
 
     return declare(guard, name="ip_restriction")
-
-
-def _plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    return getattr(address, "ipv4_mapped", None) or address
 
 
 def _networks(option: str, values: Iterable[str]) -> list[IPv4Network | IPv6Network]:

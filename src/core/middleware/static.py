@@ -104,7 +104,9 @@ def static(
                     return
                 if fallback is not None:
                     res.vary("Accept")
-                    if _wants_page(req) and await _send_first(send, [fallback], precompressed, cache_control, req, res):
+                    # Not for the scripts of a page, which would take a page for the missing file.
+                    wants_page = "text/html" in (req.header("accept") or "").lower()
+                    if wants_page and await _send_first(send, [fallback], precompressed, cache_control, req, res):
                         return
             await next()
 
@@ -132,11 +134,6 @@ def _names(req: AnyRequest, skipped: int, dotfiles: bool) -> list[str] | None:
 def _candidates(key: str, index: str | None) -> list[str]:
     """The keys that a path may stand for: itself, and the index of a directory of that name."""
     return [candidate for candidate in (key, index and (f"{key}/{index}" if key else index)) if candidate]
-
-
-def _wants_page(req: AnyRequest) -> bool:
-    """True for a browser that opens a page, and not for its scripts, which would take a page for the missing file."""
-    return "text/html" in (req.header("accept") or "").lower()
 
 
 async def _send_first(

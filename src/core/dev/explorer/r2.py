@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
 from core.dev.explorer.places import Keys, Places, binding_of, file_of, key_of
@@ -11,7 +9,6 @@ from core.dev.explorer.rows import Listing
 from core.dev.explorer.values import shown
 from core.errors import CoreError
 from core.http import json as strict_json
-from core.http.json import JsonObject
 from core.request import Request
 from core.response import Response
 from core.router import Router
@@ -58,14 +55,14 @@ async def _get(req: Request[Places], res: Response) -> None:
         res.header("content-type", "application/octet-stream")
         res.send(await found.bytes())
         return
-    http: Any = found.http_metadata
+    http = {} if found.http_metadata is None else attrs.asdict(found.http_metadata)
     res.json(
         {
             **shown(await found.bytes()),
             "key": found.key,
             "etag": found.etag,
             "uploaded": found.uploaded,
-            "httpMetadata": {} if http is None else _plain(attrs.asdict(http)),
+            "httpMetadata": {name: str(value) for name, value in http.items() if value is not None},
             "customMetadata": found.custom_metadata or {},
         }
     )
@@ -117,7 +114,3 @@ def _custom(text: str) -> dict[str, str]:
         return structure(strict_json.loads(text), dict[str, str], client=True)
     except ValueError as error:
         raise CoreError(400, f"`custom` is not an object of strings in JSON: {error}") from None
-
-
-def _plain(given: JsonObject) -> dict[str, str]:
-    return {name: str(value) for name, value in given.items() if value is not None}

@@ -11,7 +11,7 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -129,17 +129,13 @@ async def run_on(
         address = f"{file.as_uri()}?mode={mode}"
         with contextlib.closing(sqlite3.connect(address, uri=True, timeout=5, isolation_level=None)) as connection:
             connection.set_progress_handler(stop.is_set, STEPS)
-            connection.text_factory = _text
+            connection.text_factory = partial(str, encoding="utf-8", errors="replace")
             return action(connection)
 
     try:
         return await wait_for(req, work)
     except (sqlite3.Error, StoreError) as error:
         raise CoreError(400, f"{error} ({file.name})") from error
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
 
 
 async def wait_for(
@@ -161,7 +157,7 @@ async def wait_for(
             outcome = work(stop)
         except BaseException as error:  # the one who waits raises it
             settle, outcome = done.set_exception, error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
             loop.call_soon_threadsafe(tell, settle, outcome)
 
     threading.Thread(target=run, name="core-explorer", daemon=True).start()
