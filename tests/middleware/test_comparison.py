@@ -29,7 +29,6 @@ def test_every_middleware_has_a_page_with_an_example() -> None:
         "authentication",
         "declared",
         "jwks",
-        "jwt_keys",
         "jwt_token",
         "rate_limit_object",
         "rate_limit_stores",

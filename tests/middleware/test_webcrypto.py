@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
 
 from core.middleware.jwks import FetchedKeySet
-from core.middleware.jwt_keys import ASYMMETRIC
+from core.middleware.jwt import ASYMMETRIC
 from core.middleware.webcrypto import algorithms
 from core.testing import FakeClock
 
