@@ -57,8 +57,8 @@ class Places:
 
 
 def binding_of(req: Request[Places], kind: str) -> Any:
-    """The binding that a request names, which has to be of a kind. Its calls here pass no hook: what the explorer
-    asks is neither counted nor recorded as the application's.
+    """The binding that a request names, which has to be of a kind. Its calls here pass no hook: what the explorer asks
+    is neither counted nor recorded as the application's.
     """
     loaded, name = req.env.loaded, req.params["binding"]
     if loaded.kinds.get(name) != kind or name in loaded.bindings.absent:
