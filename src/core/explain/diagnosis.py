@@ -207,10 +207,7 @@ _BINDING: Final = (
         r"Type 'object' not supported for value '\[object Object\]'",
         "`bind` takes no dict. Give its values one by one, in the order of the `?`, or `json.dumps(value)` for a column of text.",
     ),
-    (
-        r"Type 'object' not supported for value '\d{4}-\d\d-\d\d",
-        "Give a date as text: `bind(value.isoformat())`.",
-    ),
+    (r"Type 'object' not supported for value '\d{4}-\d\d-\d\d", "Give a date as text: `bind(value.isoformat())`."),
     (
         r"Type 'object' not supported for value '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'",
         "Give a UUID as text: `bind(str(value))`.",
@@ -221,10 +218,7 @@ _BINDING: Final = (
         "`bind` takes None, bool, int, float, str and bytes. Give a value made of one of them, such as `str(value)`.",
     ),
     (r"batch\(\) takes ", "Give it a list of statements, none of them awaited: `await db.batch([db.prepare(sql)])`."),
-    (
-        r"A message of a batch must be",
-        'Give it a list of messages: `await queue.send_batch([{"body": value}])`.',
-    ),
+    (r"A message of a batch must be", 'Give it a list of messages: `await queue.send_batch([{"body": value}])`.'),
     (r"Invalid Durable Object ID", 'A name is no id: `namespace.get_by_name("name")`.'),
     (
         r"Unknown response type",

@@ -127,31 +127,17 @@ _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
             for fix, options in _ROUTE_OPTIONS.items()
         },
     },
-    "CoreError": {
-        '`CoreError(404, "Not Found")`, both by position': "__init__()",
-    },
-    "timeout": {
-        "`timeout(duration=5000)`, in milliseconds": "(…), (…=)",
-    },
-    "cors": {
-        '`cors(origins=["https://app.example.com"])`': "(…), (allow_origins=), (origin=)",
-    },
-    "rate_limit": {
-        '`rate_limit(kv_binding="COUNTERS", limit=10, window=60)`, in seconds': "(…), (kv=)",
-    },
-    "body_limit": {
-        "`body_limit(max_size=1024 * 1024)`, in bytes": "(…)",
-    },
-    "sessions": {
-        '`sessions(kv_binding="SESSIONS", secret=lambda req: req.env.SESSION_SECRET)`': "(…)",
-    },
+    "CoreError": {'`CoreError(404, "Not Found")`, both by position': "__init__()"},
+    "timeout": {"`timeout(duration=5000)`, in milliseconds": "(…), (…=)"},
+    "cors": {'`cors(origins=["https://app.example.com"])`': "(…), (allow_origins=), (origin=)"},
+    "rate_limit": {'`rate_limit(kv_binding="COUNTERS", limit=10, window=60)`, in seconds': "(…), (kv=)"},
+    "body_limit": {"`body_limit(max_size=1024 * 1024)`, in bytes": "(…)"},
+    "sessions": {'`sessions(kv_binding="SESSIONS", secret=lambda req: req.env.SESSION_SECRET)`': "(…)"},
     "secure_hdrs": {
         "`secure_hdrs(strict_transport_security=…)`": "(hsts=)",
         "`secure_hdrs(content_security_policy=…)`": "(csp=)",
     },
-    "Params": {
-        '`req.params["id"]`': "()",
-    },
+    "Params": {'`req.params["id"]`': "()"},
     "Query": {
         '`req.query.get("q")`': "()",
         '`req.query.get_all("tag")`': "getlist",
@@ -166,9 +152,7 @@ _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
         '`res.append("X-Name", "value")`': "add",
         '`headers.get_all("X-Name")`': "getlist",
     },
-    "State": {
-        '`req.state["name"] = value`': "set",
-    },
+    "State": {'`req.state["name"] = value`': "set"},
     "ExecutionContext": {
         "`req.ctx.wait_until(job())`": "add_task, run",
         "`@app.on_error` over `async def handler(err, req, res, next)`": "passThroughOnException",
@@ -210,12 +194,8 @@ _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
         "`result.list_complete`": "complete",
         "`not result.list_complete`": "truncated",
     },
-    "KVKey": {
-        "`key.name`": "key, []",
-    },
-    "KVValue": {
-        "`with_metadata.value`": "text, []",
-    },
+    "KVKey": {"`key.name`": "key, []"},
+    "KVValue": {"`with_metadata.value`": "text, []"},
     "D1Database": {
         "`await db.prepare(sql).bind(…).all()`, or `.first()` or `.run()`": (
             "execute, query, fetch, sql, select, all, run, select_all, cursor, add, [], ()"
@@ -263,9 +243,7 @@ _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
         "`meta.last_row_id`": "lastrowid",
         "`meta.changes`, `meta.last_row_id` and others, as attributes": "[]",
     },
-    "D1ExecResult": {
-        "`await db.prepare(sql).all()`, for rows": "results, for, []",
-    },
+    "D1ExecResult": {"`await db.prepare(sql).all()`, for rows": "results, for, []"},
     "R2Bucket": {
         '`await bucket.get("key")`': "get_object, read, download, open, [], get(…)",
         '`await bucket.put("key", body)`': "put_object, write, save, set, upload, []=",
@@ -404,9 +382,7 @@ _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
         "`(await response.json())[…]`": "[]",
         '`res.cookie("name", "value")`, with the handler\'s second argument': "set_cookie",
     },
-    "Body": {
-        "`http.Response.from_json(value, status=201)`": "json(status=), json(headers=)",
-    },
+    "Body": {"`http.Response.from_json(value, status=201)`": "json(status=), json(headers=)"},
     "http.Request": {
         "`request.url`, parsed: `http.URL(request.url)`": "query, query_params, args, params",
         "`fetch` is given it beside the request": "env",
@@ -419,12 +395,8 @@ _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
         '`await kv.get("key")`, and `kv.calls` for what was called': "data, store, storage",
         "`kv.calls`, a list of what was called": "assert_called_with",
     },
-    "FakeD1Database": {
-        'A fake is always in memory: `FakeD1Database(migrations="migrations")`.': "__init__(…)",
-    },
-    "Call": {
-        "`call.method`, `call.args` and `call.options`": "[]",
-    },
+    "FakeD1Database": {'A fake is always in memory: `FakeD1Database(migrations="migrations")`.': "__init__(…)"},
+    "Call": {"`call.method`, `call.args` and `call.options`": "[]"},
 }
 
 NAMES: Final[Mapping[str, Mapping[str, str]]] = {owner: _by_name(fixes) for owner, fixes in _FIXES.items()}
