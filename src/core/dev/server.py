@@ -144,11 +144,7 @@ class _Serving:
         return loaded, None
 
     def _announce(
-        self,
-        address: tuple[Any, ...],
-        loaded: Loaded | None,
-        failed: BaseException | None,
-        findings: list[str],
+        self, address: tuple[Any, ...], loaded: Loaded | None, failed: BaseException | None, findings: list[str]
     ) -> None:
         """Write the start screen, or the line of a reload, and the error that there was."""
         options, style = self._options, self._style

@@ -11,15 +11,7 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import Final, TextIO
 
-_CODES: Final = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "blue": "34",
-    "cyan": "36",
-}
+_CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 
 
 class Style:

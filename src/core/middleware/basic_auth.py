@@ -27,12 +27,7 @@ _MOST_CHARACTERS = 4096
 
 @overload
 def basic_auth(
-    env: TypeForm[E] = options.UNNAMED,
-    /,
-    *,
-    username: str,
-    password: SecretGiver[E],
-    realm: str = "Restricted",
+    env: TypeForm[E] = options.UNNAMED, /, *, username: str, password: SecretGiver[E], realm: str = "Restricted"
 ) -> Authentication[E, str]: ...
 @overload
 def basic_auth(

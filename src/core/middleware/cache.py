@@ -30,12 +30,7 @@ from core.request import AnyRequest, Request
 from core.response import Response
 from core.types import Middleware, Next
 
-__all__ = [
-    "CacheStore",
-    "Cached",
-    "MemoryCache",
-    "cache",
-]
+__all__ = ["CacheStore", "Cached", "MemoryCache", "cache"]
 
 E = TypeVar("E", default=Any)
 

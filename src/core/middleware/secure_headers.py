@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 
     Value: TypeAlias = str | Literal[False]
 
-__all__ = [
-    "Directives",
-    "NONCE",
-    "secure_hdrs",
-    "secure_headers",
-]
+__all__ = ["Directives", "NONCE", "secure_hdrs", "secure_headers"]
 
 NONCE: Final = "{nonce}"
 """Stands in a directive for `'nonce-…'`, a new random one per request, which handlers find in `req.state["csp_nonce"]`.

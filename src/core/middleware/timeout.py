@@ -32,11 +32,7 @@ log: logging.Logger = logging.getLogger("core")
 
 
 def timeout(
-    *,
-    duration: float,
-    message: str = "Request Timeout",
-    status: int = 408,
-    include_body: bool = False,
+    *, duration: float, message: str = "Request Timeout", status: int = 408, include_body: bool = False
 ) -> Middleware[object, object]:
     """Answer `status` with `message` when the rest of the chain has sent nothing after `duration` milliseconds.
 

@@ -134,12 +134,7 @@ async def _overview(req: Request[Places], res: Response) -> None:
             "failed": None,
             "state": str(req.env.options.state_folder),
             "bindings": [
-                {
-                    "name": name,
-                    "kind": binding.kind,
-                    "place": binding.place,
-                    "absent": loaded.bindings.absent.get(name),
-                }
+                {"name": name, "kind": binding.kind, "place": binding.place, "absent": loaded.bindings.absent.get(name)}
                 for name, binding in loaded.configuration.bindings.items()
             ],
             "routes": [attrs.asdict(route) for route in loaded.app.routes],
