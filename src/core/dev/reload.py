@@ -145,11 +145,9 @@ class _Child:
         ours, theirs = context.Pipe()
         self._pipe: Connection = ours
         self._asked = 0.0
-        stdin: int | None
-        try:
+        stdin: int | None = None
+        with contextlib.suppress(OSError, ValueError, AttributeError):
             stdin = sys.stdin.fileno()
-        except (OSError, ValueError, AttributeError):
-            stdin = None
         self.process: SpawnProcess = context.Process(
             target=_serve, args=(options, listener, start, theirs, stdin), name="core dev"
         )
