@@ -23,7 +23,7 @@ from core.request import AnyRequest
 from core.response import Response
 
 if TYPE_CHECKING:
-    from core.context import Clock, TimerHandle
+    from core.context import Clock
     from core.types import Middleware, Next
 
 __all__ = ["timeout"]
@@ -54,15 +54,13 @@ def timeout(
     async def limit(req: AnyRequest, res: Response, next: Next, /) -> None:
         clock = req.clock
         deadline = clock.monotonic() + seconds
-        timer = _Timer(res)
-        timer.start(clock, seconds)
+        timer = _Timer(res, clock, seconds)
         error: BaseException | None = None
         try:
             await next()
         except BaseException as raised:
             error = raised
-        finally:
-            timer.stop()
+        timer.stop()
         if not timer.expired:
             if isinstance(error, asyncio.CancelledError) and clock.monotonic() >= deadline and timer.outer_expired():
                 await next(_TimedOut(status, message))  # both were due, and the inner one wins
@@ -93,16 +91,13 @@ class _Timer:
 
     __slots__ = ("_before", "_handle", "_outer", "_res", "_state", "_task", "_token", "expired")
 
-    def __init__(self, res: Response) -> None:
-        self.expired = False
-        self._res = res
-        self._state: dict[str, Any] = {}
-        self._handle: TimerHandle | None = None
-
-    def start(self, clock: Clock, seconds: float) -> None:
+    def __init__(self, res: Response, clock: Clock, seconds: float) -> None:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("timeout() needs a task to cancel. Run the request with asyncio")
+        self.expired = False
+        self._res = res
+        self._state: dict[str, Any] = {}
         self._task = task
         self._outer = _enclosing.get()
         self._before = task.cancelling()
@@ -110,8 +105,7 @@ class _Timer:
         self._handle = clock.call_later(seconds, self._expire)
 
     def stop(self) -> None:
-        if self._handle is not None:
-            self._handle.cancel()
+        self._handle.cancel()
         _enclosing.reset(self._token)
 
     def _expire(self) -> None:
