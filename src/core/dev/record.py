@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,7 +20,6 @@ from core.app import App
 from core.backends.embedded.d1.reads import Counted, counted
 from core.backends.embedded.store import Database
 from core.bindings.calls import BindingCall, Hookable, Proceed
-from core.context import Clock, system_clock
 from core.dev.exchange import Exchange, RecordedCall, RecordedStep, current
 from core.dev.journal import Journal
 from core.handlers import before, info_of, name_of
@@ -48,8 +48,7 @@ _depth: ContextVar[int] = ContextVar("core_dev_depth", default=0)
 class Recorder:
     """The exchanges, and whoever wants to hear of new ones. Without a journal, finished ones are forgotten."""
 
-    def __init__(self, *, clock: Clock = system_clock, journal: Journal | None = None) -> None:
-        self.clock = clock
+    def __init__(self, *, journal: Journal | None = None) -> None:
         self.journal = journal
         self._process = secrets.token_hex(4)
         self._numbers = count(1)
@@ -61,7 +60,7 @@ class Recorder:
 
     def begin(self, kind: Literal["request", "queue", "cron", "alarm"], method: str, path: str) -> Exchange:
         key = f"{self._process}-{next(self._numbers)}"
-        exchange = Exchange(key, kind, method, path, self.clock.time(), self.clock.monotonic())
+        exchange = Exchange(key, kind, method, path, time.time(), time.monotonic())
         if kind == "request" and self.journal is not None and (databases := self.databases()):
             exchange.state = self.journal.states.note(databases)
         self._running[key] = exchange
@@ -70,7 +69,7 @@ class Recorder:
 
     def elapsed(self, exchange: Exchange) -> float:
         """Milliseconds since it began."""
-        return (self.clock.monotonic() - exchange.received) * 1000
+        return (time.monotonic() - exchange.received) * 1000
 
     def end(self, exchange: Exchange) -> None:
         """Its response was sent, or it is done."""

@@ -174,7 +174,6 @@ class _Serving:
             forced.cancel()
             work.result()
             return 0
-        server.force_exit = True
         left = [*context.tasks, work]
         for task in left:
             task.cancel()
