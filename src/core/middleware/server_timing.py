@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from typing_extensions import TypeForm, TypeVar
@@ -72,12 +71,12 @@ def server_timing(
 
     async def measure(req: AnyRequest, res: Response, next: Next, /) -> None:
         if enabled is None or await options.awaited(enabled(req)):
-            times: _Times | None = req.state.get(_KEY)
-            if times is not None:
-                times.total = times.total or total
+            shared: _Times | None = req.state.get(_KEY)
+            if shared is not None:
+                shared.total = shared.total or total
             else:
                 times = req.state[_KEY] = _Times(total)
-                res.on_send(partial(_tell, times, res))
+                res.on_send(lambda status, duration_ms: _tell(times, res, status, duration_ms))
         await next()
 
     return declare(measure, name="server_timing")
