@@ -225,14 +225,8 @@ def cache(
         res.header("cache-status", f"{name}; fwd=miss")
         if req.method != "GET" or data is None or res.status_code not in _STATUSES or said.keys() & _REFUSALS:
             return
-        made = Cached(
-            res.status_code,
-            {header: value for header, value in own.items() if header not in _NOT_KEPT},
-            data,
-            res.content_type,
-            0.0,
-            0.0,
-        )
+        lasting = {header: value for header, value in own.items() if header not in _NOT_KEPT}
+        made = Cached(res.status_code, lasting, data, res.content_type, 0.0, 0.0)
 
         def decide(req: AnyRequest, status: int, duration_ms: float) -> None:
             # An answer that was refused after all is not kept; a 304 says that the client has this very answer.

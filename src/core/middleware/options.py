@@ -12,7 +12,7 @@ from typing import Any, get_origin
 
 from typing_extensions import TypeIs
 
-from core.errors import OptionError, plain_status
+from core.errors import EnvError, OptionError, plain_status
 from core.http import headers
 
 UNNAMED: Any = None
@@ -141,8 +141,6 @@ def resolve(call: str, binding: str | Callable[[Any], Any], req: Any) -> Any:
     if found is None and is_dict(env):
         found = env.get(binding)
     if found is None:
-        from core.errors import EnvError
-
         problem = f'{call}: req.env has no binding "{binding}". Add it to Env and its table to the configuration file'
         raise EnvError([problem])
     return found
