@@ -69,24 +69,15 @@ def nothing_sent(
             error.unawaited = True
             return error
         if not called and not _calls(source, _parameter(source, 1))[0]:
-            return _blame(
-                label,
-                step,
-                f"neither sends nor calls {follow}()",
-                f"Write `await {follow}()` to go on, or send on `res` to answer",
-                role="middleware",
-            )
+            fix = f"Write `await {follow}()` to go on, or send on `res` to answer"
+            return _blame(label, step, f"neither sends nor calls {follow}()", fix, role="middleware")
     if handler is not None:
         source = _source(handler)
         if source is not None and (value := _returned(source)) is not None:
             fix = "Send it: `return res.json(…)`"
             return _blame(label, handler, f"returns {value}, which nothing sends", fix)
-        return _blame(
-            label,
-            handler,
-            "ended without sending anything",
-            "Send with `res.json(…)` or another method of `res`",
-        )
+        fix = "Send with `res.json(…)` or another method of `res`"
+        return _blame(label, handler, "ended without sending anything", fix)
     return NothingSentError(
         f"the chain of {label} ended without sending anything. Send with res.json(…) or another method of `res`; "
         "in a middleware, `await next()` and do not forget the await"

@@ -283,9 +283,5 @@ def _origin(call: str, value: object) -> str:
             return URL(text).origin
         except TypeError:
             pass
-    raise options.refuse(
-        call,
-        "origins",
-        value,
-        'is not an origin. Write scheme, host and port alone, for example "https://example.com", without a path or a slash',
-    )
+    why = 'is not an origin. Write scheme, host and port alone, for example "https://example.com", without a path or a slash'
+    raise options.refuse(call, "origins", value, why)

@@ -68,12 +68,8 @@ def _networks(option: str, values: Iterable[str]) -> list[IPv4Network | IPv6Netw
                 raise ValueError("an address is text")
             network = ip_network(value.strip())
         except ValueError as error:
-            raise options.refuse(
-                "ip_restriction",
-                option,
-                value,
-                f"is not an address or a network: {error}. Write 192.0.2.7 or 10.0.0.0/8",
-            ) from None
+            why = f"is not an address or a network: {error}. Write 192.0.2.7 or 10.0.0.0/8"
+            raise options.refuse("ip_restriction", option, value, why) from None
         if isinstance(network, IPv6Network) and network.network_address.ipv4_mapped and network.prefixlen >= 96:
             network = ip_network(f"{network.network_address.ipv4_mapped}/{network.prefixlen - 96}")
         networks.append(network)

@@ -84,12 +84,8 @@ def _allow_list(algorithms: Iterable[str] | None, *, symmetric: bool) -> tuple[s
     if not given:
         raise options.refuse("jwt_auth", "algorithms", [], "allows nothing. Name one, for example HS256")
     if {*given} & {*_HMAC} and not {*given} <= {*_HMAC}:
-        raise options.refuse(
-            "jwt_auth",
-            "algorithms",
-            sorted(given),
-            "mixes shared secrets with public keys: with both, whoever knows the public key can sign. Use one kind",
-        )
+        why = "mixes shared secrets with public keys: with both, whoever knows the public key can sign. Use one kind"
+        raise options.refuse("jwt_auth", "algorithms", sorted(given), why)
     return given
 
 

@@ -150,19 +150,9 @@ async def _configuration(req: Request[Places], res: Response) -> None:
     loaded = req.env.found
     text = await asyncio.to_thread(req.env.options.config.read_text, "utf-8", "replace")
     findings = await asyncio.to_thread(findings_of, req.env.options.config)
-    res.json(
-        {
-            "file": str(req.env.options.config),
-            "text": text,
-            "findings": findings,
-            "unchecked": []
-            if loaded is None
-            else [
-                {"key": part.key, "line": part.line, "reason": part.reason}
-                for part in unchecked_in([loaded.configuration])
-            ],
-        }
-    )
+    parts = () if loaded is None else unchecked_in([loaded.configuration])
+    unchecked = [{"key": part.key, "line": part.line, "reason": part.reason} for part in parts]
+    res.json({"file": str(req.env.options.config), "text": text, "findings": findings, "unchecked": unchecked})
 
 
 # -- times
@@ -172,14 +162,8 @@ async def _configuration(req: Request[Places], res: Response) -> None:
 async def _cron(req: Request[Places], res: Response) -> None:
     loaded = req.env.found
     times = req.env.background.next_times() if req.env.background is not None else {}
-    res.json(
-        []
-        if loaded is None
-        else [
-            {"cron": cron, "next": times.get(cron), "handled": cron in loaded.app.crons or None in loaded.app.crons}
-            for cron in loaded.crons
-        ]
-    )
+    crons, handled = ((), ()) if loaded is None else (loaded.crons, loaded.app.crons)
+    res.json([{"cron": one, "next": times.get(one), "handled": one in handled or None in handled} for one in crons])
 
 
 @api.post("/cron/run")
