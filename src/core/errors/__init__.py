@@ -98,15 +98,6 @@ def plain_status(status: object) -> int | None:
     return int(status) if isinstance(status, int) and not isinstance(status, bool) else None
 
 
-def _error_status(given: object) -> int:
-    status = plain_status(given)
-    if status is None or not 400 <= status <= 599:
-        from core.errors.mistakes import turned_status
-
-        raise ValueError(turned_status(given))
-    return status
-
-
 NULL_BODY_STATUSES: Final = frozenset({101, 204, 205, 304})
 """Statuses whose responses never carry a body (RFC 9110, Fetch)."""
 
@@ -161,7 +152,12 @@ class CoreError(Exception):
         self, status: int, message: str | None = None, /, *, headers: Mapping[str, str] | None = None, **metadata: Any
     ) -> None:
         if type(status) is not int or not 400 <= status <= 599:
-            status = _error_status(status)
+            plain = plain_status(status)
+            if plain is None or not 400 <= plain <= 599:
+                from core.errors.mistakes import turned_status
+
+                raise ValueError(turned_status(status))
+            status = plain
         if message is None:
             message = phrase_of(status)
         super().__init__(status, message)
