@@ -44,8 +44,8 @@ def to_html(found: Failure, exchange: Exchange | None = None, *, in_explorer: bo
             facts.append((name, "(left out)" if is_secret(name.lower()) else value))
         rows = "".join(f"<tr><th scope=row>{escape(name)}<td>{escape(value)}" for name, value in facts)
         parts.append(f"<section><h2>The request</h2><table>{rows}</table></section>")
-    if exchange is not None and in_explorer:
-        parts.append(f'<p><a class=button href="/_core#requests/{escape(exchange.key)}">Write a test of it</a></p>')
+        if in_explorer:
+            parts.append(f'<p><a class=button href="/_core#requests/{escape(exchange.key)}">Write a test of it</a></p>')
     body = "\n".join(parts)
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(found.kind)}</title>"

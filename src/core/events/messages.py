@@ -6,10 +6,9 @@ A body is structured when it is asked for, so that one that is not a `Job` fails
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin
 
 from typing_extensions import is_typeddict
 
@@ -45,8 +44,8 @@ def payload_of(consumer: Callable[..., object], /) -> object:
             f"the annotation of {names[position]} of {name_of(consumer)} cannot be resolved: {error}. "
             "Import what it names outside `if TYPE_CHECKING:`"
         ) from error
-    arguments = typing.get_args(annotation)
-    if typing.get_origin(annotation) is not MessageBatch or not arguments or isinstance(arguments[0], typing.TypeVar):
+    arguments = get_args(annotation)
+    if get_origin(annotation) is not MessageBatch or not arguments or isinstance(arguments[0], TypeVar):
         return Any
     return arguments[0]
 
