@@ -1,13 +1,15 @@
 """The statements of a function, read in the order in which they run.
 
-Branches are read one by one, each with the errors that a name may stand for in it, and the response goes along. What an
-expression does is in `expressions.py`.
+Branches are read one by one, each with the errors that a name may stand for in it, and the response goes along. Which
+of the errors are left in a branch is said by its condition. What an expression does is in `expressions.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import eq, ge, gt, le, lt, ne
+from typing import Final, TypeAlias
 
 import attrs
 from mypy.nodes import (
@@ -16,35 +18,47 @@ from mypy.nodes import (
     Block,
     BreakStmt,
     CallExpr,
+    ComparisonExpr,
     ContinueStmt,
     Expression,
     ExpressionStmt,
     ForStmt,
     IfStmt,
     IndexExpr,
+    IntExpr,
     MatchStmt,
     MemberExpr,
     NameExpr,
     Node,
     OperatorAssignmentStmt,
+    OpExpr,
     RaiseStmt,
     RefExpr,
     ReturnStmt,
     Statement,
     TryStmt,
+    TupleExpr,
+    UnaryExpr,
     WhileStmt,
     WithStmt,
 )
+from mypy.patterns import AsPattern, ClassPattern, OrPattern, Pattern
 from mypy.types import Instance
 
 from core.openapi import failing, sent
-from core.openapi.conditions import Errors, Truth, condition, is_capture, matching, named_classes, parted
 from core.openapi.expressions import CONTEXT, Expressions
 from core.openapi.facts import Effect, Open, Raise, Read
 from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught
 from core.openapi.here import RESPONSE, Here, State, merged
 from core.openapi.raised import is_core_error
 
+Errors: TypeAlias = Mapping[Node, tuple[Raise, ...]]
+"""The errors that names stand for."""
+Truth: TypeAlias = Callable[[Node, Raise], "bool | None"]
+"""Whether a condition holds if a name stands for an error; None where that is not known."""
+_COMPARISONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
+    "==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
+}  # fmt: skip
 _CONFLICT: Final = "core.errors.conflict.conflict"
 _DROPPED: Final = frozenset(["asyncio.tasks.create_task", "asyncio.tasks.ensure_future"])
 """Where a statement is nothing but the call, nobody waits for the task, so that its errors answer nobody."""
@@ -156,16 +170,16 @@ class Statements:
 
     def _if(self, statement: IfStmt) -> bool:
         conditions = zip(statement.expr, statement.body, strict=True)
-        cases = [(expression, condition(expression), block) for expression, block in conditions]
+        cases = [(expression, partial(_condition, expression), block) for expression, block in conditions]
         return self._choose(cases, statement.else_body)
 
     def _match(self, statement: MatchStmt) -> bool:
         self.expressions.evaluate(statement.subject)
         cases = [
-            (guard, matching(statement.subject, pattern, guard), block)
+            (guard, partial(_case, statement.subject, pattern, guard), block)
             for pattern, guard, block in zip(statement.patterns, statement.guards, statement.bodies, strict=True)
         ]
-        is_whole = any(is_capture(pattern) for pattern in statement.patterns)
+        is_whole = any(_is_capture(pattern) for pattern in statement.patterns)
         return self._choose(cases, None, is_whole=is_whole)
 
     def _choose(
@@ -179,7 +193,7 @@ class Statements:
             here.frame.errors = {**outer, **left}
             if expression is not None:
                 self.expressions.evaluate(expression)
-            taken, rest = parted(here.frame.errors, truth)
+            taken, rest = _parted(here.frame.errors, truth)
             branches.append((block, {**left, **taken}))
             left = {**left, **rest}
         here.frame.errors = outer
@@ -193,7 +207,7 @@ class Statements:
         for manager in statement.expr:
             self.expressions.evaluate(manager)
             if isinstance(manager, CallExpr) and getattr(manager.callee, "fullname", "") == _SUPPRESS:
-                suppressed += [name for kind in manager.args for name in named_classes(kind)]
+                suppressed += [name for kind in manager.args for name in _named_classes(kind)]
             for method in CONTEXT:
                 self.expressions.call_method(manager, method)
         goes_on = self._block(statement.body)
@@ -225,7 +239,7 @@ class Statements:
         goes_on = self._block(statement.body)
         handled: list[tuple[Block, Node | None, tuple[Raise, ...]]] = []
         for kinds, variable, handler in zip(statement.types, statement.vars, statement.handlers, strict=True):
-            names = named_classes(kinds) if kinds is not None else ["builtins.BaseException"]
+            names = _named_classes(kinds) if kinds is not None else ["builtins.BaseException"]
             caught = self._take(mark, names)
             infos = [info for name in names if (info := here.frames.lookup(name)) is not None]
             is_followed = not any(isinstance(each, Open) for each in here.effects[mark:])
@@ -259,3 +273,79 @@ class Statements:
             return
         self.expressions.consume(statement.expr)
         self.here.raises(statement.expr)
+
+
+# Conditions on errors ------------------------------------------------------------------------------------------------
+
+
+def _parted(errors: Errors, truth: Truth) -> tuple[Errors, Errors]:
+    """The errors that names may stand for where a condition holds, and where it does not."""
+    taken: dict[Node, tuple[Raise, ...]] = {}
+    left: dict[Node, tuple[Raise, ...]] = {}
+    for node, possible in errors.items():
+        found = [(raised, truth(node, raised)) for raised in possible]
+        if any(each is not None for _, each in found):
+            taken[node] = tuple(raised for raised, each in found if each is not False)
+            left[node] = tuple(raised for raised, each in found if each is not True)
+    return taken, left
+
+
+def _condition(expression: Expression, node: Node, raised: Raise) -> bool | None:
+    """Return whether the condition of an `if` holds."""
+    match expression:
+        case CallExpr(callee=NameExpr(fullname="builtins.isinstance"), args=[NameExpr(node=subject), kinds]):
+            return not set(raised.classes).isdisjoint(_named_classes(kinds)) if subject is node else None
+        case UnaryExpr(op="not", expr=inner):
+            found = _condition(inner, node, raised)
+            return None if found is None else not found
+        case OpExpr(op="and" | "or" as op):
+            both = [_condition(part, node, raised) for part in (expression.left, expression.right)]
+            deciding = op == "or"
+            return deciding if deciding in both else None if None in both else not deciding
+        case ComparisonExpr(
+            operators=[op],
+            operands=[MemberExpr(name="status", expr=NameExpr(node=subject)), IntExpr(value=bound)],
+        ):
+            compare = _COMPARISONS.get(op)
+            if subject is not node or compare is None or len(raised.status) != 1:
+                return None
+            return compare(raised.status[0], bound)
+        case _:
+            return None
+
+
+def _case(subject: Expression, pattern: Pattern, guard: Expression | None, node: Node, raised: Raise) -> bool | None:
+    """Return whether the condition of a `case` holds."""
+    if not isinstance(subject, NameExpr) or subject.node is not node:
+        return None
+    found = _matches(pattern, raised)
+    return found if not found or guard is None else _condition(guard, node, raised)
+
+
+def _is_capture(pattern: Pattern | None) -> bool:
+    """Return True for a pattern that matches everything."""
+    return isinstance(pattern, AsPattern) and pattern.pattern is None
+
+
+def _matches(pattern: Pattern, raised: Raise) -> bool | None:
+    match pattern:
+        case ClassPattern(class_ref=RefExpr(fullname=name)):
+            always = not pattern.positionals and all(map(_is_capture, pattern.keyword_values))
+            return (True if always else None) if name in raised.classes else False
+        case AsPattern(pattern=None):
+            return True
+        case AsPattern(pattern=inner) if inner is not None:
+            return _matches(inner, raised)
+        case OrPattern(patterns=parts):
+            found = [_matches(part, raised) for part in parts]
+            return True if True in found else None if None in found else False
+        case _:
+            return None
+
+
+def _named_classes(kinds: Expression) -> list[str]:
+    """The full names of the classes of `except (A, B)` and `isinstance(x, (A, B))`."""
+    if isinstance(kinds, OpExpr):
+        return [*_named_classes(kinds.left), *_named_classes(kinds.right)]
+    named = kinds.items if isinstance(kinds, TupleExpr) else [kinds]
+    return [kind.fullname for kind in named if isinstance(kind, RefExpr)]

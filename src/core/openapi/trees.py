@@ -5,10 +5,10 @@ Nothing is followed here: what a name stands for depends on the call that is rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import Final
 
-from mypy import nodes
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import (
     ARG_POS,
@@ -47,7 +47,6 @@ from mypy.nodes import (
     SuperExpr,
     TupleExpr,
     TypeInfo,
-    UnaryExpr,
     WithStmt,
 )
 from mypy.patterns import AsPattern, ClassPattern, Pattern
@@ -55,45 +54,12 @@ from mypy.patterns import AsPattern, ClassPattern, Pattern
 _CHANGES_A_DICT: Final = frozenset(["update", "pop", "setdefault", "clear", "popitem"])
 
 
-_PARTS: Final[Mapping[type[Node], str]] = {
-    **dict.fromkeys(
-        (
-            nodes.AwaitExpr,
-            nodes.CastExpr,
-            nodes.MemberExpr,
-            nodes.StarExpr,
-            nodes.UnaryExpr,
-            nodes.YieldExpr,
-            nodes.YieldFromExpr,
-        ),
-        "expr",
-    ),
-    **dict.fromkeys((nodes.DelStmt, nodes.ExpressionStmt, nodes.ReturnStmt), "expr"),
-    **dict.fromkeys((nodes.DictExpr, nodes.ListExpr, nodes.SetExpr, nodes.TupleExpr), "items"),
-    **dict.fromkeys((nodes.ListComprehension, nodes.SetComprehension), "generator"),
-    nodes.AssertStmt: "expr msg",
-    nodes.AssignmentExpr: "value",
-    nodes.AssignmentStmt: "rvalue lvalues",
-    nodes.Block: "body",
-    nodes.CallExpr: "callee args",
-    nodes.ComparisonExpr: "operands",
-    nodes.ConditionalExpr: "cond if_expr else_expr",
-    nodes.DictionaryComprehension: "key value sequences condlists",
-    nodes.ForStmt: "expr index body else_body",
-    nodes.GeneratorExpr: "left_expr sequences condlists",
-    nodes.IfStmt: "expr body else_body",
-    nodes.IndexExpr: "base index",
-    nodes.MatchStmt: "subject guards bodies",
-    nodes.MypyFile: "defs",
-    nodes.OpExpr: "left right",
-    nodes.OperatorAssignmentStmt: "rvalue lvalue",
-    nodes.RaiseStmt: "expr from_expr",
-    nodes.SliceExpr: "begin_index end_index stride",
-    nodes.TryStmt: "body handlers else_body finally_body",
-    nodes.WhileStmt: "expr body else_body",
-    nodes.WithStmt: "expr target body",
-}
-"""The attributes with the expressions, statements and blocks that a node is made of.
+_PARTS: Final = (
+    "generator left_expr key value sequences condlists subject guards bodies cond if_expr else_expr callee args operands "
+    "left right base begin_index end_index stride rvalue lvalues lvalue expr from_expr msg index target items body handlers "
+    "else_body finally_body defs"
+)
+"""The attributes of nodes that have expressions, statements and blocks, in the order in which they run.
 
 mypy's own traverser would say the same, but a compiled class of it has no subclasses that are not.
 """
@@ -103,16 +69,22 @@ def parts_of(node: Node) -> Iterator[Node]:
     """The expressions, statements and blocks that a node is made of; of a lambda, what it returns."""
     if isinstance(node, LambdaExpr):
         yield node.expr()
-    for name in _PARTS.get(type(node), "").split():
-        yield from _nodes(getattr(node, name))
+    else:
+        for name in _parts_of(type(node)):
+            yield from _nodes(getattr(node, name))
 
 
-def _nodes(value: Any) -> Iterator[Node]:
+@cache
+def _parts_of(kind: type[Node]) -> Sequence[str]:
+    return [name for name in _PARTS.split() if hasattr(kind, name)]
+
+
+def _nodes(value: object) -> Iterator[Node]:
     """The nodes of an attribute: one, or several in a list of any depth, or none."""
     if isinstance(value, Node):
         yield value
-    else:
-        for each in value or ():
+    elif isinstance(value, list | tuple):
+        for each in value:
             yield from _nodes(each)
 
 
@@ -270,11 +242,6 @@ def constant(expression: Expression) -> tuple[object] | None:
     """The JSON value that an expression writes out, alone in a tuple; None for any other expression."""
     if isinstance(expression, NameExpr) and expression.fullname == "builtins.None":
         return (None,)
-    if isinstance(expression, NameExpr) and expression.fullname in ("builtins.True", "builtins.False"):
-        return (expression.fullname == "builtins.True",)
-    if isinstance(expression, UnaryExpr) and expression.op == "-":
-        inner = constant(expression.expr)
-        return (-inner[0],) if inner is not None and isinstance(inner[0], int | float) else None
     value = constant_fold_expr(expression, "")
     return (value,) if isinstance(value, str | int | float) else None
 
