@@ -17,8 +17,8 @@ from tests.support.libraries import with_libraries
 from core.openapi.facts import Answer, ApplicationFacts, Effect, Held, Open, Raise, Read, RouteFacts
 from core.openapi.functions import Reader
 from core.openapi.gather import gather
-from core.openapi.held import class_details
 from core.openapi.here import State
+from core.openapi.routes import class_details
 from core.openapi.values import Target
 from core.validation.schema import Schema
 

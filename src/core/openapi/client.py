@@ -23,19 +23,23 @@ import attrs
 
 from core.errors import DeveloperError
 from core.openapi.client_classes import FIELDS, Classes, Schema, alternatives, is_text
-from core.openapi.client_names import camel, identifier, phrase, sentence, unique
 from core.openapi.client_source import (
     Kinds,
     Parameter,
     annotated,
     argument,
+    camel,
     class_of,
     docstring,
     expression,
+    identifier,
     is_str,
     joined,
     of,
+    phrase,
+    sentence,
     union,
+    unique,
     written,
 )
 from core.openapi.reading import merged, operations, section, target, without_wording

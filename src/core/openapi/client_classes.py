@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
-from core.openapi.client_names import camel, identifier, inside, sentence, singular, unique
 from core.openapi.client_source import (
     ANY,
     UNSET,
@@ -22,15 +21,21 @@ from core.openapi.client_source import (
     Unions,
     alias_of,
     annotated,
+    camel,
     class_of,
     docstring,
     expression,
+    identifier,
+    inside,
     joined,
     literal,
     of,
     only,
     options_of,
+    sentence,
+    singular,
     union,
+    unique,
 )
 from core.openapi.reading import merged, section, target
 

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from core.http.json import JsonObject
 from core.openapi.facts import ClassFacts, Effect, classes_in, is_required, object_of
+from core.openapi.reading import operations, section
 from core.validation.schema import Schema, is_array, is_object, json_type
 
 Key: TypeAlias = tuple[str, str]
@@ -22,8 +23,8 @@ class Components:
     """
 
     def __init__(self, classes: Mapping[str, ClassFacts], problem: Callable[[Effect, str], None]) -> None:
-        self._classes = classes
-        self._problem = problem
+        self.classes = classes
+        self.problem = problem
         self._used: dict[Key, Schema] = {}
         self._wanted: dict[Key, list[str]] = {}
         """The names of each, the best first."""
@@ -34,7 +35,7 @@ class Components:
         """
         if "$unknown" in schema:
             reason = f"{schema['$unknown']}, in the class {within}" if within else schema["$unknown"]
-            self._problem(at, f"the type of a value is not known ({reason}). Give it a type")
+            self.problem(at, f"the type of a value is not known ({reason}). Give it a type")
             return {}
         if "$class" in schema:
             extra = {key: value for key, value in schema.items() if key in ("description", "default")}
@@ -54,7 +55,7 @@ class Components:
                 result = {**result, **({"type": kind} if kind is not None else {}), key: value}
             elif key == "$unread":
                 for each in value:
-                    self._problem(
+                    self.problem(
                         at,
                         f"the validator {each}, in the class {within}, does not say what it holds. Use one of attrs, or "
                         "say it: describe(validator, holds={…})",
@@ -64,7 +65,7 @@ class Components:
         return result
 
     def _class(self, name: str, at: Effect, *, reading: bool) -> Schema:
-        facts = self._classes[name]
+        facts = self.classes[name]
         differs = reading and self._differs(name, ())
         key = (name, "Input" if differs else "")
         if key not in self._used:
@@ -89,7 +90,7 @@ class Components:
         """Return True if a value may be sent in another shape than it is received:
         fields with defaults may be left out.
         """
-        facts = self._classes.get(name)
+        facts = self.classes.get(name)
         if facts is None or name in seen:
             return False
         if any(
@@ -159,19 +160,17 @@ class Kept:
     """The names of the document that is committed: of operations by method and path, and of schemas by their places."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._schemas: Mapping[str, Any] = document.get("components", {}).get("schemas", {})
+        self._schemas = section(document, "schemas")
         self._paths: Mapping[str, Mapping[str, Any]] = {
             _shape(path): item for path, item in document.get("paths", {}).items()
+        }
+        self._operations: Mapping[tuple[str, str], Mapping[str, Any]] = {
+            (_shape(each.path), each.method.upper()): each.operation for each in operations(document, sockets=True)
         }
 
     def operation(self, path: str, method: str) -> Mapping[str, Any]:
         """The operation as it was; empty for a new one. The names of parameters in its path do not matter."""
-        item = self._paths.get(_shape(path), {})
-        if method == "websocket":
-            method = "x-websocket"
-        others = {**item.get("additionalOperations", {}), **item.get("x-additional-operations", {})}
-        found: Mapping[str, Any] = item.get(method) or others.get(method) or {}
-        return found
+        return self._operations.get((_shape(path), method.upper()), {})
 
     def names(self, paths: Mapping[str, Any], used: Mapping[Key, Schema]) -> dict[Key, str]:
         """The names that schemas had in the same places."""

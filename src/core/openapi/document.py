@@ -13,6 +13,7 @@ from typing import Final
 import attrs
 
 from core.http.json import JsonObject
+from core.openapi import requests
 from core.openapi.components import Components, Kept
 from core.openapi.facts import ApplicationFacts, Effect, RouteFacts
 from core.openapi.failures import UNEXPECTED
@@ -28,13 +29,10 @@ from core.openapi.names import (
     tag,
     words,
 )
-from core.openapi.requests import Requests
+from core.openapi.reading import METHODS
 from core.openapi.responses import Responses
-from core.openapi.security import SecuritySchemes
 
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
-_FIXED: Final = frozenset(["get", "put", "post", "delete", "options", "head", "patch", "trace"])
-"""Methods with a place of their own in a path item; 3.2 has `query` and `additionalOperations` beside them."""
 
 
 @attrs.frozen(order=True)
@@ -83,9 +81,8 @@ class _Writer:
         self.problems: set[Problem] = set()
         self.kept = Kept(kept)
         self.components = Components(program.schemas.classes, self._problem)
-        self.requests = Requests(program.schemas.classes, self.components, self._problem)
-        self.responses = Responses(self.reader, self.components, self._problem, version)
-        self.security = SecuritySchemes(self.reader)
+        self.responses = Responses(self.reader, self.components, version)
+        self.security = requests.SecuritySchemes(self.reader)
 
     def write(self) -> Described:
         """The whole document."""
@@ -157,7 +154,7 @@ class _Writer:
         for method in methods:
             # Of two routes the first registered one answers.
             key, home = method.lower(), item
-            if key not in _FIXED and not (key == "query" and self.version != "3.1"):
+            if key not in METHODS or (key == "query" and self.version == "3.1"):
                 key = method
                 home = item.setdefault(
                     "x-additional-operations" if self.version == "3.1" else "additionalOperations", {}
@@ -188,10 +185,10 @@ class _Writer:
             operation["deprecated"] = True
         found = self.reader.route(route)
         patterns = parameter_patterns(route.path)
-        if parameters := self.requests.parameters(path, found, patterns):
+        if parameters := requests.parameters(self.components, path, found, patterns):
             operation["parameters"] = parameters
         if not route.websocket:
-            if body := self.requests.body(found):
+            if body := requests.body(self.components, found):
                 operation["requestBody"] = body
             if any(f"{{{parameter}}}" in path for parameter in patterns):
                 # A path that does not match the pattern is one that no route has.

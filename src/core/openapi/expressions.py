@@ -1,6 +1,7 @@
 """What evaluating an expression does: its calls are followed, into the program's functions and to the rest of a chain.
 
-What a call sends is in `sent.py`, what is read of a request in `reads.py`, what fails by itself in `failing.py`.
+With them the errors that nobody raises in the program: Python's own, those of bindings, and of a row that is not there.
+What a call sends is in `sent.py`, what is read of a request in `reads.py`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import (
     CallExpr,
     ComparisonExpr,
@@ -24,19 +26,21 @@ from mypy.nodes import (
     Var,
 )
 
-from core.openapi import failing, reads, sent
+from core.openapi import reads, sent
 from core.openapi.calls import Calls
 from core.openapi.facts import Effect, Raise, Read, StepFacts
+from core.openapi.failures import BINDINGS, NOT_FOUND, OF_PYTHON
 from core.openapi.frames import Frames
 from core.openapi.here import RESPONSE, Here, State, merged
 from core.openapi.raised import is_core_error, is_exception
-from core.openapi.trees import MAKERS, constant, parts_of
+from core.openapi.trees import MAKERS, argument, called, constant, parts_of
 from core.openapi.values import Target, Value
 
 Call: TypeAlias = Callable[
     [Target, Sequence[Value], Mapping[str, Value], list[Effect], State, tuple[Raise, ...]], State
 ]
 """Reads the call of a function: `functions.Reader.call`."""
+_STATEMENT: Final = "core.bindings.d1.D1PreparedStatement"
 _AUTHENTICATION: Final = "core.middleware.authentication.Authentication"
 CONTEXT: Final = ("__aenter__", "__enter__", "__aexit__", "__exit__")
 _LATER: Final = frozenset(["wait_until", "on_send"])
@@ -70,7 +74,7 @@ class Expressions:
         if isinstance(expression, IndexExpr):
             reads.index(self.here, expression)
         if isinstance(expression, OpExpr):
-            failing.division(self.here, expression.op, expression.left, expression.right)
+            division(self.here, expression.op, expression.left, expression.right)
         if isinstance(expression, ComparisonExpr):
             reads.contains(self.here, expression)
         for part in parts_of(expression):
@@ -98,10 +102,10 @@ class Expressions:
                 here.effects[mark:] = [each for each in here.effects[mark:] if not isinstance(each, Raise)]
                 return
             reads.request(here, call, callee, receiver)
-            failing.of_binding(here, call, callee.name, receiver)
+            _of_binding(here, call, callee.name, receiver)
         for part in (callee, *call.args):
             self.consume(part)
-        failing.of_python(here, call)
+        _of_python(here, call)
         if _makes_error(call):
             here.raises(call)
         else:
@@ -221,3 +225,45 @@ class Expressions:
 def _makes_error(call: CallExpr) -> bool:
     made = call.callee.node if isinstance(call.callee, RefExpr) else None
     return isinstance(made, TypeInfo) and is_core_error(made)
+
+
+# Errors that nobody raises in the program ---------------------------------------------------------------------------
+
+
+def division(here: Here, operator: str, divided: Expression, by: Expression) -> None:
+    """A division may be by zero."""
+    is_number = operator in ("/", "//", "%") and here.class_of(divided) in ("builtins.int", "builtins.float")
+    if is_number and not constant_fold_expr(by, ""):
+        here.fails("builtins.ZeroDivisionError", by.line)
+
+
+def _of_python(here: Here, call: CallExpr) -> None:
+    """A call of Python's own that fails for some texts."""
+    callee = call.callee
+    if not isinstance(callee, RefExpr) or not call.args:
+        return
+    name, made = called(call), callee.node
+    failure = "builtins.ValueError" if isinstance(made, TypeInfo) and made.is_enum else OF_PYTHON.get(name)
+    number = here.class_of(call.args[0]) in ("builtins.int", "builtins.float", "builtins.bool")
+    if failure is not None and not (number and name.startswith("builtins.")):
+        here.fails(failure, call.line)
+
+
+def _of_binding(here: Here, call: CallExpr, method: str, receiver: str) -> None:
+    """A call of a binding, which an error handler may make an answer of."""
+    if receiver == _STATEMENT and method == "one":
+        _requires_row(here, call)
+    if failure := BINDINGS.get(receiver.rpartition(".")[0]):
+        bases = (failure, "core.errors.bindings.BindingError", "builtins.Exception", "builtins.BaseException")
+        here.refuse(Raise(classes=bases), call.line)
+
+
+def _requires_row(here: Here, call: CallExpr) -> None:
+    """`statement.one(T)`: no row is a 404, or the error that is handed over. An INSERT and a count have one."""
+    given = argument(call, 99, "error")
+    if here.followed.has_one_row(call, here.frame):
+        return
+    if given is None or constant(given) == (None,):
+        here.refuse(NOT_FOUND, call.line)
+    else:
+        here.raises(given)

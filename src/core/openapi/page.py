@@ -57,16 +57,9 @@ def page(document: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _each(document: Mapping[str, Any]) -> Iterator[Operation]:
-    yield from operations(document)
-    for path, item in document.get("paths", {}).items():
-        if "x-websocket" in item:
-            yield Operation("WebSocket", path, item, item["x-websocket"])
-
-
 def _contents(document: Mapping[str, object]) -> Iterator[str]:
     yield "<nav><ul>"
-    for each in _each(document):
+    for each in operations(document, sockets=True):
         yield (
             f'<li><a href="#{escape(each.name, quote=True)}">{_heading(each)}</a> '
             f'<span class="soft">{escape(str(each.operation.get("summary", "")))}</span></li>'
@@ -77,7 +70,7 @@ def _contents(document: Mapping[str, object]) -> Iterator[str]:
 def _operations(document: Mapping[str, Any]) -> Iterator[str]:
     tags = {tag["name"]: tag.get("description") for tag in document.get("tags", ())}
     grouped: dict[str, list[Operation]] = {}
-    for each in _each(document):
+    for each in operations(document, sockets=True):
         grouped.setdefault(next(iter(each.operation.get("tags", ())), ""), []).append(each)
     for tag, inside in grouped.items():
         yield f"<h2>{escape(tag or 'Routes')}</h2>"

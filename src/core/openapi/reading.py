@@ -110,8 +110,8 @@ class Operation(NamedTuple):
         return str(self.operation.get("operationId") or f"{self.method} {self.path}")
 
 
-def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
-    """The operations of a document, those with methods that a path item has no place for too."""
+def operations(document: Mapping[str, Any], *, sockets: bool = False) -> Iterator[Operation]:
+    """The operations of a document, those with methods that a path item has no place for too; WebSockets if asked."""
     paths: Mapping[str, Any] = document.get("paths") or {}
     for path, given in paths.items():
         item = target(document, given)
@@ -121,6 +121,9 @@ def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
         for others in ("additionalOperations", "x-additional-operations"):
             for method, operation in item.get(others, {}).items():
                 yield Operation(method, path, item, operation)
+    for path, item in paths.items() if sockets else ():
+        if "x-websocket" in item:
+            yield Operation("WebSocket", path, item, item["x-websocket"])
 
 
 def merged(document: Mapping[str, Any], schema: Any, depth: int = 0) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -22,14 +22,11 @@ _ANYTHING: Final = ("2XX", "3XX", "4XX", "5XX")
 class Responses:
     """The responses of one document. `places` has where each of them stands in the code, as `Described` says."""
 
-    def __init__(
-        self, reader: Reader, components: Components, problem: Callable[[Effect, str], None], version: str
-    ) -> None:
+    def __init__(self, reader: Reader, components: Components, version: str) -> None:
         self.reader = reader
         self.components = components
         self.version = version
         self.places: dict[tuple[str, str], tuple[str, int]] = {}
-        self._problem = problem
         self._here = ""
         """The operation that is being written."""
 
@@ -77,7 +74,7 @@ class Responses:
 
     def _open(self, responses: dict[str, JsonObject], each: Open) -> None:
         """Anything may be answered here, or any error."""
-        self._problem(each, each.reason)
+        self.components.problem(each, each.reason)
         for key in _ANYTHING if each.sends else _ANYTHING[2:]:
             responses.setdefault(key, {"description": "Not known", "content": {"*/*": {"schema": {}}}})
 

@@ -56,7 +56,7 @@ _UNSET: Final = "core.validation.unset.Unset"
 class Schemas:
     """Schemas of types. The classes among them are kept in `classes`, by their full names with their arguments.
 
-    `details` is what the classes themselves say when they run (`core.openapi.held`), `path_of` the file of one of the
+    `details` is what the classes themselves say when they run (`core.openapi.routes`), `path_of` the file of one of the
     program's.
     """
 

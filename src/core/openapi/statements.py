@@ -45,8 +45,8 @@ from mypy.nodes import (
 from mypy.patterns import AsPattern, ClassPattern, OrPattern, Pattern
 from mypy.types import Instance
 
-from core.openapi import failing, sent
-from core.openapi.expressions import CONTEXT, Expressions
+from core.openapi import sent
+from core.openapi.expressions import CONTEXT, Expressions, division
 from core.openapi.facts import Effect, Open, Raise, Read
 from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught
 from core.openapi.here import RESPONSE, Here, State, merged
@@ -101,7 +101,7 @@ class Statements:
                     self._assigned(target, statement.rvalue)
             case OperatorAssignmentStmt():
                 self.expressions.evaluate(statement.rvalue)
-                failing.division(self.here, statement.op, statement.lvalue, statement.rvalue)
+                division(self.here, statement.op, statement.lvalue, statement.rvalue)
             case ReturnStmt():
                 if statement.expr is not None:
                     self.expressions.consume(statement.expr)
