@@ -30,15 +30,7 @@ _UPPER: Final = (
     "maxItems",
     "maxProperties",
 )
-_LOWER: Final = (
-    "minimum",
-    "exclusiveMinimum",
-    "formatMinimum",
-    "formatExclusiveMinimum",
-    "minLength",
-    "minItems",
-    "minProperties",
-)
+_LOWER: Final = tuple(word.replace("max", "min").replace("Max", "Min") for word in _UPPER)
 _REQUIREMENTS: Final = (
     "pattern",
     "multipleOf",
@@ -115,9 +107,11 @@ class _Comparison:
     def changes(self) -> Iterator[Change]:
         before, after = map(_operations, self._documents)
         answers = [*map(_operations, self._answers)]
-        for key, one in before.items():
-            if key not in after:
-                yield _At(one.name).change("operation gone", f"{one.method} {one.path}")
+        for key in {**before, **after}:
+            one = before.get(key) or after[key]
+            if key not in before or key not in after:
+                rule = "operation gone" if key in before else "operation new"
+                yield _At(one.name).change(rule, f"{one.method} {one.path}")
                 continue
             operation, later = one.operation, after[key].operation
             at = _At(after[key].name)
@@ -128,18 +122,19 @@ class _Comparison:
             yield from self._request(at, operation.get("requestBody"), later.get("requestBody"))
             yield from self._responses(at, *(side[key].operation.get("responses", {}) for side in answers))
             yield from self._security(at, operation, later)
-        for key, one in after.items():
-            if key not in before:
-                yield _At(one.name).change("operation new", f"{one.method} {one.path}")
 
     def _parameters(self, at: _At, *operations: Mapping[str, Any]) -> Iterator[Change]:
         before, after = (
             {_place(one): one for one in (target(home, given) for given in operation.get("parameters", ()))}
             for home, operation in zip(self._documents, operations, strict=True)
         )
-        for key, parameter in after.items():
+        for key in {**after, **before}:
+            parameter = after.get(key) or before[key]
             subject = f"the {parameter['in']} parameter {parameter['name']}"
             earlier, required = before.get(key), bool(parameter.get("required"))
+            if key not in after:
+                yield at.change("parameter gone", subject)
+                continue
             if earlier is None:
                 yield at.change("parameter demanded" if required else "parameter new", subject)
                 continue
@@ -147,9 +142,6 @@ class _Comparison:
                 yield at.change("required" if required else "optional", subject)
             inside = attrs.evolve(at, part=subject, is_text=True)
             yield from self._schema(inside, earlier.get("schema", {}), parameter.get("schema", {}))
-        for key, parameter in before.items():
-            if key not in after:
-                yield at.change("parameter gone", f"the {parameter['in']} parameter {parameter['name']}")
 
     def _request(self, at: _At, *bodies: object) -> Iterator[Change]:
         old, new = (target(home, body) for home, body in zip(self._documents, bodies, strict=True))
@@ -167,40 +159,39 @@ class _Comparison:
             {status: target(home, one) for status, one in side.items()}
             for home, side in zip(self._answers, sides, strict=True)
         )
-        for status, old in before.items():
+        for status in {**before, **after}:
             inside = attrs.evolve(at, status=status, part=f"the body of {status}")
-            new = after.get(status)
-            if new is None:
+            old, new = before.get(status), after.get(status)
+            if old is None:
+                yield inside.change("status new", status)
+            elif new is None:
                 yield inside.change("success gone" if status[0] in "23" else "error gone", status)
-                continue
-            yield from self._headers(inside, old.get("headers", {}), new.get("headers", {}))
-            yield from self._contents(inside, old, new)
-        for status in [one for one in after if one not in before]:
-            yield attrs.evolve(at, status=status).change("status new", status)
+            else:
+                yield from self._headers(inside, old.get("headers", {}), new.get("headers", {}))
+                yield from self._contents(inside, old, new)
 
     def _headers(self, at: _At, old: Schema, new: Schema) -> Iterator[Change]:
-        for name, header in old.items():
+        for name in {**old, **new}:
             inside = attrs.evolve(at, part=f"the header {name} of {at.status}")
-            later = new.get(name)
+            header, later = old.get(name), new.get(name)
+            if header is None:
+                yield at.change("header new", inside.part)
+                continue
             if later is None:
                 yield inside.change("required header gone" if header.get("required") else "header gone", inside.part)
                 continue
             if header.get("required") and not later.get("required"):
                 yield inside.change("optional", inside.part)
             yield from self._schema(inside, header.get("schema", {}), later.get("schema", {}))
-        for name in [one for one in new if one not in old]:
-            yield at.change("header new", f"the header {name} of {at.status}")
 
     def _contents(self, at: _At, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
         before, after = old.get("content", {}), new.get("content", {})
-        for media, content in before.items():
-            if media not in after:
-                yield at.change("media gone", media, str(at.status))
+        for media in {**before, **after}:
+            if media not in before or media not in after:
+                yield at.change("media gone" if media in before else "media new", media, str(at.status))
                 continue
             for word in ("schema", "itemSchema"):
-                yield from self._schema(at, content.get(word, {}), after[media].get(word, {}))
-        for media in [one for one in after if one not in before]:
-            yield at.change("media new", media, str(at.status))
+                yield from self._schema(at, before[media].get(word, {}), after[media].get(word, {}))
 
     def _security(self, at: _At, *operations: Mapping[str, Any]) -> Iterator[Change]:
         before, after = (
@@ -271,19 +262,19 @@ class _Comparison:
     def _objects(self, at: _At, old: Schema, new: Schema) -> Iterator[Change]:
         before, after = old.get("properties", {}), new.get("properties", {})
         required, requires = set(old.get("required", ())), set(new.get("required", ()))
-        for field, schema in before.items():
+        for field in {**before, **after}:
             inside = at.within(f".{field}")
+            if field not in before:
+                yield at.change("field demanded" if field in requires else "field new", inside.subject)
+                continue
             if field not in after:
                 gone = "required field gone" if field in required else "field gone"
                 closed = at.status is None and new.get("additionalProperties") is False
                 yield at.change("field refused" if closed else gone, inside.subject)
                 continue
-            yield from self._schema(inside, schema, after[field])
+            yield from self._schema(inside, before[field], after[field])
             if (field in required) is not (field in requires):
                 yield at.change("required" if field in requires else "optional", inside.subject)
-        for field in after:
-            if field not in before:
-                yield at.change("field demanded" if field in requires else "field new", at.within(f".{field}").subject)
         extra, later = old.get("additionalProperties"), new.get("additionalProperties")
         if is_object(extra) and is_object(later):
             yield from self._schema(at.within("{}"), extra, later)

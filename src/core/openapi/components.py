@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from core.http.json import JsonObject
-from core.openapi.facts import ClassFacts, Effect, classes_in, is_required, object_of
+from core.openapi.facts import ClassFacts, Effect, classes_in, is_required, object_of, objects_in
 from core.openapi.reading import operations, section
 from core.validation.schema import Schema, is_array, is_object, json_type
 
@@ -105,20 +105,9 @@ class Components:
         """All of them by their names; the references in `places`, and in the schemas themselves, become links."""
         names = self._names(kept.names(places[0], self._used))
         result = {names[key]: schema for key, schema in self._used.items()}
-
-        def link(value: Any) -> None:
-            if is_object(value):
-                if isinstance(value.get("$ref"), tuple):
-                    value["$ref"] = f"#/components/schemas/{names[value['$ref']]}"
-                for inner in value.values():
-                    link(inner)
-            elif is_array(value):
-                for inner in value:
-                    link(inner)
-
-        for place in places:
-            link(place)
-        link(result)
+        for each in objects_in([*places, result]):
+            if isinstance(each.get("$ref"), tuple):
+                each["$ref"] = f"#/components/schemas/{names[each['$ref']]}"
         return dict(sorted(result.items()))
 
     def _names(self, kept: Mapping[Key, str]) -> dict[Key, str]:

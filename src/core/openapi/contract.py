@@ -151,22 +151,17 @@ class Contract:
                 [] if 400 <= status < 500 else [f"{method} {path} answers {status}, but the document has no such path"]
             )
         where = f"{operation.name} ({method} {path})"
-        key = str(status)
-        response = operation.responses.get(key)
-        if response is None:
-            key = f"{status // 100}XX"
-            response = operation.responses.get(key)
-        if response is None:
-            key = "default"
-            # An unforeseen error is a failure of the server; any other status has to be declared.
-            response = operation.responses.get(key) if status >= 500 else None
-            if response is None:
-                return [f"{where} answers {status}, which is not declared"]
+        # An unforeseen error is a failure of the server; any other status has to be declared.
+        keys = (str(status), f"{status // 100}XX", *(["default"] if status >= 500 else []))
+        key = next((key for key in keys if key in operation.responses), None)
+        if key is None:
+            return [f"{where} answers {status}, which is not declared"]
         self.reached.add(Declared(operation.name, key))
         if method == "HEAD":
             return []
         return [
-            f"{where} {status}: {problem}" for problem in self._body(target(self.document, response), headers, body)
+            f"{where} {status}: {problem}"
+            for problem in self._body(target(self.document, operation.responses[key]), headers, body)
         ]
 
     def _is_hidden(self, method: str, path: str) -> bool:

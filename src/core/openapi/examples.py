@@ -39,20 +39,14 @@ class Examples:
     @classmethod
     def read(cls, path: Path) -> Examples:
         """The examples of a file. Raises DeveloperError for one that is missing, or is not a file of examples."""
-        wrong = f"{path} has no examples. Let the tests write it: pytest --core-examples {path}"
-        try:
-            found = json.loads(path.read_text("utf-8"))
-        except FileNotFoundError:
-            raise DeveloperError(
-                f"{path} does not exist. Let the tests write it: pytest --core-examples {path}"
-            ) from None
-        except ValueError:
-            raise DeveloperError(wrong) from None
+        fix = f"Let the tests write it: pytest --core-examples {path}"
         examples = cls()
         try:
-            examples.take(found)
-        except (AttributeError, KeyError, TypeError):
-            raise DeveloperError(wrong) from None
+            examples.take(json.loads(path.read_text("utf-8")))
+        except FileNotFoundError:
+            raise DeveloperError(f"{path} does not exist. {fix}") from None
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise DeveloperError(f"{path} has no examples. {fix}") from None
         return examples
 
     def write(self, path: Path) -> None:

@@ -6,8 +6,8 @@ What a call sends is in `sent.py`, what is read of a request in `reads.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final
 
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import (
@@ -27,19 +27,13 @@ from mypy.nodes import (
 )
 
 from core.openapi import reads, sent
-from core.openapi.calls import Calls
-from core.openapi.facts import Effect, Raise, Read, StepFacts
+from core.openapi.facts import Raise, Read
 from core.openapi.failures import BINDINGS, NOT_FOUND, OF_PYTHON
-from core.openapi.frames import Frames
 from core.openapi.here import RESPONSE, Here, State, merged
 from core.openapi.raised import is_core_error, is_exception
 from core.openapi.trees import MAKERS, argument, called, constant, parts_of
 from core.openapi.values import Target, Value
 
-Call: TypeAlias = Callable[
-    [Target, Sequence[Value], Mapping[str, Value], list[Effect], State, tuple[Raise, ...]], State
-]
-"""Reads the call of a function: `functions.Reader.call`."""
 _STATEMENT: Final = "core.bindings.d1.D1PreparedStatement"
 _AUTHENTICATION: Final = "core.middleware.authentication.Authentication"
 CONTEXT: Final = ("__aenter__", "__enter__", "__aexit__", "__exit__")
@@ -48,15 +42,8 @@ _LATER: Final = frozenset(["wait_until", "on_send"])
 _TASK_GROUP: Final = "asyncio.taskgroups.TaskGroup"
 
 
-class Expressions:
-    """The expressions of one call of a function. `authenticators` are those of the framework that the program keeps."""
-
-    def __init__(self, here: Here, call: Call, authenticators: Mapping[str, StepFacts]) -> None:
-        self.here = here
-        self.frames: Frames = here.frames
-        self.calls: Calls = here.followed.calls
-        self.authenticators = authenticators
-        self._call_of = call
+class Expressions(Here):
+    """A call of a function, with what its expressions do."""
 
     def consume(self, expression: Expression) -> None:
         """Add the effects of an expression whose value is looked at: an error that is made there is not yet raised."""
@@ -72,11 +59,11 @@ class Expressions:
             self._call(expression)
             return
         if isinstance(expression, IndexExpr):
-            reads.index(self.here, expression)
+            reads.index(self, expression)
         if isinstance(expression, OpExpr):
-            division(self.here, expression.op, expression.left, expression.right)
+            division(self, expression.op, expression.left, expression.right)
         if isinstance(expression, ComparisonExpr):
-            reads.contains(self.here, expression)
+            reads.contains(self, expression)
         for part in parts_of(expression):
             if isinstance(part, Expression):
                 self.evaluate(part)
@@ -84,104 +71,103 @@ class Expressions:
             self._property(expression)
 
     def _call(self, call: CallExpr) -> None:
-        here, callee = self.here, call.callee
+        callee = call.callee
         if isinstance(callee, MemberExpr):
             if callee.name in _LATER:
                 return
-            receiver = here.class_of(callee.expr)
+            receiver = self.class_of(callee.expr)
             if receiver == RESPONSE and callee.name in sent.METHODS:
                 for part in (callee.expr, *call.args):
                     self.evaluate(part)
-                sent.respond(here, call, callee.name)
+                sent.respond(self, call, callee.name)
                 return
             if receiver == _TASK_GROUP:
                 # Its errors come as a group, which no handler of errors is for.
-                mark = len(here.effects)
+                mark = len(self.effects)
                 for given in call.args:
                     self.evaluate(given)
-                here.effects[mark:] = [each for each in here.effects[mark:] if not isinstance(each, Raise)]
+                self.effects[mark:] = [each for each in self.effects[mark:] if not isinstance(each, Raise)]
                 return
-            reads.request(here, call, callee, receiver)
-            _of_binding(here, call, callee.name, receiver)
+            reads.request(self, call, callee, receiver)
+            _of_binding(self, call, callee.name, receiver)
         for part in (callee, *call.args):
             self.consume(part)
-        _of_python(here, call)
+        _of_python(self, call)
         if _makes_error(call):
-            here.raises(call)
+            self.raises(call)
         else:
             self._goes_to(call)
 
     def _property(self, expression: MemberExpr) -> None:
         """A property of the program is a call."""
-        info = self.frames.info_of(expression.expr, self.here.frame)
+        info = self.frames.info_of(expression.expr, self.frame)
         symbol = info.get(expression.name) if info is not None else None
         if symbol is not None and isinstance(symbol.node, Decorator) and symbol.node.var.is_property:
             self.call_method(expression.expr, expression.name)
 
     def call_method(self, owner: Expression, name: str) -> None:
         """A method of an object is called without arguments, if it has one of the name."""
-        info = self.frames.info_of(owner, self.here.frame)
+        info = self.frames.info_of(owner, self.frame)
         if info is not None:
-            self._goes_into(self.calls.methods(info, name, Value(owner, self.here.frame)) or ())
+            self._goes_into(self.followed.calls.methods(info, name, Value(owner, self.frame)) or ())
 
     # -- calls
 
     def _goes_to(self, call: CallExpr) -> None:
-        here, callee = self.here, call.callee
+        callee = call.callee
         node = callee.node if isinstance(callee, RefExpr) else None
         if isinstance(callee, SuperExpr):
             self._goes_above(call, callee.name)
         elif isinstance(callee, RefExpr) and callee.fullname in reads.PAGED:
-            reads.paged(here, call, reads.PAGED[callee.fullname])
+            reads.paged(self, call, reads.PAGED[callee.fullname])
         elif isinstance(node, TypeInfo):
             self._makes(call, node)
             if not self.frames.is_program(node.fullname):
                 self._hands_on(call)
-        elif isinstance(node, Var) and here.class_of(callee) == _AUTHENTICATION:
+        elif isinstance(node, Var) and self.class_of(callee) == _AUTHENTICATION:
             self._authenticates(call, node)
-        elif found := self.calls.targets(callee, here.frame):
+        elif found := self.followed.calls.targets(callee, self.frame):
             self._goes_into(found, call)
         else:
             self._leaves(call, is_known=found is not None)
 
     def _goes_above(self, call: CallExpr, name: str) -> None:
         """A call of `super().name(…)`. What the `__init__` of an error does is known by its arguments."""
-        owner, frame = self.here.owner, self.here.frame
+        owner, frame = self.owner, self.frame
         above = next((base for base in owner.mro[1:] if name in base.names), None) if owner is not None else None
         node = above.names[name].node if above is not None else None
         if owner is None or node is None or (name == "__init__" and is_exception(owner)):
             return
         mine = frame.node.arguments[:1] if isinstance(frame.node, FuncDef) else []
         me = tuple(frame.values[each.variable] for each in mine if each.variable in frame.values)
-        self._goes_into(self.calls.defined(node, None, me) or (), call)
+        self._goes_into(self.followed.calls.defined(node, None, me) or (), call)
 
     def _goes_into(self, targets: Sequence[Target], call: CallExpr | None = None) -> None:
         """A call of one of several functions."""
-        here = self.here
-        given, named = self.frames.arguments(call, here.frame)
-        start, ends = here.state, list[State]()
+        given, named = self.frames.arguments(call, self.frame)
+        start, ends = self.state, list[State]()
         for target in targets:
             state = start.copy()
             if target.rest is None:
-                ends.append(self._call_of(target, given, named, here.effects, state, here.current))
+                ends.append(self.call(target, given, named, self.effects, state, self.current))
             elif given and call is not None and constant(call.args[0]) != (None,):
-                here.raises(call.args[0], passed=True)  # `next(err)`
-            elif here.current and not given:
-                here.effects += here.current  # `next()` in an error handler: the error goes on
+                self.raises(call.args[0], passed=True)  # `next(err)`
+            elif self.current and not given:
+                self.effects += self.current  # `next()` in an error handler: the error goes on
             else:
                 ends.append(target.rest(state))
-        here.state = merged(ends) if ends else start
+        self.state = merged(ends) if ends else start
 
     def _leaves(self, call: CallExpr, *, is_known: bool) -> None:
         """A call of a function that is not the program's, or that is not known."""
         callee = call.callee
         name = callee.fullname if isinstance(callee, RefExpr) else ""
-        receiver = self.here.class_of(callee.expr) if isinstance(callee, MemberExpr) else ""
+        receiver = self.class_of(callee.expr) if isinstance(callee, MemberExpr) else ""
         is_ours = (name or receiver).startswith("core.") or receiver.startswith("core.")
-        sends = any(self.here.class_of(given) == RESPONSE for given in call.args)
+        sends = any(self.class_of(given) == RESPONSE for given in call.args)
         shown = getattr(callee, "name", "this")
         if (sends and not is_ours and not name.startswith("builtins.")) or not is_known:
-            self.here.open(
+            self.open(
                 call.line,
                 f"what {shown}(…) does here is not known. Call a function of the program, or say what is answered: "
                 "describe(handler, answers={…})",
@@ -197,28 +183,30 @@ class Expressions:
         for given in call.args:
             for method in CONTEXT if enters else ():
                 self.call_method(given, method)
-            if isinstance(given, RefExpr | CallExpr | LambdaExpr) and self.calls.is_function(given, self.here.frame):
-                self._goes_into(self.calls.targets(given, self.here.frame) or ())
+            if isinstance(given, RefExpr | CallExpr | LambdaExpr) and self.followed.calls.is_function(
+                given, self.frame
+            ):
+                self._goes_into(self.followed.calls.targets(given, self.frame) or ())
 
     def _authenticates(self, call: CallExpr, variable: Var) -> None:
         """A call of one of the framework's authenticators: the function answers as it does."""
         facts = self.authenticators.get(variable.fullname)
         if facts is None:
             return
-        here, name = self.here, variable.fullname
-        read = Read(path=here.path, line=call.line, part="security", name=name, required=not facts.optional)
-        here.effects.append(read)
+        name = variable.fullname
+        read = Read(path=self.path, line=call.line, part="security", name=name, required=not facts.optional)
+        self.effects.append(read)
         for answer in facts.answers:
             if isinstance(answer, Raise):
-                here.refuse(answer, call.line)
+                self.refuse(answer, call.line)
 
     def _makes(self, call: CallExpr, made: TypeInfo) -> None:
         """A class that is called."""
-        owner = Value(call, self.here.frame)
+        owner = Value(call, self.frame)
         for method in MAKERS:
             symbol = made.get(method)
             if symbol is not None and symbol.node is not None:
-                found = self.calls.defined(symbol.node, None, (owner,)) or ()
+                found = self.followed.calls.defined(symbol.node, None, (owner,)) or ()
                 self._goes_into(found, call if method == "__init__" else None)
 
 

@@ -248,11 +248,12 @@ def is_required(facts: ClassFacts, field: Field, *, reading: bool) -> bool:
 
 def classes_in(schema: object) -> Iterator[str]:
     """The names of the classes that a schema has in it, without those inside of them."""
-    if is_object(schema):
-        if "$class" in schema:
-            yield schema["$class"]
-        for value in schema.values():
-            yield from classes_in(value)
-    elif is_array(schema):
-        for value in schema:
-            yield from classes_in(value)
+    return (each["$class"] for each in objects_in(schema) if "$class" in each)
+
+
+def objects_in(value: object) -> Iterator[JsonObject]:
+    """Every object of a value of JSON, the outer ones first."""
+    if is_object(value):
+        yield value
+    for inner in value.values() if is_object(value) else value if is_array(value) else ():
+        yield from objects_in(inner)

@@ -149,9 +149,8 @@ class Followed:
         """Return the JSON schema of an expression's value."""
         match expression:
             case DictExpr():
-                declared = self.schemas.of(
-                    self.frames.type_of(expression, frame)
-                )  # a TypedDict, where one is asked for
+                declared = self.schemas.of(self.frames.type_of(expression, frame))
+                # It is a TypedDict where one is asked for.
                 return declared if "$class" in declared else self._dict(expression, frame)
             case ListExpr() | SetExpr():
                 items = any_of(self._items_of(item, frame) for item in expression.items) if expression.items else {}
@@ -253,10 +252,8 @@ class Followed:
             inner = self.schema(call.args[0], frame)
             return {"type": "array", "items": inner["items"]} if "items" in inner and is_vague(plain) else plain
         if name == "builtins.dict" and call.args and all(kind == ARG_NAMED for kind in call.arg_kinds):
-            properties = {
-                str(key): self.schema(value, frame) for key, value in zip(call.arg_names, call.args, strict=True)
-            }
-            return {"type": "object", "properties": properties, "required": list(properties)}
+            given = zip(call.arg_names, call.args, strict=True)
+            return _object_of({str(key): self.schema(value, frame) for key, value in given})
         if name == "builtins.str" and call.args and (errors := self.raised.for_clients(call.args[0], frame)):
             return any_of(each.message for each in errors)
         match call.callee:
@@ -270,10 +267,8 @@ class Followed:
         asked = self.frames.asked_for(call, frame)
         if asked is not None:
             return self.schemas.of(asked)
-        if is_vague(plain):
-            row = (
-                self._rows(call, frame) if isinstance(call.callee, MemberExpr) and call.callee.name == "first" else None
-            )
+        if is_vague(plain) and isinstance(call.callee, MemberExpr) and call.callee.name == "first":
+            row = self._rows(call, frame)
             if row is not None:
                 return row
         if is_vague(plain) or self._may_have_more(plain):
@@ -290,20 +285,21 @@ class Followed:
 
     def has_one_row(self, call: CallExpr, frame: Frame) -> bool:
         """Return True if the statement that a call runs has exactly one row: an INSERT, a count."""
-        home = self.frames.home_of(frame)
-        found = self._columns_of(call, home.module) if home is not None else None
+        found = self._statement(call, frame)
         return found is not None and bool(_ONE_ROW(found[0]))
+
+    def _statement(self, call: CallExpr, frame: Frame) -> tuple[str, Mapping[str, Schema]] | None:
+        """The SQL that a call runs, and its columns."""
+        home = self.frames.home_of(frame)
+        return self._columns_of(call, home.module) if home is not None else None
 
     def _rows(self, call: CallExpr, frame: Frame) -> Schema | None:
         """Return the rows of a SQL statement: the column of `first("id")`, the row of `first()`, one row of `all()`."""
-        if not isinstance(call.callee, MemberExpr) or call.callee.name not in ("first", "all", "run"):
-            return None
-        home = self.frames.home_of(frame)
-        found = self._columns_of(call, home.module) if home is not None else None
-        if found is None:
+        found = self._statement(call, frame)
+        if found is None or not isinstance(call.callee, MemberExpr) or call.callee.name not in ("first", "all", "run"):
             return None
         sql, columns = found
-        row: Schema = {"type": "object", "properties": dict(columns), "required": list(columns)}
+        row = _object_of(dict(columns))
         if call.callee.name != "first":
             return row
         if call.args:
@@ -369,7 +365,7 @@ class Followed:
         for key, value in expression.items:
             if key is None:
                 if properties:
-                    parts.append({"type": "object", "properties": properties, "required": list(properties)})
+                    parts.append(_object_of(properties))
                     properties = {}
                 parts.append(self.schema(value, frame))
                 continue
@@ -379,14 +375,15 @@ class Followed:
                 properties[name] = self.schema(value, frame)
             else:
                 others.append(self.schema(value, frame))
-        last: Schema = {"type": "object", "properties": properties, "required": list(properties)}
-        if others:
-            last["additionalProperties"] = any_of(others)
-        if others and not properties:
-            last = {"type": "object", "additionalProperties": last["additionalProperties"]}
         if properties or others or not parts:
-            parts.append(last)
+            last = _object_of(properties) if properties or not others else {"type": "object"}
+            parts.append({**last, **({"additionalProperties": any_of(others)} if others else {})})
         return self.schemas.merged(parts)
+
+
+def _object_of(properties: Schema) -> Schema:
+    """An object that always has these."""
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 _PARTS: Final[Mapping[str, Callable[[Raise], Schema]]] = {

@@ -14,12 +14,11 @@ import attrs
 from mypy.types import CallableType, Instance
 
 from core.openapi.calls import Calls
-from core.openapi.expressions import Expressions
 from core.openapi.facts import Answer, ApplicationFacts, Effect, Held, Open, Raise, RouteFacts, StepFacts
 from core.openapi.failures import CORE_ERROR
 from core.openapi.followed import Followed
 from core.openapi.frames import Frames
-from core.openapi.here import RESPONSE, Here, State
+from core.openapi.here import RESPONSE, State
 from core.openapi.reads import REQUEST
 from core.openapi.schemas import is_vague
 from core.openapi.statements import Statements
@@ -85,13 +84,13 @@ class Reader:
             effects.append(Open(path=late[0], line=late[1], reason=reason))
         return effects
 
-    def alone(self, held: Held) -> list[Effect]:
-        """The effects of one function, with nothing before and behind it."""
-        key = ("alone", held.name, held.place)
+    def alone(self, held: Held, raised: Raise | None = None) -> list[Effect]:
+        """The effects of one function, with nothing before and behind it; `raised` is what an error handler is for."""
+        key = (held.name, held.place, repr(raised and attrs.evolve(raised, path="", line=0, levels=None)))
         if key not in self._handled:
             effects: list[Effect] = []
             self._handled[key] = effects
-            self._entry(held, effects, State(), lambda state: state, is_step=True)
+            self._entry(held, effects, State(), lambda state: state, is_step=raised is None, raised=raised)
         return self._handled[key]
 
     def returned(self, held: Held) -> Schema:
@@ -177,14 +176,14 @@ class Reader:
         frame = self.frames.enter(target, given, named)
         found = {variable: self.followed.raised.of(value) for variable, value in frame.values.items()}
         frame.errors = {variable: errors for variable, errors in found.items() if errors}
-        here = Here(self.followed, frame, effects, state, current)
+        here = Statements(self.followed, frame, effects, state, current, self.call, self.application.authenticators)
         self._calls += 1
         if len(self._stack) > _DEEPEST or self._calls > _MOST:
             here.open(node.line, _TOO_DEEP)
             return state
         self._stack.append(key)
         mark = len(effects)
-        state = Statements(Expressions(here, self.call, self.application.authenticators)).run(node.body)
+        state = here.run(node.body)
         self._stack.pop()
         if not sends:
             self._known[key] = effects[mark:] = list({id(each): each for each in effects[mark:]}.values())
@@ -256,12 +255,7 @@ class Reader:
     def _answers_of(
         self, handler: Held, raised: Raise, tried: tuple[str, ...]
     ) -> Iterator[tuple[Raise, Answer | Open | None]]:
-        key = (handler.name, handler.place, repr(attrs.evolve(raised, path="", line=0, levels=None)))
-        if key not in self._handled:
-            effects: list[Effect] = []
-            self._handled[key] = effects
-            self._entry(handler, effects, State(), lambda state: state, raised=raised)
-        for each in self._handled[key]:
+        for each in self.alone(handler, raised):
             if isinstance(each, Answer | Open):
                 yield raised, each
             elif isinstance(each, Raise) and (CORE_ERROR in each.classes or each.passed):
@@ -272,10 +266,7 @@ class Reader:
 
     def not_found(self) -> list[Effect]:
         """What the application's own handler does with a path that no route has."""
-        effects: list[Effect] = []
-        if self.application.not_found is not None:
-            self._entry(self.application.not_found, effects, State(), None)
-        return effects
+        return self.alone(self.application.not_found) if self.application.not_found is not None else []
 
 
 def _positional(target: Target) -> int:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import attrs
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import Expression, TypeInfo
 from mypy.types import Instance
 
-from core.openapi.facts import Answer, Effect, Open, Raise
+from core.openapi.facts import Answer, Effect, Open, Raise, StepFacts
 from core.openapi.followed import Followed
 from core.openapi.frames import Frames
-from core.openapi.values import Frame
+from core.openapi.values import Frame, Target, Value
 from core.validation.schema import Schema
 
 RESPONSE: Final = "core.response.Response"
@@ -57,27 +57,34 @@ def merged(states: Sequence[State]) -> State:
     )
 
 
+Call: TypeAlias = Callable[
+    [Target, Sequence[Value], Mapping[str, Value], list[Effect], State, tuple[Raise, ...]], State
+]
+"""Reads the call of a function: `functions.Reader.call`."""
+
+
+@attrs.define(eq=False)
 class Here:
     """A call of a function, at one of its statements."""
 
-    def __init__(
-        self,
-        followed: Followed,
-        frame: Frame,
-        effects: list[Effect],
-        state: State,
-        current: tuple[Raise, ...],
-    ) -> None:
-        home = followed.frames.home_of(frame)
-        self.followed = followed
-        self.frames: Frames = followed.frames
-        self.frame = frame
-        self.owner: TypeInfo | None = home.owner if home is not None else None
-        self.path: str = home.path if home is not None else ""
-        self.effects = effects
-        self.state = state
-        self.current = current
-        """The errors that are being handled: a bare `raise` raises them again."""
+    followed: Followed
+    frame: Frame
+    effects: list[Effect]
+    state: State
+    current: tuple[Raise, ...]
+    """The errors that are being handled: a bare `raise` raises them again."""
+    call: Call
+    authenticators: Mapping[str, StepFacts]
+    """Those of the framework that the program keeps in variables."""
+    frames: Frames = attrs.field(init=False)
+    owner: TypeInfo | None = attrs.field(init=False)
+    path: str = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.frames = self.followed.frames
+        home = self.frames.home_of(self.frame)
+        self.owner = home.owner if home is not None else None
+        self.path = home.module.path if home is not None else ""
 
     def raises(self, expression: Expression, *, passed: bool = False) -> None:
         """An error is raised, or handed to `next`."""

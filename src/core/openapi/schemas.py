@@ -22,7 +22,6 @@ from mypy.types import (
     Type,
     TypeAliasType,
     TypedDictType,
-    TypeOfAny,
     TypeVarType,
     UninhabitedType,
     UnionType,
@@ -31,6 +30,7 @@ from mypy.types import (
 
 from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import ClassDetails, ClassFacts, Field, Held, classes_in, object_of
+from core.openapi.solving import UNKNOWN
 from core.openapi.trees import described_fields, docstring
 from core.validation.schema import Schema, any_of, constrained
 
@@ -307,18 +307,15 @@ class Schemas:
         if held.name == "|":
             return UnionType.make_union([each for each in given if each is not None]) if None not in given else None
         if held.name == "typing.Any":
-            return AnyType(TypeOfAny.explicit)
+            return UNKNOWN
         info = lookup(held.name)
         if info is None:
             return None
         if info.typeddict_type is not None:
             return info.typeddict_type.copy_modified(fallback=Instance(info, []))
-        if info.fullname == "builtins.tuple" and given:
-            items = [each if each is not None else AnyType(TypeOfAny.explicit) for each in given]
-            return Instance(info, items[:1])
-        missing = len(info.defn.type_vars) - len(given)
-        known = [each if each is not None else AnyType(TypeOfAny.explicit) for each in given]
-        return Instance(info, [*known, *[AnyType(TypeOfAny.explicit)] * missing])
+        count = len(info.defn.type_vars)  # of a tuple 1, for all of its items
+        known = [each if each is not None else UNKNOWN for each in given]
+        return Instance(info, [*known, *[UNKNOWN] * count][:count])
 
 
 def _is_unset(type_: Type | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Final
 
 import attrs
@@ -151,17 +152,16 @@ def _pass_on(here: Here, line: int, sent: Expression) -> None:
         case _:
             here.open(line, "a response is passed on, and which is not known. Make it here to have it described")
             return
-    state = attrs.evolve(here.state.copy(), status=(200,), media=None)
-    there = Here(here.followed, frame, here.effects, state, here.current)
-    there.path = here.path
+    there = copy(here)
+    there.frame, there.state = frame, attrs.evolve(here.state.copy(), status=(200,), media=None)
     status, headers = argument(made, 99, "status"), argument(made, 99, "headers")
     if status is not None:
-        state.status = here.followed.raised.statuses(status, frame)
+        there.state.status = here.followed.raised.statuses(status, frame)
     for key, content in headers.items if isinstance(headers, DictExpr) else ():
         if key is not None:
             stage(there, key, content)
     _send(there, made, method, line)
-    here.state.sent, here.state.late = state.sent, None
+    here.state.sent, here.state.late = there.state.sent, None
 
 
 def _sent(here: Here, body: Expression) -> tuple[str | None, Schema | None]:

@@ -49,7 +49,7 @@ from core.openapi import sent
 from core.openapi.expressions import CONTEXT, Expressions, division
 from core.openapi.facts import Effect, Open, Raise, Read
 from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught
-from core.openapi.here import RESPONSE, Here, State, merged
+from core.openapi.here import RESPONSE, State, merged
 from core.openapi.raised import is_core_error
 
 Errors: TypeAlias = Mapping[Node, tuple[Raise, ...]]
@@ -65,23 +65,21 @@ _DROPPED: Final = frozenset(["asyncio.tasks.create_task", "asyncio.tasks.ensure_
 _SUPPRESS: Final = "contextlib.suppress"
 
 
-class Statements:
-    """The body of one function."""
+@attrs.define(eq=False)
+class Statements(Expressions):
+    """A call of a function, with what its body does."""
 
-    def __init__(self, expressions: Expressions) -> None:
-        self.here: Here = expressions.here
-        self.expressions = expressions
-        self.exits: list[State] = []
-        self.jumps: list[State] = []
-        """The response where the innermost loop ends a turn in its middle."""
-        self._handled_as: Node | None = None
-        """The name of `except … as name`, for which conditions may have ruled some out."""
+    exits: list[State] = attrs.field(init=False, factory=list)
+    jumps: list[State] = attrs.field(init=False, factory=list)
+    """The response where the innermost loop ends a turn in its middle."""
+    _handled_as: Node | None = attrs.field(init=False, default=None)
+    """The name of `except … as name`, for which conditions may have ruled some out."""
 
     def run(self, body: Block) -> State:
         """Walk the body. Returns the response as it is afterwards."""
         if self._block(body):
-            self.exits.append(self.here.state)
-        return merged(self.exits) if self.exits else self.here.state
+            self.exits.append(self.state)
+        return merged(self.exits) if self.exits else self.state
 
     # -- statements
 
@@ -94,21 +92,21 @@ class Statements:
             case ExpressionStmt(expr=CallExpr(callee=RefExpr(fullname=name))) if name in _DROPPED:
                 pass  # nobody waits for it
             case ExpressionStmt() | AssertStmt():
-                self.expressions.evaluate(statement.expr)
+                self.evaluate(statement.expr)
             case AssignmentStmt():
-                self.expressions.consume(statement.rvalue)
+                self.consume(statement.rvalue)
                 for target in statement.lvalues:
                     self._assigned(target, statement.rvalue)
             case OperatorAssignmentStmt():
-                self.expressions.evaluate(statement.rvalue)
-                division(self.here, statement.op, statement.lvalue, statement.rvalue)
+                self.evaluate(statement.rvalue)
+                division(self, statement.op, statement.lvalue, statement.rvalue)
             case ReturnStmt():
                 if statement.expr is not None:
-                    self.expressions.consume(statement.expr)
-                self.exits.append(self.here.state)
+                    self.consume(statement.expr)
+                self.exits.append(self.state)
                 return False
             case BreakStmt() | ContinueStmt():
-                self.jumps.append(self.here.state)
+                self.jumps.append(self.state)
                 return False
             case RaiseStmt():
                 self._raise(statement)
@@ -116,10 +114,10 @@ class Statements:
             case IfStmt():
                 return self._if(statement)
             case ForStmt() | WhileStmt():
-                self.expressions.evaluate(statement.expr)
+                self.evaluate(statement.expr)
                 around, self.jumps = self.jumps, list[State]()
                 self._fork([(statement.body, {}), (None, {})])
-                self.here.state, self.jumps = merged([self.here.state, *self.jumps]), around
+                self.state, self.jumps = merged([self.state, *self.jumps]), around
                 return self._fork([(statement.else_body, {})])
             case WithStmt():
                 return self._with(statement)
@@ -135,34 +133,33 @@ class Statements:
 
     def _fork(self, branches: Iterable[tuple[Block | None, Errors]]) -> bool:
         """Walk branches of which one runs, each with what names of errors stand for in it. None is an empty one."""
-        here, start, errors = self.here, self.here.state, self.here.frame.errors
+        start, errors = self.state, self.frame.errors
         ends: list[tuple[State, Errors]] = []
         for block, narrowed in branches:
             if () in narrowed.values():
                 continue  # none of the errors goes there
-            here.state, here.frame.errors = start.copy(), {**errors, **narrowed}
+            self.state, self.frame.errors = start.copy(), {**errors, **narrowed}
             if block is None or self._block(block):
-                ends.append((here.state, here.frame.errors))
+                ends.append((self.state, self.frame.errors))
         if not ends:
-            here.state, here.frame.errors = start, errors
+            self.state, self.frame.errors = start, errors
             return False
-        here.state = merged([state for state, _ in ends])
+        self.state = merged([state for state, _ in ends])
         joined: dict[Node, dict[int, Raise]] = {}
         for _, found in ends:
             for node, each in found.items():
                 joined.setdefault(node, {}).update({id(one): one for one in each})
-        here.frame.errors = {node: tuple(each.values()) for node, each in joined.items()}
+        self.frame.errors = {node: tuple(each.values()) for node, each in joined.items()}
         return True
 
     def _assigned(self, target: Expression, value: Expression) -> None:
         """`res.headers["X-Total"] = …` stages a header; a name may stand for an error."""
-        here = self.here
         match target:
-            case IndexExpr(base=MemberExpr(name="headers", expr=owner)) if here.class_of(owner) == RESPONSE:
-                sent.stage(here, target.index, value)
+            case IndexExpr(base=MemberExpr(name="headers", expr=owner)) if self.class_of(owner) == RESPONSE:
+                sent.stage(self, target.index, value)
             case NameExpr(node=node) if node is not None:
-                if errors := here.followed.raised.errors(value, here.frame):
-                    here.frame.errors = {**here.frame.errors, node: errors}
+                if errors := self.followed.raised.errors(value, self.frame):
+                    self.frame.errors = {**self.frame.errors, node: errors}
             case _:
                 pass
 
@@ -174,7 +171,7 @@ class Statements:
         return self._choose(cases, statement.else_body)
 
     def _match(self, statement: MatchStmt) -> bool:
-        self.expressions.evaluate(statement.subject)
+        self.evaluate(statement.subject)
         cases = [
             (guard, partial(_case, statement.subject, pattern, guard), block)
             for pattern, guard, block in zip(statement.patterns, statement.guards, statement.bodies, strict=True)
@@ -186,36 +183,35 @@ class Statements:
         self, cases: Iterable[tuple[Expression | None, Truth, Block]], last: Block | None, *, is_whole: bool = False
     ) -> bool:
         """Walk one of several blocks, each behind its condition, or `last` where no condition holds."""
-        here, outer = self.here, self.here.frame.errors
+        outer = self.frame.errors
         left: Errors = {}
         branches: list[tuple[Block | None, Errors]] = []
         for expression, truth, block in cases:
-            here.frame.errors = {**outer, **left}
+            self.frame.errors = {**outer, **left}
             if expression is not None:
-                self.expressions.evaluate(expression)
-            taken, rest = _parted(here.frame.errors, truth)
+                self.evaluate(expression)
+            taken, rest = _parted(self.frame.errors, truth)
             branches.append((block, {**left, **taken}))
             left = {**left, **rest}
-        here.frame.errors = outer
+        self.frame.errors = outer
         return self._fork(branches if is_whole else [*branches, (last, left)])
 
     # -- errors that are caught
 
     def _with(self, statement: WithStmt) -> bool:
-        here = self.here
-        mark, suppressed = len(here.effects), list[str]()
+        mark, suppressed = len(self.effects), list[str]()
         for manager in statement.expr:
-            self.expressions.evaluate(manager)
+            self.evaluate(manager)
             if isinstance(manager, CallExpr) and getattr(manager.callee, "fullname", "") == _SUPPRESS:
                 suppressed += [name for kind in manager.args for name in _named_classes(kind)]
             for method in CONTEXT:
-                self.expressions.call_method(manager, method)
+                self.call_method(manager, method)
         goes_on = self._block(statement.body)
-        if any(here.class_of(manager) == _CONFLICT for manager in statement.expr) and any(
-            isinstance(each, Raise) and D1_ERROR in each.classes for each in here.effects[mark:]
+        if any(self.class_of(manager) == _CONFLICT for manager in statement.expr) and any(
+            isinstance(each, Raise) and D1_ERROR in each.classes for each in self.effects[mark:]
         ):
             # A database that is asked inside may refuse a value that is taken.
-            here.refuse(CONFLICT, statement.line)
+            self.refuse(CONFLICT, statement.line)
         self._take(mark, suppressed)
         return goes_on or bool(suppressed)
 
@@ -223,56 +219,55 @@ class Statements:
         """Take back the errors since `mark` that are of the classes caught."""
         taken: list[Raise] = []
         rest: list[Effect] = []
-        for each in self.here.effects[mark:]:
+        for each in self.effects[mark:]:
             if isinstance(each, Raise) and is_caught(each, caught):
                 taken.append(each)
             elif isinstance(each, Read) and each.part == "security" and is_caught(UNAUTHORIZED, caught):
                 rest.append(attrs.evolve(each, required=False))
             else:
                 rest.append(each)
-        self.here.effects[mark:] = rest
+        self.effects[mark:] = rest
         return tuple(taken)
 
     def _try(self, statement: TryStmt) -> bool:
-        here = self.here
-        mark, start = len(here.effects), here.state.copy()
+        mark, start = len(self.effects), self.state.copy()
         goes_on = self._block(statement.body)
         handled: list[tuple[Block, Node | None, tuple[Raise, ...]]] = []
         for kinds, variable, handler in zip(statement.types, statement.vars, statement.handlers, strict=True):
             names = _named_classes(kinds) if kinds is not None else ["builtins.BaseException"]
             caught = self._take(mark, names)
-            infos = [info for name in names if (info := here.frames.lookup(name)) is not None]
-            is_followed = not any(isinstance(each, Open) for each in here.effects[mark:])
+            infos = [info for name in names if (info := self.frames.lookup(name)) is not None]
+            is_followed = not any(isinstance(each, Open) for each in self.effects[mark:])
             if not caught and is_followed and infos and all(map(is_core_error, infos)) and not statement.is_star:
                 continue  # everything inside is known, and raises none of them
             if not caught or not {"builtins.Exception", "builtins.BaseException"}.isdisjoint(names):
-                caught += tuple(each for info in infos for each in here.followed.raised.by_type(Instance(info, [])))
+                caught += tuple(each for info in infos for each in self.followed.raised.by_type(Instance(info, [])))
             handled.append((handler, variable.node if variable is not None else None, caught))
         if goes_on and statement.else_body is not None:
             goes_on = self._block(statement.else_body)
-        after, errors = here.state, here.frame.errors
+        after, errors = self.state, self.frame.errors
         ends = [after] if goes_on else []
-        outer, outer_name = here.current, self._handled_as
+        outer, outer_name = self.current, self._handled_as
         for handler, node, caught in handled:
-            here.state = merged([start, after])
-            here.current, self._handled_as = caught, node
-            here.frame.errors = {**errors, **({node: caught} if node is not None else {})}
+            self.state = merged([start, after])
+            self.current, self._handled_as = caught, node
+            self.frame.errors = {**errors, **({node: caught} if node is not None else {})}
             if self._block(handler):
-                ends.append(here.state)
-        here.current, self._handled_as, here.frame.errors = outer, outer_name, errors
-        here.state = merged(ends) if ends else after
+                ends.append(self.state)
+        self.current, self._handled_as, self.frame.errors = outer, outer_name, errors
+        self.state = merged(ends) if ends else after
         finished = self._block(statement.finally_body) if statement.finally_body is not None else True
         return bool(ends) and finished
 
     def _raise(self, statement: RaiseStmt) -> None:
         if statement.from_expr is not None:
-            self.expressions.evaluate(statement.from_expr)
+            self.evaluate(statement.from_expr)
         if statement.expr is None:
-            known = self.here.frame.errors.get(self._handled_as) if self._handled_as is not None else None
-            self.here.effects += self.here.current if known is None else known
+            known = self.frame.errors.get(self._handled_as) if self._handled_as is not None else None
+            self.effects += self.current if known is None else known
             return
-        self.expressions.consume(statement.expr)
-        self.here.raises(statement.expr)
+        self.consume(statement.expr)
+        self.raises(statement.expr)
 
 
 # Conditions on errors ------------------------------------------------------------------------------------------------

@@ -28,11 +28,6 @@ class Home:
     around: FuncDef | None
     module: MypyFile
 
-    @property
-    def path(self) -> str:
-        """The file that it is in."""
-        return self.module.path
-
 
 @attrs.define(eq=False)
 class Frame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from core.validation.schema import is_array, is_object
@@ -43,28 +43,17 @@ def as_yaml(document: Mapping[str, object]) -> str:
 
 def _mapping(value: Mapping[str, object], indent: str) -> Iterator[str]:
     for name, inner in value.items():
-        yield from _entry(f"{indent}{_name(name)}:", inner, indent)
-
-
-def _entry(head: str, value: object, indent: str) -> Iterator[str]:
-    if is_object(value) and value:
-        yield head
-        yield from _mapping(value, f"{indent}  ")
-    elif is_array(value) and value:
-        yield head
-        yield from _items(value, indent)
-    else:
-        yield f"{head} {_scalar(value)}"
-
-
-def _items(values: Sequence[object], indent: str) -> Iterator[str]:
-    for value in values:
-        lines = list(_mapping(value, f"{indent}  ")) if is_object(value) and value else []
-        if lines:
-            yield f"{indent}- {lines[0].lstrip()}"
-            yield from lines[1:]
+        head = f"{indent}{_name(name)}:"
+        if is_object(inner) and inner:
+            yield head
+            yield from _mapping(inner, f"{indent}  ")
+        elif is_array(inner) and inner:
+            yield head
+            for item in inner:
+                lines = "\n".join(_mapping(item, f"{indent}  ")) if is_object(item) else ""
+                yield f"{indent}- {lines.lstrip() or _scalar(item)}"
         else:
-            yield f"{indent}- {_scalar(value)}"
+            yield f"{head} {_scalar(inner)}"
 
 
 def _name(name: str) -> str:
