@@ -5,7 +5,7 @@ Where a call goes to functions of libraries alone there are none; where it is no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 from mypy.nodes import (
@@ -34,7 +34,7 @@ from mypy.types import AnyType, CallableType, Instance, Overloaded, get_proper_t
 
 from core.openapi.facts import Held
 from core.openapi.frames import Frames
-from core.openapi.solving import instance_of, solved
+from core.openapi.solving import instance_of, member, solved
 from core.openapi.trees import Notes, called, constant, within
 from core.openapi.values import Depth, Frame, Target, Value, bounded
 
@@ -64,9 +64,9 @@ class Calls:
             # Of a function elsewhere nothing is followed: it has none of the program's errors.
             return None if self.frames.is_program(held.name) else ()
         info = self.frames.lookup(held.name) if held is not None and held.kind == "object" else None
-        call = info.get("__call__") if info is not None else None
-        if call is not None and isinstance(call.node, FuncDef | Decorator):
-            node = call.node.func if isinstance(call.node, Decorator) else call.node
+        call = member(info, "__call__")
+        if isinstance(call, FuncDef | Decorator):
+            node = call.func if isinstance(call, Decorator) else call
             return (Target(node, given=(value,)),) if node in self.frames.homes else ()
         return value.targets
 
@@ -207,8 +207,8 @@ class Calls:
     def _methods(self, callee: MemberExpr, frame: Frame) -> tuple[Target, ...] | None:
         home = callee.expr.node if isinstance(callee.expr, RefExpr) else None
         if isinstance(home, TypeInfo | MypyFile):
-            symbol = home.get(callee.name) if isinstance(home, TypeInfo) else home.names.get(callee.name)
-            node = symbol.node if symbol is not None else None
+            named = home.names.get(callee.name) if isinstance(home, MypyFile) else home.get(callee.name)
+            node = named.node if named is not None else None
             if isinstance(node, FuncDef | Decorator | OverloadedFuncDef):
                 bound = (Value(callee.expr, frame),) if getattr(node, "is_class", False) else ()
                 return self.defined(node, frame, bound)
@@ -225,24 +225,24 @@ class Calls:
         """The methods that a call on an object may go to: that of its class, and those of its subclasses, or of the
         classes that have what a Protocol asks for.
         """
-        symbol = info.get(name)
-        if symbol is None:
+        node = member(info, name)
+        if node is None:
             return ()
-        if isinstance(symbol.node, Var):
-            is_function = isinstance(get_proper_type(symbol.node.type), CallableType)
+        if isinstance(node, Var):
+            is_function = isinstance(get_proper_type(node.type), CallableType)
             return None if is_function and self.frames.is_program(info.fullname) else ()
         found: list[Target] = []
         home = next((base for base in info.mro if name in base.names), info)
         others = [] if owner.held is not None else self._below(info)
-        if self.frames.is_program(home.fullname) and not (others and (info.is_protocol or _is_abstract(symbol.node))):
-            own = self.defined(symbol.node, None, (owner,)) if symbol.node is not None else ()
+        if self.frames.is_program(home.fullname) and not (others and (info.is_protocol or _is_abstract(node))):
+            own = self.defined(node, None, (owner,))
             if own is None or (info.is_protocol and not others):
                 return None
             found += own
         for cls in others:
-            there = cls.get(name)
-            if there is not None and there.node is not None and there.node is not symbol.node:
-                inner = self.defined(there.node, None, (Value(type=instance_of(cls)),))
+            there = member(cls, name)
+            if there is not None and there is not node:
+                inner = self.defined(there, None, (Value(type=instance_of(cls)),))
                 if inner is None:
                     return None
                 found += [each for each in inner if all(each.node is not other.node for other in found)]
@@ -256,8 +256,7 @@ class Calls:
 
     def class_variable(self, info: TypeInfo, name: str) -> tuple[Expression, Frame] | None:
         """What a class of the program assigns to a name, for all of its instances."""
-        symbol = info.get(name)
-        node = symbol.node if symbol is not None else None
+        node = member(info, name)
         home = self.frames.modules.get(node.info.module_name) if isinstance(node, Var) and node.info else None
         if not isinstance(node, Var) or home is None:
             return None
@@ -279,27 +278,29 @@ class Calls:
         exact = [value for name, value in written.items if name is not None and wanted and constant(name) == wanted]
         return [(value, at) for value in exact[-1:] or [value for _, value in written.items]]
 
+    def entered(self, call: CallExpr, frame: Frame) -> Iterator[Frame]:
+        """The frames of the program's functions that a call goes to."""
+        return self._enter(self.targets(call.callee, frame) or (), *self.frames.arguments(call, frame))
+
     def returned(self, call: CallExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
         """The expressions that the program's functions return to a call, in the frames of that call."""
-        return self._returned_by(self.targets(call.callee, frame) or (), *self.frames.arguments(call, frame))
+        return [(each, inside) for inside in self.entered(call, frame) for each in inside.notes.returned]
 
     def computed(self, attribute: MemberExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
         """The expressions that the program's properties return for an attribute, in the frames of those calls."""
         info = self.frames.info_of(attribute.expr, frame)
-        symbol = info.get(attribute.name) if info is not None else None
-        if info is None or symbol is None or not isinstance(symbol.node, Decorator) or not symbol.node.var.is_property:
+        node = member(info, attribute.name)
+        if info is None or not isinstance(node, Decorator) or not node.var.is_property:
             return []
-        return self._returned_by(self.methods(info, attribute.name, Value(attribute.expr, frame)) or (), (), {})
+        targets = self.methods(info, attribute.name, Value(attribute.expr, frame)) or ()
+        return [(each, inside) for inside in self._enter(targets, (), {}) for each in inside.notes.returned]
 
-    def _returned_by(
+    def _enter(
         self, targets: Sequence[Target], given: Sequence[Value], named: Mapping[str, Value]
-    ) -> list[tuple[Expression, Frame]]:
-        found: list[tuple[Expression, Frame]] = []
+    ) -> Iterator[Frame]:
         for target in targets:
-            if isinstance(target.node, FuncDef | LambdaExpr):
-                inside = self.frames.enter(target, given, dict(named))
-                found += [(each, inside) for each in inside.notes.returned]
-        return found
+            if target.node is not None:
+                yield self.frames.enter(target, given, named)
 
 
 def _joined(found: Iterable[tuple[Target, ...] | None]) -> tuple[Target, ...] | None:

@@ -326,23 +326,25 @@ class _Writer:
             scheme = target(self.document, given)
             function = unique(identifier(name), {*self.taken, *_MODULE(self.template)})
             kind, way = scheme.get("type"), str(scheme.get("scheme", "")).lower()
-            parameters, use, key = ["token"], "headers", "Authorization"
-            value: ast.expr = ast.Name("token")
+            parameters, use, key, prefix = ["token"], "headers", "Authorization", ""
             if kind == "http" and way == "basic":
                 parameters = ["name", "password"]
-                value = expression('"Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()')
             elif (kind == "http" and way == "bearer") or kind in ("oauth2", "openIdConnect"):
-                value = ast.BinOp(ast.Constant("Bearer "), ast.Add(), value)
+                prefix = "Bearer "
             elif kind == "http" and re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", way):
-                value = ast.BinOp(ast.Constant(f"{way.capitalize()} "), ast.Add(), value)
+                prefix = f"{way.capitalize()} "
             elif kind == "apiKey" and scheme.get("in") == "cookie":
-                parameters, key = ["value"], "Cookie"
-                value = ast.BinOp(ast.Constant(f"{scheme.get('name')}="), ast.Add(), ast.Name("value"))
+                parameters, key, prefix = ["value"], "Cookie", f"{scheme.get('name')}="
             elif kind == "apiKey":
-                parameters, key, value = ["value"], str(scheme.get("name")), ast.Name("value")
+                parameters, key = ["value"], str(scheme.get("name"))
                 use = "query" if scheme.get("in") == "query" else "headers"
             else:
                 continue
+            value: ast.expr = ast.Name(parameters[0])
+            if len(parameters) == 2:
+                value = expression('"Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()')
+            elif prefix:
+                value = ast.BinOp(ast.Constant(prefix), ast.Add(), value)
             self.taken.add(function)
             made: Any = ast.parse("def name() -> dict[str, str]: pass").body[0]
             made.name = function

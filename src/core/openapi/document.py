@@ -20,7 +20,6 @@ from core.openapi.failures import UNEXPECTED
 from core.openapi.followed import Followed
 from core.openapi.functions import Reader
 from core.openapi.names import (
-    described,
     openapi_path,
     openapi_paths,
     operation_ids,
@@ -117,7 +116,9 @@ class _Writer:
         if self.application.mounts:
             document["x-mounted"] = [*self.application.mounts]
         if tags:
-            document["tags"] = [{"name": tag, **described(doc)} for tag, doc in tags.items()]
+            document["tags"] = [
+                {"name": tag, **({"description": inspect.cleandoc(doc)} if doc else {})} for tag, doc in tags.items()
+            ]
         responses = {"NotFound": self.responses.not_found()}
         if self.application.method_not_allowed:
             responses["MethodNotAllowed"] = self.responses.not_allowed()
@@ -168,7 +169,6 @@ class _Writer:
     ) -> dict[str, object]:
         before = self.kept.operation(path, method)
         name = route.operation_id or before.get("operationId") or name
-        function = self.program.frames.named.get(route.name, [None])[0]
         self.responses.places.setdefault((name, ""), route.handler.place)
         operation: dict[str, object] = {"operationId": name}
         named = route.tags or before.get("tags") or ([tag(route.module)] if route.module is not None else [])
@@ -193,7 +193,7 @@ class _Writer:
             if any(f"{{{parameter}}}" in path for parameter in patterns):
                 # A path that does not match the pattern is one that no route has.
                 found += self.responses.missing()
-            operation["responses"] = self.responses.of(route, found, name, function)
+            operation["responses"] = self.responses.of(route, found, name)
         security = self.security.of(route)
         if security or route.public:
             operation["security"] = security

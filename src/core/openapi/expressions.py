@@ -31,6 +31,7 @@ from core.openapi.facts import Raise, Read
 from core.openapi.failures import BINDINGS, NOT_FOUND, OF_PYTHON
 from core.openapi.here import RESPONSE, Here, State, merged
 from core.openapi.raised import is_core_error, is_exception
+from core.openapi.solving import member
 from core.openapi.trees import MAKERS, argument, called, constant, parts_of
 from core.openapi.values import Target, Value
 
@@ -100,9 +101,8 @@ class Expressions(Here):
 
     def _property(self, expression: MemberExpr) -> None:
         """A property of the program is a call."""
-        info = self.frames.info_of(expression.expr, self.frame)
-        symbol = info.get(expression.name) if info is not None else None
-        if symbol is not None and isinstance(symbol.node, Decorator) and symbol.node.var.is_property:
+        node = member(self.frames.info_of(expression.expr, self.frame), expression.name)
+        if isinstance(node, Decorator) and node.var.is_property:
             self.call_method(expression.expr, expression.name)
 
     def call_method(self, owner: Expression, name: str) -> None:
@@ -204,9 +204,9 @@ class Expressions(Here):
         """A class that is called."""
         owner = Value(call, self.frame)
         for method in MAKERS:
-            symbol = made.get(method)
-            if symbol is not None and symbol.node is not None:
-                found = self.followed.calls.defined(symbol.node, None, (owner,)) or ()
+            node = member(made, method)
+            if node is not None:
+                found = self.followed.calls.defined(node, None, (owner,)) or ()
                 self._goes_into(found, call if method == "__init__" else None)
 
 

@@ -37,7 +37,6 @@ from mypy.nodes import (
     TupleExpr,
     TypeInfo,
 )
-from mypy.types import Type
 
 from core.mypy_plugin.types import attrs_fields
 from core.openapi.calls import Calls
@@ -77,15 +76,12 @@ class Followed:
 
     def __init__(
         self,
-        trees: Mapping[str, MypyFile],
-        types: Mapping[Expression, Type],
-        schemas: Schemas,
+        frames: Frames,
         columns_of: Callable[[CallExpr, MypyFile], tuple[str, Mapping[str, Schema]] | None],
-        lookup: Callable[[str], TypeInfo | None],
     ) -> None:
-        self.schemas = schemas
-        self.frames: Frames = Frames(trees, types, schemas, lookup)
-        self.calls: Calls = Calls(self.frames)
+        self.frames = frames
+        self.schemas: Schemas = frames.schemas
+        self.calls: Calls = Calls(frames)
         self.raised: Raised = Raised(self.calls, self.of)
         self.depth: Depth = self.frames.depth
         self._columns_of = columns_of
@@ -135,14 +131,11 @@ class Followed:
     @bounded(lambda self, expression, frame: False)
     def _is_naive(self, expression: Expression, frame: Frame) -> bool:
         """Return True for a `datetime` that is seen to be made without a time zone."""
-        match self.frames.origin(expression, frame).place:
-            case (CallExpr() as call, at) if called(call) in _ZONES:
-                zone = _ZONES[called(call)]
-                return zone is None or argument(call, *zone) is None
-            case (CallExpr() as call, at):
-                return any(self._is_naive(*each) for each in self.calls.returned(call, at))
-            case _:
-                return False
+        made = self.frames.made(expression, frame)
+        if made is not None and (name := called(made[0])) in _ZONES:
+            zone = _ZONES[name]
+            return zone is None or argument(made[0], *zone) is None
+        return made is not None and any(self._is_naive(*each) for each in self.calls.returned(*made))
 
     @bounded(lambda self, expression, frame: self._plain(expression, frame))
     def schema(self, expression: Expression, frame: Frame) -> Schema:
@@ -323,12 +316,10 @@ class Followed:
         if not is_vague(plain):  # whose class may have subclasses with more
             put = [self.of(value)] if value is not None and self._may_have_more(plain) else []
             return put[0] if put and not is_vague(put[0]) else plain
-        if name == "results":
-            match self.frames.origin(owner, frame).place:
-                case (CallExpr() as call, at) if (row := self._rows(call, at)) is not None:
-                    return {"type": "array", "items": row}
-                case _:
-                    pass
+        if name == "results" and (made := self.frames.made(owner, frame)) is not None:
+            row = self._rows(*made)
+            if row is not None:
+                return {"type": "array", "items": row}
         return self.of(value) if value is not None else plain
 
     def _subscript(self, expression: IndexExpr, frame: Frame) -> Schema:

@@ -57,7 +57,7 @@ from mypy.types import (
 from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import Held
 from core.openapi.schemas import Schemas
-from core.openapi.solving import UNKNOWN, info_in, returned_for, solved, without
+from core.openapi.solving import UNKNOWN, info_in, member, returned_for, solved, without
 from core.openapi.trees import Notes, changed, docstring, parts_of
 from core.openapi.values import DEEPEST, Depth, Frame, Home, Target, Value, bounded
 
@@ -180,8 +180,7 @@ class Frames:
             return made
         found: dict[TypeVarId, Type] = {}
         for name, attribute in held.holds.items() if info.defn.type_vars else ():
-            symbol = info.get(name)
-            variable = symbol.node if symbol is not None else None
+            variable = member(info, name)
             if not isinstance(variable, Var) or variable.type is None:
                 continue
             declared = map_type_from_supertype(variable.type, info, variable.info)
@@ -309,15 +308,23 @@ class Frames:
                 given, named = self.arguments(call, frame)
             case _:
                 return None
-        init = cls.get("__init__")
-        if init is not None and isinstance(init.node, FuncDef) and init.node in self.homes:
-            inside = self.enter(Target(init.node), (made, *given), named)
+        init = member(cls, "__init__")
+        if isinstance(init, FuncDef) and init in self.homes:
+            inside = self.enter(Target(init), (made, *given), named)
             values = inside.notes.attributes.get(name, [])
             return Value(values[0], inside) if len(values) == 1 else None
         fields = list(attrs_fields(cls))
         if name.lstrip("_") in named:
             return named[name.lstrip("_")]
         return given[fields.index(name)] if name in fields and fields.index(name) < len(given) else None
+
+    def made(self, expression: Expression, frame: Frame) -> tuple[CallExpr, Frame] | None:
+        """The call behind names and `await`."""
+        match self.origin(expression, frame).place:
+            case (CallExpr() as call, at):
+                return call, at
+            case _:
+                return None
 
     @bounded(lambda self, expression, frame: None)
     def given(self, expression: Expression, frame: Frame) -> Value | None:
@@ -387,9 +394,8 @@ class Frames:
         forms = [self.type_of(given, frame) for given in call.args]
         wanted: list[Type] = [form.item for form in forms if isinstance(form, TypeType)]
         wanted += [form.items[0].ret_type for form in forms if isinstance(form, CallableType) and form.is_type_obj()]
-        info = self.info_of(call.callee.expr, frame) if isinstance(call.callee, MemberExpr) else None
-        symbol = info.get(call.callee.name) if info is not None and isinstance(call.callee, MemberExpr) else None
-        node = symbol.node if symbol is not None else None
+        callee = call.callee
+        node = member(self.info_of(callee.expr, frame), callee.name) if isinstance(callee, MemberExpr) else None
         declared = get_proper_type(node.type) if isinstance(node, FuncDef | OverloadedFuncDef | Decorator) else None
         if len(wanted) != 1 or not isinstance(declared, CallableType | Overloaded):
             return None

@@ -29,6 +29,7 @@ from core.errors import DeveloperError
 from core.mypy_plugin.hooks import SignatureHook, TypesOfQueries
 from core.openapi.facts import ClassDetails
 from core.openapi.followed import Followed
+from core.openapi.frames import Frames
 from core.openapi.here import RESPONSE
 from core.openapi.schemas import Schemas
 from core.sql.statement import Column
@@ -85,9 +86,9 @@ def gather(main: str, *, source: Path, root: Path, classes: Mapping[str, ClassDe
         tree = trees.get(info.module_name)
         return tree.path if tree is not None else ""
 
-    program = Followed(trees, result.types, Schemas(classes or {}, path_of), columns_of, lookup)
+    frames = Frames(trees, result.types, Schemas(classes or {}, path_of), lookup)
     followed = [state.path for state in result.graph.values() if state.path is not None]
-    return Gathered(program, list(result.errors), plugin, followed)
+    return Gathered(Followed(frames, columns_of), list(result.errors), plugin, followed)
 
 
 class _Gathering(TypesOfQueries):

@@ -61,11 +61,6 @@ def tag(module: str) -> str:
     return module.rpartition(".")[2]
 
 
-def described(doc: str | None) -> dict[str, str]:
-    """A docstring as the field `description`, where there is one."""
-    return {"description": inspect.cleandoc(doc)} if doc else {}
-
-
 def prose(doc: str | None) -> tuple[str, str]:
     """A docstring's first paragraph on one line, and the rest of it."""
     if not doc:

@@ -34,7 +34,7 @@ from core.openapi.calls import Calls
 from core.openapi.facts import Raise
 from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED
 from core.openapi.frames import Frames
-from core.openapi.solving import instance_of
+from core.openapi.solving import instance_of, member
 from core.openapi.trees import constant
 from core.openapi.values import Depth, Frame, Target, Value, bounded
 from core.validation.schema import Schema, any_of
@@ -158,13 +158,11 @@ class Raised:
 
     def class_constant(self, raised: Raise, name: str) -> object:
         """What the class of an error gives all of its instances under a name; None where that is not known."""
-        info = self.frames.lookup(raised.classes[0])
-        return self._class_constant(info, name) if info is not None else None
+        return self._class_constant(self.frames.lookup(raised.classes[0]), name)
 
-    def _class_constant(self, info: TypeInfo, name: str) -> object:
-        symbol = info.get(name)
-        node = symbol.node if symbol is not None else None
-        if not isinstance(node, Var) or node.type is None or not self.frames.is_program(info.fullname):
+    def _class_constant(self, info: TypeInfo | None, name: str) -> object:
+        node = member(info, name)
+        if info is None or not isinstance(node, Var) or node.type is None or not self.frames.is_program(info.fullname):
             return None
         schema = self.frames.schemas.of(node.type)
         if "const" in schema:

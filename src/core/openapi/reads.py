@@ -16,6 +16,8 @@ from core.validation.schema import Schema
 REQUEST: Final = "core.request.Request"
 PAGED: Final = {"core.pagination.page_of": "page", "core.pagination.cursor_of": "cursor"}
 _BODIES: Final = frozenset(["json", "form", "text", "bytes", "stream"])
+_NAMED: Final = {"header": "header", "signed_cookie": "cookie"}
+"""The methods of a request that read one name of a part."""
 _PLACES: Final = {
     "core.request.Query": "query",
     "core.request.Params": "params",
@@ -61,10 +63,8 @@ def request(here: Here, call: CallExpr, callee: MemberExpr, receiver: str) -> No
     if receiver == REQUEST and method == "require_match":
         _requires_match(here, call)
         return
-    if receiver == REQUEST and method == "header":
-        where, method = "header", "get"
-    elif receiver == REQUEST and method == "signed_cookie":
-        where, method = "cookie", "get"
+    if receiver == REQUEST and method in _NAMED:
+        where, method = _NAMED[method], "get"
     else:
         where = _place(here, callee.expr, receiver)
     if not where or not call.args:

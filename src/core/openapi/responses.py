@@ -30,7 +30,7 @@ class Responses:
         self._here = ""
         """The operation that is being written."""
 
-    def of(self, route: RouteFacts, found: Sequence[Effect], name: str, function: object) -> dict[str, JsonObject]:
+    def of(self, route: RouteFacts, found: Sequence[Effect], name: str) -> dict[str, JsonObject]:
         """The responses of a route, by status, of everything that happens on its way."""
         self._here = name
         responses: dict[str, JsonObject] = {}
@@ -47,17 +47,12 @@ class Responses:
             self._error(responses, each, unexpected)
         if route.answers is not None:
             self._declare(responses, route)
-        elif set(responses) == {"default"} and function is not None:
-            path, line = route.handler.place
-            self._open(
-                responses,
-                Open(
-                    path=path,
-                    line=getattr(function, "line", line),
-                    reason=f"{name} sends nothing that can be seen here. Send on `res`, call a function with it, or say "
-                    "what is answered: describe(handler, answers={…})",
-                ),
+        elif set(responses) == {"default"} and (functions := self.reader.frames.named.get(route.name)):
+            reason = (
+                f"{name} sends nothing that can be seen here. Send on `res`, call a function with it, or say what is "
+                "answered: describe(handler, answers={…})"
             )
+            self._open(responses, Open(path=route.handler.place[0], line=functions[0].line, reason=reason))
         for response in responses.values():
             if "content" not in response:  # it is always empty
                 response.pop(MAY_BE_EMPTY, None)

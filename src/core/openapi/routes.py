@@ -324,9 +324,15 @@ def class_details() -> dict[str, ClassDetails]:
         if issubclass(cls, enum.Enum):
             found[name] = ClassDetails(members={key: plain(each.value) for key, each in cls.__members__.items()})
         elif attrs.has(cls):
-            found[name] = ClassDetails({field.name: _of_attrs(field) for field in attrs.fields(cls)})
+            found[name] = ClassDetails(
+                {
+                    field.name: _told(field.default, getattr(field.default, "factory", None), field.validator)
+                    for field in attrs.fields(cls)
+                }
+            )
         elif dataclasses.is_dataclass(cls):
-            found[name] = ClassDetails({field.name: _of_dataclass(field) for field in dataclasses.fields(cls)})
+            fields = dataclasses.fields(cls)
+            found[name] = ClassDetails({field.name: _told(field.default, field.default_factory) for field in fields})
         elif typing.is_typeddict(cls):
             found[name] = ClassDetails({key: {} for key in cls.__annotations__})
     return found
@@ -345,22 +351,12 @@ def _classes(above: type[object], seen: set[type]) -> Iterator[tuple[str, type[o
                 yield from _classes(cls, seen)
 
 
-def _of_attrs(field: attrs.Attribute[object]) -> Schema:
-    schema = demanded(field.validator) if field.validator is not None else {}
-    given: object = field.default
-    factory = getattr(given, "factory", None)
-    if factory is not None:
-        return {**schema, "$default": [factory()] if factory in (list, dict) else []}
-    return schema if given is attrs.NOTHING else {**schema, "$default": _default(given)}
-
-
-def _of_dataclass(field: dataclasses.Field[object]) -> Schema:
-    factory: Any = field.default_factory
-    if factory is not dataclasses.MISSING:
-        return {"$default": [factory()] if factory in (list, dict) else []}
-    return {} if field.default is dataclasses.MISSING else {"$default": _default(field.default)}
-
-
-def _default(value: object) -> list[object]:
-    given = plain(value)
-    return [given] if given is not None or value is None else []
+def _told(default: object, factory: object, validator: Any = None) -> Schema:
+    """The demands of a field's validator, and its default, in plain JSON."""
+    schema = demanded(validator) if validator is not None else {}
+    if factory not in (None, dataclasses.MISSING):
+        return {**schema, "$default": [[]] if factory is list else [{}] if factory is dict else []}
+    if default is attrs.NOTHING or default is dataclasses.MISSING:
+        return schema
+    given = plain(default)
+    return {**schema, "$default": [given] if given is not None or default is None else []}

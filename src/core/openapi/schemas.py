@@ -30,7 +30,7 @@ from mypy.types import (
 
 from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import ClassDetails, ClassFacts, Field, Held, classes_in, object_of
-from core.openapi.solving import UNKNOWN
+from core.openapi.solving import UNKNOWN, member
 from core.openapi.trees import described_fields, docstring
 from core.validation.schema import Schema, any_of, constrained
 
@@ -158,8 +158,7 @@ class Schemas:
             self.classes[name] = ClassFacts(_short(type_))  # so that a class may have itself in it
             fields: list[Field] = []
             for attribute, record in attrs_fields(info).items():
-                symbol = info.get(attribute)
-                node = symbol.node if symbol is not None else None
+                node = member(info, attribute)
                 if record.get("is_init_var") or not isinstance(node, Var):
                     continue
                 # A frozen class has a copy of each attribute of its bases: it is still the base's.
@@ -171,15 +170,18 @@ class Schemas:
                 if written != attribute:
                     self._renamed.add(name)
                 schema = self.of(expand_type_by_instance(node.type, own) if node.type is not None else None, depth + 1)
+                told = self._told(info).fields.get(attribute, {})
+                demands = {key: value for key, value in told.items() if key != "$default"}
+                default = tuple(told.get("$default", ()))
+                if default == (None,) and {"type": "null"} not in schema.get("anyOf", (schema,)):
+                    default = ()  # a mark for a field that was left out, which no client may send
                 fields.append(
-                    self._field(
+                    Field(
                         written,
-                        schema,
-                        self._told(info).fields.get(attribute, {}),
-                        described_fields(home).get(attribute),
-                        has_default=bool(record.get("has_default")),
-                        is_read=bool(record.get("is_in_init" if is_dataclass else "init", True)),
-                        may_be_unset=_is_unset(node.type),
+                        _worded(constrained(schema, demands), described_fields(home).get(attribute)),
+                        default if record.get("has_default") else None,
+                        bool(record.get("is_in_init" if is_dataclass else "init", True)),
+                        _is_unset(node.type),
                     )
                 )
             self._keep(name, info, _short(type_), fields, total=True)
@@ -199,12 +201,10 @@ class Schemas:
             written = [key for base in reversed(info.mro) for key in self._told(base).fields] or sorted(type_.items)
             descriptions = {key: text for base in reversed(info.mro) for key, text in described_fields(base).items()}
             fields = [
-                self._field(
+                Field(
                     key,
-                    self.of(type_.items[key], depth + 1),
-                    {},
-                    descriptions.get(key),
-                    has_default=key not in type_.required_keys,
+                    _worded(self.of(type_.items[key], depth + 1), descriptions.get(key)),
+                    None if key in type_.required_keys else (),
                 )
                 # mypy's cache sorts the items; the class that runs has them as they are written.
                 for key in dict.fromkeys([*written, *sorted(type_.items)])
@@ -220,26 +220,6 @@ class Schemas:
         self.classes[name] = ClassFacts(
             short, tuple(info.fullname.split(".")[:-1]), tuple(fields), total, words, (path, info.line)
         )
-
-    def _field(
-        self,
-        name: str,
-        schema: Schema,
-        told: Schema,
-        words: str | None,
-        *,
-        has_default: bool,
-        is_read: bool = True,
-        may_be_unset: bool = False,
-    ) -> Field:
-        demands = {key: value for key, value in told.items() if key != "$default"}
-        whole = constrained(schema, demands)
-        if words is not None:
-            whole = {**whole, "description": words}
-        default = tuple(told.get("$default", ()))
-        if default == (None,) and {"type": "null"} not in schema.get("anyOf", (schema,)):
-            default = ()  # a mark for a field that was left out, which no client may send
-        return Field(name, whole, default if has_default else None, is_read, may_be_unset)
 
     def merged(self, parts: Sequence[Schema]) -> Schema:
         """Several objects as one; of two properties of one name the later counts, as in Python."""
@@ -289,8 +269,7 @@ class Schemas:
         value = self._told(info).members.get(name)
         if value is not None:
             return {"const": value}
-        symbol = info.get(name)
-        node = symbol.node if symbol is not None else None
+        node = member(info, name)
         type_ = get_proper_type(node.type) if isinstance(node, Var) and node.type is not None else None
         if isinstance(type_, Instance) and type_.last_known_value is not None:
             return {"const": type_.last_known_value.value}
@@ -316,6 +295,10 @@ class Schemas:
         count = len(info.defn.type_vars)  # of a tuple 1, for all of its items
         known = [each if each is not None else UNKNOWN for each in given]
         return Instance(info, [*known, *[UNKNOWN] * count][:count])
+
+
+def _worded(schema: Schema, words: str | None) -> Schema:
+    return schema if words is None else {**schema, "description": words}
 
 
 def _is_unset(type_: Type | None) -> bool:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import copy
 from typing import Final
 
 import attrs
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import CallExpr, DictExpr, Expression, FuncDef, MemberExpr, RefExpr, YieldExpr
+from mypy.nodes import CallExpr, DictExpr, Expression, MemberExpr, RefExpr
 from mypy.types import Instance, NoneType, get_proper_type
 
 from core.openapi.facts import Answer, is_json
 from core.openapi.here import Here
-from core.openapi.trees import argument, constant, within
+from core.openapi.trees import argument, called, constant
 from core.openapi.values import Frame
 from core.validation.schema import Schema
 
@@ -187,7 +187,11 @@ def _event(here: Here, events: Expression | None) -> Schema:
     given = get_proper_type(map_instance_to_supertype(type_, base).args[0])
     if not isinstance(given, Instance) or given.type.fullname != _EVENT:
         return _event_of(here.followed.schemas.of(given))
-    made = list(_made_events(here, events))
+    made: list[tuple[CallExpr, Frame]] = []
+    stream = here.frames.made(events, here.frame)
+    for inside in here.followed.calls.entered(*stream) if stream is not None else ():
+        yielded = (each for each in inside.notes.yielded if isinstance(each, CallExpr))
+        made += [(each, inside) for each in yielded if called(each) == _EVENT]
     if not made:
         return _event_of({"$unknown": "the data of an Event: yield it where it is made, or yield the data itself"})
     whole = [
@@ -200,24 +204,6 @@ def _event(here: Here, events: Expression | None) -> Schema:
         for call, frame in made
     ]
     return whole[0] if len(whole) == 1 else {"anyOf": whole}
-
-
-def _made_events(here: Here, events: Expression) -> Iterator[tuple[CallExpr, Frame]]:
-    """The `Event(…)` that the function behind a stream yields."""
-    match here.frames.origin(events, here.frame).place:
-        case (CallExpr() as call, frame):
-            targets = here.followed.calls.targets(call.callee, frame) or ()
-        case _:
-            return
-    for target in targets:
-        if isinstance(target.node, FuncDef):
-            inside = here.frames.enter(target, *here.frames.arguments(call, frame))
-            for part in within(target.node.body):
-                match part:
-                    case YieldExpr(expr=CallExpr(callee=RefExpr(fullname=name)) as made) if name == _EVENT:
-                        yield made, inside
-                    case _:
-                        pass
 
 
 def _event_of(data: Schema | None, event: Schema | None = None, id: Schema | None = None) -> Schema:

@@ -7,7 +7,7 @@ from typing import Final
 
 from mypy.constraints import SUPERTYPE_OF, infer_constraints
 from mypy.expandtype import expand_type
-from mypy.nodes import TypeInfo
+from mypy.nodes import SymbolNode, TypeInfo
 from mypy.types import (
     AnyType,
     CallableType,
@@ -50,6 +50,12 @@ def info_in(type_: Type | None) -> TypeInfo | None:
             return proper.fallback.type
         case _:
             return None
+
+
+def member(info: TypeInfo | None, name: str) -> SymbolNode | None:
+    """What a class or one of its bases has under a name."""
+    symbol = info.get(name) if info is not None else None
+    return symbol.node if symbol is not None else None
 
 
 def instance_of(info: TypeInfo) -> Instance:

@@ -5,10 +5,10 @@ Nothing is followed here: what a name stands for depends on the call that is rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from mypy import nodes
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import (
     ARG_POS,
@@ -48,18 +48,25 @@ from mypy.nodes import (
     TupleExpr,
     TypeInfo,
     WithStmt,
+    YieldExpr,
 )
 from mypy.patterns import AsPattern, ClassPattern, Pattern
 
 _CHANGES_A_DICT: Final = frozenset(["update", "pop", "setdefault", "clear", "popitem"])
 
 
-_PARTS: Final = (
+_ORDER: Final = (
     "generator left_expr key value sequences condlists subject guards bodies cond if_expr else_expr callee args operands "
     "left right base begin_index end_index stride rvalue lvalues lvalue expr from_expr msg index target items body handlers "
     "else_body finally_body defs"
 )
-"""The attributes of nodes that have expressions, statements and blocks, in the order in which they run.
+"""The attributes of nodes that have expressions, statements and blocks, in the order in which they run."""
+_PARTS: Final[Mapping[type[Node], Sequence[str]]] = {
+    kind: [name for name in _ORDER.split() if hasattr(kind, name)]
+    for kind in vars(nodes).values()
+    if isinstance(kind, type) and issubclass(kind, Node)
+}
+"""The same of each kind of node.
 
 mypy's own traverser would say the same, but a compiled class of it has no subclasses that are not.
 """
@@ -70,13 +77,8 @@ def parts_of(node: Node) -> Iterator[Node]:
     if isinstance(node, LambdaExpr):
         yield node.expr()
     else:
-        for name in _parts_of(type(node)):
+        for name in _PARTS.get(type(node), ()):
             yield from _nodes(getattr(node, name))
-
-
-@cache
-def _parts_of(kind: type[Node]) -> Sequence[str]:
-    return [name for name in _PARTS.split() if hasattr(kind, name)]
 
 
 def _nodes(value: object) -> Iterator[Node]:
@@ -112,6 +114,7 @@ class Notes:
         self.captured: dict[Node | None, list[MemberExpr]] = {}
         """The attributes that a pattern gives the name to. mypy has no types for these expressions."""
         self.returned: list[Expression] = []
+        self.yielded: list[Expression] = []
         self.attributes: dict[str, list[Expression]] = {}
         """The values of `self.name`."""
         self.sets: set[str] = set()
@@ -146,6 +149,8 @@ class Notes:
                         self._target(given, None, always)
             case ReturnStmt() if node.expr is not None:
                 self.returned.append(node.expr)
+            case YieldExpr() if node.expr is not None:
+                self.yielded.append(node.expr)
             case IfStmt(
                 expr=[
                     ComparisonExpr(
