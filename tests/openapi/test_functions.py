@@ -944,8 +944,8 @@ def test_bodies_are_read_into_types(functions: Functions) -> None:
         ("text", None, None),
         ("form", None, None),
         ("form", None, {"$class": "app.Box"}),
-        ("form-name", "title", {"type": "string"}),
-        ("form-name", "picture", {"type": "string", "contentMediaType": "application/octet-stream"}),
+        ("form", "title", {"type": "string"}),
+        ("form", "picture", {"type": "string", "contentMediaType": "application/octet-stream"}),
         ("bytes", None, None),
     ]
 
@@ -977,20 +977,20 @@ def test_names_of_queries_headers_and_cookies_are_found(functions: Functions) ->
     reads = [(each.part, each.name, each.required) for each in functions["parts"] if isinstance(each, Read)]
     assert reads == [
         ("query", None, False),
-        ("query-name", "order", True),
-        ("query-name", "page", False),
-        ("query-name", "tag", False),
-        ("query-name", "kept", False),
-        ("header-name", "X-Wish", False),
-        ("header-name", "X-Other", False),
-        ("header-name", "X-Must", True),
-        ("cookie-name", "theme", False),
-        ("cookie-name", "session", True),
-        ("query-name", "draft", False),
-        ("header-name", "X-Odd", False),
+        ("query", "order", True),
+        ("query", "page", False),
+        ("query", "tag", False),
+        ("query", "kept", False),
+        ("header", "X-Wish", False),
+        ("header", "X-Other", False),
+        ("header", "X-Must", True),
+        ("cookie", "theme", False),
+        ("cookie", "session", True),
+        ("query", "draft", False),
+        ("header", "X-Odd", False),
     ]
     handed = [(each.part, each.name) for each in functions["handed"] if isinstance(each, Read)]
-    assert handed == [("cookie-name", "theme")], "by a function that is handed them"
+    assert handed == [("cookie", "theme")], "by a function that is handed them"
 
 
 def test_staged_headers_are_found(functions: Functions) -> None:

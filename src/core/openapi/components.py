@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from core.http.json import JsonObject
@@ -41,15 +42,14 @@ class Components:
             extra = {key: value for key, value in schema.items() if key in ("description", "default")}
             return {**self._class(schema["$class"], at, reading=reading), **extra}
         result: Schema = {}
+        final = partial(self.final, at=at, reading=reading, within=within)
         for key, value in schema.items():
             if key == "properties":
-                result[key] = {
-                    name: self.final(part, at, reading=reading, within=within) for name, part in value.items()
-                }
+                result[key] = {name: final(part) for name, part in value.items()}
             elif key in ("items", "additionalProperties", "contentSchema") and is_object(value):
-                result[key] = self.final(value, at, reading=reading, within=within)
+                result[key] = final(value)
             elif key in ("anyOf", "prefixItems"):
-                result[key] = [self.final(part, at, reading=reading, within=within) for part in value]
+                result[key] = [*map(final, value)]
             elif key in ("const", "enum"):
                 kind = json_type(value)
                 result = {**result, **({"type": kind} if kind is not None else {}), key: value}
@@ -93,13 +93,11 @@ class Components:
         facts = self.classes.get(name)
         if facts is None or name in seen:
             return False
-        if any(
+        inner = {found for part in facts.parts for found in classes_in(part)}
+        return any(
             is_required(facts, field, reading=False) != is_required(facts, field, reading=True) or not field.is_read
             for field in facts.fields
-        ):
-            return True
-        inner = {found for part in facts.parts for found in classes_in(part)}
-        return any(self._differs(other, (*seen, name)) for other in inner)
+        ) or any(self._differs(other, (*seen, name)) for other in inner)
 
     def written(self, *places: JsonObject, kept: Kept) -> dict[str, Schema]:
         """All of them by their names; the references in `places`, and in the schemas themselves, become links."""

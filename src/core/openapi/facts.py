@@ -87,9 +87,9 @@ class Raise(Effect):
 
 @attrs.frozen(kw_only=True)
 class Read(Effect):
-    """Something read of a request: `part` is json, form, text, bytes, stream, query, params, headers, or one name of
-    them: query-name, form-name, header-name, cookie-name. It is security for the credentials that the framework's
-    authenticator `name` reads. A name without a schema is asked for alone, as by `name in req.query`."""
+    """Something read of a request: `part` is json, form, text, bytes, stream, query, path, header or cookie, all of it
+    or one `name`. It is security for the credentials that the framework's authenticator `name` reads. A name without a
+    schema is asked for alone, as by `name in req.query`."""
 
     part: str
     name: str | None = None

@@ -242,27 +242,22 @@ class Reader:
 
         Each comes with the error that it answers: an error handler may have raised another one.
         """
-        for level in (*(raised.levels or ()), self.application.error_handlers):
-            for cls in raised.classes:
-                handler = level.get(cls)
-                if handler is None or handler.name in tried:
-                    continue
-                self.met.add(cls)
-                yield from self._answers_of(handler, raised, (*tried, handler.name))
-                return
-        yield raised, None
-
-    def _answers_of(
-        self, handler: Held, raised: Raise, tried: tuple[str, ...]
-    ) -> Iterator[tuple[Raise, Answer | Open | None]]:
+        levels = (*(raised.levels or ()), self.application.error_handlers)
+        found = ((level[cls], cls) for level in levels for cls in raised.classes if cls in level)
+        handler, cls = next(((held, cls) for held, cls in found if held.name not in tried), (None, ""))
+        if handler is None:
+            yield raised, None
+            return
+        self.met.add(cls)
         for each in self.alone(handler, raised):
             if isinstance(each, Answer | Open):
                 yield raised, each
             elif isinstance(each, Raise) and (CORE_ERROR in each.classes or each.passed):
-                yield from self.answers(attrs.evolve(each, levels=raised.levels, passed=False), tried)
+                passed = attrs.evolve(each, levels=raised.levels, passed=False)
+                yield from self.answers(passed, (*tried, handler.name))
             elif isinstance(each, Raise) and each.classes == raised.classes:
                 # The same error again: the following handler answers it.
-                yield from self.answers(attrs.evolve(raised, levels=raised.levels), tried)
+                yield from self.answers(raised, (*tried, handler.name))
 
     def not_found(self) -> list[Effect]:
         """What the application's own handler does with a path that no route has."""

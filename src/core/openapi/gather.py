@@ -136,11 +136,9 @@ def _column(column: Column, sql: str) -> Schema:
 
 
 def _is_own(path: Path, root: Path) -> bool:
-    try:
-        parts = path.resolve().relative_to(root).parts
-    except ValueError:
-        return False
-    return not {"site-packages", "node_modules", ".venv", "venv"} & set(parts)
+    whole = path.resolve()
+    others = {"site-packages", "node_modules", ".venv", "venv"}
+    return whole.is_relative_to(root) and others.isdisjoint(whole.relative_to(root).parts)
 
 
 def _options(root: Path, source: Path) -> Options:

@@ -20,8 +20,8 @@ _NAMED: Final = {"header": "header", "signed_cookie": "cookie"}
 """The methods of a request that read one name of a part."""
 _PLACES: Final = {
     "core.request.Query": "query",
-    "core.request.Params": "params",
-    "core.request.FoundParams": "params",
+    "core.request.Params": "path",
+    "core.request.FoundParams": "path",
     "core.http.forms.Form": "form",
 }
 """The part of a request that fields are read from, by the class that reads them."""
@@ -37,11 +37,11 @@ def _read(
         here.refuse(error(400, "Invalid JSON"), line)
         if not here.state.limited:
             here.refuse(error(413, "Payload Too Large"), line)
-    if part == "form" and schema is None:
+    if part == "form" and name is None and schema is None:
         for refused in (error(400), error(413), error(415, "Unsupported Media Type")):
             here.refuse(refused, line)
-    if schema is not None and "-" not in part and _may_fail(here, part, schema):
-        here.refuse(NOT_FOUND if part == "params" else INVALID, line)
+    if schema is not None and name is None and _may_fail(here, part, schema):
+        here.refuse(NOT_FOUND if part == "path" else INVALID, line)
 
 
 def _may_fail(here: Here, part: str, schema: Schema) -> bool:
@@ -70,14 +70,13 @@ def request(here: Here, call: CallExpr, callee: MemberExpr, receiver: str) -> No
     if not where or not call.args:
         return
     if method == "parse":
-        part = {"header": "headers"}.get(where, where)
-        _read(here, call.line, part, schema=here.followed.structured(call, here.frame))
-    elif method in ("get", "get_all", "text", "file") and where != "params":
+        _read(here, call.line, where, schema=here.followed.structured(call, here.frame))
+    elif method in ("get", "get_all", "text", "file") and where != "path":
         name = here.text(call.args[0])
         if name is not None:
             kind: Schema = contents("application/octet-stream") if method == "file" else _TEXT
             schema = {"type": "array", "items": kind} if method == "get_all" else kind
-            _read(here, call.line, f"{where}-name", name, schema)
+            _read(here, call.line, where, name, schema)
 
 
 def _in_its_envelope(here: Here, call: CallExpr, schema: Schema) -> Schema:
@@ -95,7 +94,7 @@ def _requires_match(here: Here, call: CallExpr) -> None:
     """`req.require_match(etag)`: the client has seen the version it changes, or is refused."""
     given = argument(call, 1, "required")
     required = constant(given) if given is not None else (False,)
-    _read(here, call.line, "header-name", "If-Match", _TEXT)
+    _read(here, call.line, "header", "If-Match", _TEXT)
     here.refuse(error(412, "Precondition Failed"), call.line)
     if required != (False,):
         here.refuse(error(428, "Precondition Required"), call.line)
@@ -116,11 +115,11 @@ def index(here: Here, expression: IndexExpr) -> None:
     """`req.query["page"]`, or the item of any other value, which may not be there."""
     receiver = here.class_of(expression.base)
     where = _place(here, expression.base, receiver)
-    name = here.text(expression.index) if where not in ("", "params") else None
+    name = here.text(expression.index) if where not in ("", "path") else None
     if name is not None:
         required = where != "form" or here.class_of(expression) != ""
-        _read(here, expression.line, f"{where}-name", name, _TEXT, required=required)
-    if where != "params" and (failure := LOOKUPS.get("core" if where else receiver)):
+        _read(here, expression.line, where, name, _TEXT, required=required)
+    if where != "path" and (failure := LOOKUPS.get("core" if where else receiver)):
         here.fails(failure, expression.line)
 
 
@@ -129,9 +128,9 @@ def contains(here: Here, expression: ComparisonExpr) -> None:
     operands = expression.operands
     for operator, left, right in zip(expression.operators, operands[:-1], operands[1:], strict=True):
         where = _place(here, right, here.class_of(right)) if operator in ("in", "not in") else ""
-        name = here.text(left) if where not in ("", "params") else None
+        name = here.text(left) if where not in ("", "path") else None
         if name is not None:
-            _read(here, expression.line, f"{where}-name", name)
+            _read(here, expression.line, where, name)
 
 
 def paged(here: Here, call: CallExpr, which: str) -> None:
@@ -144,7 +143,7 @@ def paged(here: Here, call: CallExpr, which: str) -> None:
             limit[key] = known
     part: Schema = {"type": "integer", "minimum": 1, "default": 1} if which == "page" else _TEXT
     for name, schema in ((which, part), ("limit", limit)):
-        _read(here, call.line, "query-name", name, schema)
+        _read(here, call.line, "query", name, schema)
     here.refuse(INVALID, call.line)
 
 

@@ -17,7 +17,7 @@ from core.validation.schema import Schema, any_of
 
 _SILENT_HEADERS: Final = frozenset(["accept", "authorization", "content-type", "cookie"])
 """Header parameters that OpenAPI says to leave out: other parts of a document say them."""
-_BODIES: Final = frozenset(["json", "form", "form-name", "text", "bytes", "stream"])
+_BODIES: Final = frozenset(["json", "form", "text", "bytes", "stream"])
 _CHALLENGE: Final = "www-authenticate"
 
 
@@ -38,29 +38,24 @@ def parameters(
         if name == "path" and path.endswith("{path}"):
             result["path", name]["description"] = "The rest of the path, slashes included."
     for read in found:
-        if not isinstance(read, Read):
+        if not isinstance(read, Read) or read.part not in ("query", "path", "header", "cookie"):
             continue
-        where, _, single = read.part.partition("-")
-        if single and where != "form" and read.name is not None:
-            if where == "header" and read.name.lower() in _SILENT_HEADERS:
+        place = read.part
+        if read.name is not None:
+            if place == "header" and read.name.lower() in _SILENT_HEADERS:
                 continue
-            key = (where, read.name.lower() if where == "header" else read.name)
-            parameter: JsonObject = {
-                "name": read.name,
-                "in": where,
-                "schema": read.schema or {"type": "string"},
-            }
+            key = (place, read.name.lower() if place == "header" else read.name)
+            schema = read.schema or {"type": "string"}
             if key not in result:
-                result[key] = parameter
-            elif parameter["schema"].get("type") == "array" and result[key]["schema"] == {"type": "string"}:
-                result[key]["schema"] = parameter["schema"]
+                result[key] = {"name": read.name, "in": place, "schema": schema}
+            elif schema.get("type") == "array" and result[key]["schema"] == {"type": "string"}:
+                result[key]["schema"] = schema
             if read.schema is None:
                 asked.add(key)
                 result[key].pop("required", None)
             elif read.required and key not in asked:
                 result[key]["required"] = True
-        elif read.part in ("query", "params", "headers") and read.schema is not None:
-            place = {"params": "path", "headers": "header"}.get(read.part, "query")
+        elif read.schema is not None and place != "cookie":
             for field in _fields(components, read.schema, place, read):
                 key = (place, field["name"])
                 if place == "path" and key in result and field["schema"].get("type") == "string":
@@ -103,12 +98,12 @@ def body(components: Components, found: Sequence[Effect]) -> JsonObject | None:
                 if read.schema is None:
                     components.problem(read, "the body is read as JSON of any type. Say which: await req.json(T)")
                 add_body(content, "application/json", schema)
-            case "form" | "form-name":
+            case "form":
                 for media in ("multipart/form-data", "application/x-www-form-urlencoded"):
                     content.setdefault(media, {"schema": {"type": "object"}})
-                    if read.part == "form" and schema:
+                    if read.name is None and schema:
                         content[media] = {"schema": schema}
-                if read.part == "form-name" and read.name is not None:
+                if read.name is not None:
                     fields.setdefault(read.name, schema)
             case "text":
                 add_body(content, "text/plain", {"type": "string"})
@@ -187,8 +182,7 @@ class SecuritySchemes:
                 called = self.reader.application.authenticators[each.name or ""]
                 if called.security is not None:
                     return called.security, not each.required
-        read = [(each.part.partition("-")[0], each.name or "") for each in reads]
-        named = [(where, name) for where, name in read if where in ("header", "cookie", "query")]
+        named = [(each.part, each.name or "") for each in reads if each.part in ("header", "cookie", "query")]
         own = [(where, name) for where, name in named if name.lower() != "authorization"]
         if step.authenticates and own and len(own) == len(named):
             where, name = own[0]

@@ -21,7 +21,7 @@ from typing import Any, Final
 import attrs
 
 from core.app import App
-from core.description import description_of
+from core.description import Description, description_of
 from core.dispatch.answers import ErrorHandlers
 from core.handlers import info_of
 from core.middleware.authentication import Authentication, TokenSource
@@ -34,6 +34,7 @@ from core.validation.schema import Schema, demanded, plain
 _COUNTS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 _TEXT: Final[Schema] = {"type": "string"}
 _SAFE: Final = frozenset(["GET", "HEAD", "OPTIONS"])
+_NOTHING: Final = Description(False, False, None, None, None, None)
 _DEEPEST: Final = 4
 
 
@@ -60,8 +61,8 @@ def application_facts(
             mounts.setdefault(prefix or "/")
             continue
         handler, websocket = _handler(entry.handler)
-        said = description_of(handler)
-        if said is not None and said.hidden:
+        said = description_of(handler) or _NOTHING
+        if said.hidden:
             continue
         own = getattr(_innermost(handler), "__module__", "")
         found = [
@@ -80,12 +81,10 @@ def application_facts(
                 websocket,
                 any((info := info_of(step)) is not None and info.public for step, _ in steps),
                 _levels(entry),
-                said is not None and said.deprecated,
-                None
-                if said is None or said.answers is None
-                else {status: hold(each) for status, each in said.answers.items()},
-                said.operation_id if said is not None else None,
-                said.tags if said is not None else None,
+                said.deprecated,
+                {status: hold(each) for status, each in said.answers.items()} if said.answers is not None else None,
+                said.operation_id,
+                said.tags,
             )
         )
     dispatcher = app.dispatcher
