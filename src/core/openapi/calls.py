@@ -5,7 +5,8 @@ Where a call goes to functions of libraries alone there are none; where it is no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 import attrs
 from mypy.nodes import (
@@ -45,13 +46,8 @@ class Calls:
     def __init__(self, frames: Frames) -> None:
         self.frames = frames
         self.depth: Depth = frames.depth
-        self._known: dict[Value, tuple[Target, ...] | None] = {}
-
-    def of(self, value: Value) -> tuple[Target, ...] | None:
+        self.of: Callable[[Value], tuple[Target, ...] | None] = cache(self._of)
         """The functions that a call of a value goes to, as `targets` of an expression."""
-        if value not in self._known:
-            self._known[value] = self._of(value)
-        return self._known[value]
 
     def _of(self, value: Value) -> tuple[Target, ...] | None:
         if value.place is not None:

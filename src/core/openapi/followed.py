@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 from mypy.constant_fold import constant_fold_expr
@@ -82,10 +82,11 @@ class Followed:
         self.frames = frames
         self.schemas: Schemas = frames.schemas
         self.calls: Calls = Calls(frames)
-        self.raised: Raised = Raised(self.calls, self.of)
         self.depth: Depth = self.frames.depth
         self._columns_of = columns_of
-        self._known: dict[Value, Schema] = {}
+        self.of: Callable[[Value], Schema] = cache(self._of)
+        """The JSON of a value."""
+        self.raised: Raised = Raised(self.calls, self.of)
 
     @cached_property
     def _extended(self) -> frozenset[str]:
@@ -105,17 +106,11 @@ class Followed:
         """The schema of a type of the running program."""
         return self.schemas.of(self.schemas.type_from(held, self.frames.lookup))
 
-    def of(self, value: Value) -> Schema:
-        """The JSON of a value."""
-        if value not in self._known:
-            if value.held is not None and value.held.kind == "constant":
-                # Its type alone, since another environment may start with another value.
-                self._known[value] = {"type": json_type(value.held.constant)}
-            elif value.place is not None:
-                self._known[value] = self.schema(*value.place)
-            else:
-                self._known[value] = self.schemas.of(value.type)
-        return self._known[value]
+    def _of(self, value: Value) -> Schema:
+        if value.held is not None and value.held.kind == "constant":
+            # Its type alone, since another environment may start with another value.
+            return {"type": json_type(value.held.constant)}
+        return self.schema(*value.place) if value.place is not None else self.schemas.of(value.type)
 
     def structured(self, call: CallExpr, frame: Frame) -> Schema:
         """Return the type that a request is read into: the T of `req.json(T)` and `req.query.parse(T)`."""

@@ -7,7 +7,7 @@ what was set where the object was made. All else has the type that mypy gives it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 import attrs
@@ -82,7 +82,8 @@ class Frames:
         self.classes: list[TypeInfo] = []
         self.modules: dict[str, Frame] = {}
         self.depth: Depth = Depth()
-        self._notes: dict[Node, Notes] = {}
+        self.notes_of: Callable[[FuncDef | LambdaExpr], Notes] = cache(lambda node: Notes(node.body))
+        """What the text of a function says of its names."""
         self._held: dict[int, Value] = {}
         for name, tree in sorted(trees.items()):
             self.modules[name] = Frame(tree, Notes(tree))
@@ -110,12 +111,6 @@ class Frames:
                     self._find(written, attrs.evolve(home, name=name, owner=statement.info))
                 case _:
                     self._find((part for part in parts_of(statement) if isinstance(part, Statement)), home)
-
-    def notes_of(self, node: FuncDef | LambdaExpr) -> Notes:
-        """What the text of a function says of its names."""
-        if node not in self._notes:
-            self._notes[node] = Notes(node.body)
-        return self._notes[node]
 
     @cached_property
     def _changed(self) -> frozenset[Node | str]:

@@ -8,6 +8,7 @@ content type that were put on the response go along, and so do the errors that a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 import attrs
@@ -41,7 +42,7 @@ class Reader:
         self.application = application
         self.frames: Frames = followed.frames
         self.calls: Calls = followed.calls
-        self._keys: dict[Value, object] = {}
+        self._key: Callable[[Value], object] = cache(self._key_of)
         self._stack: list[object] = []
         """The calls that are being read."""
         self._known: dict[object, list[Effect]] = {}
@@ -213,11 +214,6 @@ class Reader:
 
     def _values_key(self, given: Sequence[Value], named: Mapping[str, Value]) -> object:
         return (*map(self._key, given), *((name, self._key(value)) for name, value in named.items()))
-
-    def _key(self, value: Value) -> object:
-        if value not in self._keys:
-            self._keys[value] = self._key_of(value)
-        return self._keys[value]
 
     def _key_of(self, value: Value) -> object:
         inner = [*(value.parts or ()), *(value.keys or {}).values()]

@@ -8,7 +8,6 @@ from typing import Final, TypeAlias
 import attrs
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import Expression, TypeInfo
-from mypy.types import Instance
 
 from core.openapi.facts import Answer, Effect, Open, Raise, StepFacts
 from core.openapi.followed import Followed
@@ -114,8 +113,7 @@ class Here:
         """An error of Python's own, which may have a handler."""
         info = self.frames.lookup(name)
         if info is not None:
-            for raised in self.followed.raised.by_type(Instance(info, [])):
-                self.refuse(raised, line)
+            self.refuse(self.followed.raised.of_class(info), line)
 
     def class_of(self, expression: Expression) -> str:
         """The full name of an expression's class; "" where it has no single one."""

@@ -7,6 +7,7 @@ handed over or returned the same is known. Of any other no more is known than wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from http import HTTPStatus
 
 import attrs
@@ -50,16 +51,11 @@ class Raised:
         self.frames: Frames = calls.frames
         self.depth: Depth = calls.depth
         self._schema_of = schema_of
-        self._known: dict[Value, tuple[Raise, ...]] = {}
-
-    def of(self, value: Value) -> tuple[Raise, ...]:
+        self.of: Callable[[Value], tuple[Raise, ...]] = cache(self._of)
         """The errors that a value stands for, as they are known when it is asked for the first time."""
-        if value not in self._known:
-            found = value.errors
-            if not found and value.place is not None:
-                found = self.errors(*value.place)
-            self._known[value] = found
-        return self._known[value]
+
+    def _of(self, value: Value) -> tuple[Raise, ...]:
+        return value.errors or (self.errors(*value.place) if value.place is not None else ())
 
     @bounded(lambda self, expression, frame: ())
     def errors(self, expression: Expression, frame: Frame) -> tuple[Raise, ...]:
@@ -100,7 +96,7 @@ class Raised:
         """The errors of a type, of which only their classes are known."""
         if isinstance(type_, UnionType):
             return tuple(each for item in type_.items for each in self.by_type(get_proper_type(item)))
-        return (self._plain(type_.type),) if isinstance(type_, Instance) and is_exception(type_.type) else ()
+        return (self.of_class(type_.type),) if isinstance(type_, Instance) and is_exception(type_.type) else ()
 
     def made(self, call: CallExpr | None, made: TypeInfo, frame: Frame) -> tuple[Raise, ...]:
         """The error that a class makes of the arguments of a call."""
@@ -114,7 +110,7 @@ class Raised:
             inside = self.frames.enter(Target(node), [Value(type=instance_of(made)), *given], named)
             for each in inside.notes.calls_above:
                 return tuple(attrs.evolve(one, classes=classes) for one in self.made(each, above[1], inside))
-        return (self._plain(made),)
+        return (self.of_class(made),)
 
     def _told(self, base: str, call: CallExpr | None, frame: Frame) -> Raise:
         """An error of the framework's own classes, by the arguments that it is made of."""
@@ -147,7 +143,7 @@ class Raised:
                     found[name[0]] = schema if "const" in schema else _TEXT
         return found
 
-    def _plain(self, made: TypeInfo) -> Raise:
+    def of_class(self, made: TypeInfo) -> Raise:
         """An error of which no more is known than its class, and what that gives all of its instances."""
         status, message = (self._class_constant(made, name) for name in ("status", "message"))
         return Raise(

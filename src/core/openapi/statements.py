@@ -43,7 +43,6 @@ from mypy.nodes import (
     WithStmt,
 )
 from mypy.patterns import AsPattern, ClassPattern, OrPattern, Pattern
-from mypy.types import Instance
 
 from core.openapi import sent
 from core.openapi.expressions import CONTEXT, Expressions, division
@@ -241,7 +240,7 @@ class Statements(Expressions):
             if not caught and is_followed and infos and all(map(is_core_error, infos)) and not statement.is_star:
                 continue  # everything inside is known, and raises none of them
             if not caught or not {"builtins.Exception", "builtins.BaseException"}.isdisjoint(names):
-                caught += tuple(each for info in infos for each in self.followed.raised.by_type(Instance(info, [])))
+                caught += tuple(map(self.followed.raised.of_class, infos))
             handled.append((handler, variable.node if variable is not None else None, caught))
         if goes_on and statement.else_body is not None:
             goes_on = self._block(statement.else_body)
