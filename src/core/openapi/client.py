@@ -51,6 +51,8 @@ _LINES: Final = frozenset(
 )
 _FORMS: Final = ("multipart/form-data", "application/x-www-form-urlencoded")
 _DELIMITERS: Final[Mapping[str, str]] = {"spaceDelimited": " ", "pipeDelimited": "|"}
+_SENDS: Final[Mapping[str, str]] = {"": "Callable[..., Any]", "Async": "Callable[..., Awaitable[Any]]"}
+"""The type of what sends the requests of Client and of AsyncClient, by what stands before the names of the latter."""
 _ABOUT: Final = """
 
 Written by `core client` from the API's OpenAPI document: change the document and write it again. It needs Python 3.11
@@ -107,7 +109,7 @@ class _Writer:
         """The class of each status of an error, and its bodies."""
         self.operations: ast.Dict = ast.Dict([], [])
         self.bodies: list[ast.stmt] = []
-        self.methods: dict[str, list[tuple[ast.stmt, ast.stmt]]] = {"": []}
+        self.methods: dict[str, list[list[ast.stmt]]] = {"": []}
         """The methods of Client and of AsyncClient by tag; those without one under ""."""
         self.functions: set[str] = {"answer"}
         self.place: str = "the schemas"
@@ -118,7 +120,8 @@ class _Writer:
         self.document = without_wording(self.document)
         self.classes = Classes(self.document, self.taken)
         for name in section(self.document, "schemas"):
-            self.classes.reference(f"#/components/schemas/{_escaped(name)}")
+            pointer = name.replace("~", "~0").replace("/", "~1").replace("%", "%25")
+            self.classes.reference(f"#/components/schemas/{pointer}")
         self.place = "the paths"
         for method, path, item, operation in operations(self.document):
             self.place = f"{method} {path}"
@@ -149,28 +152,24 @@ class _Writer:
         whole = re.sub(r"@@(\w+)@@", lambda found: parts[found[1]], self.template)
         return whole.rstrip("\n") + "\n"
 
-    def _namespaces(self) -> tuple[list[ast.stmt], list[tuple[ast.stmt, ast.stmt]]]:
+    def _namespaces(self) -> tuple[list[ast.stmt], list[list[ast.stmt]]]:
         """The classes with the methods of each tag, and the attributes of the clients that have them."""
         taken = set(self.functions)
         spaces: list[ast.stmt] = []
-        members: list[tuple[ast.stmt, ast.stmt]] = []
+        members: list[list[ast.stmt]] = []
         for tag in [tag for tag in self.methods if tag]:
             attribute = unique(identifier(tag), taken)
             taken.add(attribute)
             both: list[ast.stmt] = []
-            for number, (prefix, send) in enumerate(
-                (("", "Callable[..., Any]"), ("Async", "Callable[..., Awaitable[Any]]"))
-            ):
+            for (prefix, send), methods in zip(_SENDS.items(), zip(*self.methods[tag], strict=True), strict=True):
                 name = self.classes.class_name(prefix, camel(tag), "Api")
                 init = f"def __init__(self, send: {send}) -> None:\n    self._send: {send} = send"
-                methods = [one[number] for one in self.methods[tag]]
                 spaces.append(class_of(name, f"The operations of {tag}", [*ast.parse(init).body, *methods]))
-                field: Any = annotated(
-                    attribute, (ast.Name(name),), ast.Call(ast.Name(name), [expression("self._send")], [])
-                )
+                made = ast.Call(ast.Name(name), [expression("self._send")], [])
+                field: Any = annotated(attribute, (ast.Name(name),), made)
                 field.target = ast.Attribute(ast.Name("self"), attribute)
                 both.append(field)
-            members.append((both[0], both[1]))
+            members.append(both)
         return spaces, members
 
     # -- operations
@@ -178,7 +177,7 @@ class _Writer:
     def _operation(self, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
         name = unique(identifier(operation.get("operationId") or f"{method}_{path}", FIELDS), self.functions)
         self.functions.add(name)
-        returned: list[tuple[_Body, str]] = []
+        returned: list[_Body] = []
         raised: list[str] = []
         replies = ast.Dict([], [])
         for status, is_error, response in self._responses(operation):
@@ -187,25 +186,24 @@ class _Writer:
             )
             error = "ApiError" if is_error else "None"
             if not is_error:
-                returned.append((body, status))
+                returned.append(body)
             elif status != "default":
                 error = self._error(status, body)
                 raised.append(error)
             replies.keys.append(ast.Constant(status))
             replies.values.append(ast.Tuple([ast.Constant(body.how), ast.Constant(body.media), ast.Name(error)]))
             self.bodies.append(annotated(f"{name}_{status}", body.annotation))
+        made = ast.Call(ast.Name("_Operation"), [ast.Constant(method), ast.Constant(path), replies], [])
         self.operations.keys.append(ast.Constant(name))
-        self.operations.values.append(
-            ast.Call(ast.Name("_Operation"), [ast.Constant(method), ast.Constant(path), replies], [])
-        )
+        self.operations.values.append(made)
         text = operation.get("summary") or operation.get("description")
         said = sentence(str(text)) if text else ""
         if raised:
             said = f"{said} Raises {', '.join(dict.fromkeys(raised))}.".strip()
         request = self._request(name, path, item, operation)
-        both = [_method(name, said, returned, request, prefix) for prefix in ("", "Async")]
         tag = next((tag for tag in operation.get("tags") or () if isinstance(tag, str)), "")
-        self.methods.setdefault(tag, []).append((both[0], both[1]))
+        both = [_method(name, said, returned, request, prefix) for prefix in _SENDS]
+        self.methods.setdefault(tag, []).append(both)
 
     def _error(self, status: str, body: _Body) -> str:
         """The class of an error by its status, which answers this body too."""
@@ -293,13 +291,10 @@ class _Writer:
         sent: list[ast.keyword] = []
         for place, values in places.items():
             if values:
-                keys = [one[0] for one in values]
-                pairs = ast.List([ast.Tuple(list(one)) for one in values])
-                sent.append(
-                    ast.keyword(
-                        words[place], pairs if place == "query" else ast.Dict([*keys], [one[1] for one in values])
-                    )
-                )
+                pairs: ast.expr = ast.List([ast.Tuple(list(one)) for one in values])
+                if place != "query":
+                    pairs = ast.Dict([one[0] for one in values], [one[1] for one in values])
+                sent.append(ast.keyword(words[place], pairs))
         request = target(self.document, operation.get("requestBody") or {})
         body = self._request_body(name, request.get("content") or {})
         if body is not None:
@@ -358,13 +353,13 @@ class _Writer:
 def _method(
     name: str,
     said: str,
-    returned: Sequence[tuple[_Body, str]],
+    returned: Sequence[_Body],
     request: tuple[list[Parameter], list[Parameter], list[ast.keyword]],
     prefix: str,
 ) -> ast.stmt:
     """A method of Client, or of AsyncClient with the prefix "Async"."""
     kinds: list[Kinds] = [] if returned else [(ast.Constant(None),)]
-    for body, _ in returned:
+    for body in returned:
         item = union(body.annotation)
         if body.how.startswith("events"):
             item = of("Event", item)
@@ -399,7 +394,3 @@ def _style(parameter: Mapping[str, Any]) -> str:
     if style == "form":
         return "form" if parameter.get("explode", True) else ","
     return _DELIMITERS.get(style, str(style))
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1").replace("%", "%25")
