@@ -67,7 +67,6 @@ class Classes:
         """The node by which annotations name a class, by the name that it was made with."""
         self._known: dict[str, Kinds] = {}
         """The annotation of a reference: a class or an alias."""
-        self._pending: set[str] = set()
 
     def merge(self, others: Iterable[ast.stmt]) -> None:
         """Make one class of those that have the same fields; names of schemas are kept as aliases.
@@ -144,8 +143,6 @@ class Classes:
         key = f"{reference} with files" if files else reference
         if key in self._known:
             return self._known[key]
-        if key in self._pending:
-            return (ANY,)  # an alias within itself, which type checkers do not all follow
         schema = target(self._document, {"$ref": reference})
         wanted = camel(unquote(reference.rpartition("/")[2]))
         whole = merged(self._document, schema)
@@ -154,9 +151,8 @@ class Classes:
             self._known[key] = (node,)
             self._object(node, whole, files=files)
             return self._known[key]
-        self._pending.add(key)
+        self._known[key] = (ANY,)  # within itself, since type checkers do not all follow such an alias
         annotation = self.type_of(schema, wanted, files=files)
-        self._pending.discard(key)
         if any(isinstance(kind, ast.Subscript) for kind in annotation) or len(annotation) != 1:
             alias = ast.Name(self.class_name(wanted, reserved=True))
             self.aliases.append(alias_of(alias, annotation))
@@ -202,10 +198,10 @@ class Classes:
             item = self.type_of(schema.get("items") or {}, self._item_name(name), files=files)
             return (of("list", union(item)),)
         if kinds_given == "string":
-            if files and "contentMediaType" in schema and "contentEncoding" not in schema:
-                return (ast.Name("File"), ast.Name("bytes"))
             kind = _FORMATS.get(str(schema.get("format")), "str")
-            return (ast.Name("File"), ast.Name("bytes")) if files and kind == "bytes" else (expression(kind),)
+            if files and (kind == "bytes" or ("contentMediaType" in schema and "contentEncoding" not in schema)):
+                return (ast.Name("File"), ast.Name("bytes"))
+            return (expression(kind),)
         if kinds_given in _SCALARS:
             return (expression(_SCALARS[str(kinds_given)]),)
         if _is_object(schema):
