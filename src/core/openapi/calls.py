@@ -166,7 +166,6 @@ class Calls:
         return tuple(attrs.evolve(target, given=(*target.given, *given)) for target in found)
 
     def _made(self, maker: Target, given: Sequence[Value], named: Mapping[str, Value]) -> tuple[Target, ...] | None:
-        """The functions that a function returns."""
         if maker.node is None:
             return None
         frame = self.frames.enter(maker, given, named)

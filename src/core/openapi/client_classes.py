@@ -266,7 +266,6 @@ def _common(names: Sequence[str], made: ast.ClassDef, classes: Collection[str]) 
 
 
 def _fields_of(made: ast.ClassDef) -> dict[str, ast.expr]:
-    """The annotation of each field."""
     return {ast.unparse(one.target): one.annotation for one in made.body if isinstance(one, ast.AnnAssign)}
 
 

@@ -201,7 +201,6 @@ class Expressions(Here):
                 self.refuse(answer, call.line)
 
     def _makes(self, call: CallExpr, made: TypeInfo) -> None:
-        """A class that is called."""
         owner = Value(call, self.frame)
         for method in MAKERS:
             node = member(made, method)
@@ -226,7 +225,6 @@ def division(here: Here, operator: str, divided: Expression, by: Expression) -> 
 
 
 def _of_python(here: Here, call: CallExpr) -> None:
-    """A call of Python's own that fails for some texts."""
     callee = call.callee
     if not isinstance(callee, RefExpr) or not call.args:
         return

@@ -277,7 +277,6 @@ class Followed:
         return found is not None and bool(_ONE_ROW(found[0]))
 
     def _statement(self, call: CallExpr, frame: Frame) -> tuple[str, Mapping[str, Schema]] | None:
-        """The SQL that a call runs, and its columns."""
         home = self.frames.home_of(frame)
         return self._columns_of(call, home.module) if home is not None else None
 
@@ -368,7 +367,6 @@ class Followed:
 
 
 def _object_of(properties: Schema) -> Schema:
-    """An object that always has these."""
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 

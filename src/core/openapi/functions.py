@@ -129,16 +129,11 @@ class Reader:
         """
         target = self.calls.target_of(held)
         if target is None:
-            path, line = held.place
-            effects.append(
-                Open(
-                    path=path,
-                    line=line,
-                    reason=f"a function outside the program answers here, {held.name}: its answers are not known. "
-                    "Write the function in the program and call that one in it, or say what it answers: "
-                    "describe(handler, answers={…})",
-                )
+            reason = (
+                f"a function outside the program answers here, {held.name}: its answers are not known. Write the function "
+                "in the program and call that one in it, or say what it answers: describe(handler, answers={…})"
             )
+            effects.append(Open(path=held.place[0], line=held.place[1], reason=reason))
             return rest(state) if rest is not None else state
         given = [self._instance(REQUEST), self._instance(RESPONSE)]
         if rest is not None:

@@ -95,7 +95,6 @@ class Responses:
             add_body(content, answer.media_type, self._named(body, status) if raised is not None else body)
 
     def _events(self, event: Schema) -> Schema:
-        """The media type of server-sent events."""
         if self.version == "3.1":  # which knows no streams
             data = event.get("properties", {}).get("data", {"type": "string"})
             return {"schema": {"type": "string"}, "x-item-schema": data.get("contentSchema", data)}
@@ -194,7 +193,6 @@ def _said(body: Schema, field: str) -> Iterator[str]:
 
 
 def _whatever(description: str, responses: Mapping[str, Mapping[str, Any]]) -> JsonObject:
-    """Several responses as one, whatever their status."""
     result: JsonObject = {"description": description}
     for response in responses.values():
         for media, content in response.get("content", {}).items():

@@ -155,7 +155,6 @@ def _handler(handler: Callable[..., Any]) -> tuple[Callable[..., Any], bool]:
 
 
 def _closure(function: Any) -> Mapping[str, Any]:
-    """The variables that a function has of the functions around it."""
     try:
         return inspect.getclosurevars(function).nonlocals
     except (TypeError, ValueError):

@@ -263,7 +263,6 @@ class Schemas:
         return {"$unknown": "bytes, which JSON cannot have"} if info.fullname in _BYTES else {"const": type_.value}
 
     def _member(self, info: TypeInfo, name: str) -> Schema:
-        """Return the JSON value of an enum's member."""
         if info.fullname == "http.HTTPStatus":
             return {"const": int(http.HTTPStatus[name])}
         value = self._told(info).members.get(name)

@@ -14,7 +14,6 @@ from mypy.types import Instance, NoneType, get_proper_type
 from core.openapi.facts import Answer, is_json
 from core.openapi.here import Here
 from core.openapi.trees import argument, called, constant
-from core.openapi.values import Frame
 from core.validation.schema import Schema
 
 _HTTP_RESPONSE: Final = "core.http.response.Response"
@@ -165,7 +164,6 @@ def _pass_on(here: Here, line: int, sent: Expression) -> None:
 
 
 def _sent(here: Here, body: Expression) -> tuple[str | None, Schema | None]:
-    """Return the content that `res.send(body)` sends."""
     if isinstance(here.frames.type_of(body, here.frame), NoneType):
         return None, None
     match here.class_of(body):
@@ -187,22 +185,16 @@ def _event(here: Here, events: Expression | None) -> Schema:
     given = get_proper_type(map_instance_to_supertype(type_, base).args[0])
     if not isinstance(given, Instance) or given.type.fullname != _EVENT:
         return _event_of(here.followed.schemas.of(given))
-    made: list[tuple[CallExpr, Frame]] = []
+    whole: list[Schema] = []
     stream = here.frames.made(events, here.frame)
-    for inside in here.followed.calls.entered(*stream) if stream is not None else ():
-        yielded = (each for each in inside.notes.yielded if isinstance(each, CallExpr))
-        made += [(each, inside) for each in yielded if called(each) == _EVENT]
-    if not made:
+    for frame in here.followed.calls.entered(*stream) if stream is not None else ():
+        for each in frame.notes.yielded:
+            if isinstance(each, CallExpr) and called(each) == _EVENT:
+                parts = (argument(each, 99, name) for name in ("data", "event", "id"))
+                known = (here.followed.schema(part, frame) if part is not None else None for part in parts)
+                whole.append(_event_of(*known))
+    if not whole:
         return _event_of({"$unknown": "the data of an Event: yield it where it is made, or yield the data itself"})
-    whole = [
-        _event_of(
-            *(
-                here.followed.schema(each, frame) if (each := argument(call, 99, name)) is not None else None
-                for name in ("data", "event", "id")
-            )
-        )
-        for call, frame in made
-    ]
     return whole[0] if len(whole) == 1 else {"anyOf": whole}
 
 

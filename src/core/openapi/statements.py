@@ -285,7 +285,6 @@ def _parted(errors: Errors, truth: Truth) -> tuple[Errors, Errors]:
 
 
 def _condition(expression: Expression, node: Node, raised: Raise) -> bool | None:
-    """Return whether the condition of an `if` holds."""
     match expression:
         case CallExpr(callee=NameExpr(fullname="builtins.isinstance"), args=[NameExpr(node=subject), kinds]):
             return not set(raised.classes).isdisjoint(_named_classes(kinds)) if subject is node else None
@@ -309,7 +308,6 @@ def _condition(expression: Expression, node: Node, raised: Raise) -> bool | None
 
 
 def _case(subject: Expression, pattern: Pattern, guard: Expression | None, node: Node, raised: Raise) -> bool | None:
-    """Return whether the condition of a `case` holds."""
     if not isinstance(subject, NameExpr) or subject.node is not node:
         return None
     found = _matches(pattern, raised)
@@ -317,7 +315,6 @@ def _case(subject: Expression, pattern: Pattern, guard: Expression | None, node:
 
 
 def _is_capture(pattern: Pattern | None) -> bool:
-    """Return True for a pattern that matches everything."""
     return isinstance(pattern, AsPattern) and pattern.pattern is None
 
 

@@ -38,17 +38,17 @@ def as_document(lists: Mapping[str, Any]) -> JsonObject:
     """The lists as a document of OpenAPI, for `core.openapi.changes`."""
     paths: dict[str, object] = {}
     schemas: dict[str, object] = {}
+
+    def content(schema: Any) -> JsonObject:
+        key = f"{len(schemas)}"
+        # The references in a list are within the schema that they are in.
+        schemas[key] = json.loads(json.dumps(schema).replace('"$ref": "#/', f'"$ref": "#/schemas/{key}/'))
+        return {"content": {"application/json": {"schema": schemas[key]}}}
+
     for path, server in lists["mcp"].items():
         for name, takes, gives in _operations(server):
-            operation: dict[str, object] = {"operationId": name.partition("/")[2]}
-            for part, schema in (("takes", takes), ("gives", gives)):
-                key = f"{len(schemas)}"
-                # The references in a list are within the schema that they are in.
-                schemas[key] = json.loads(json.dumps(schema).replace('"$ref": "#/', f'"$ref": "#/schemas/{key}/'))
-                content = {"content": {"application/json": {"schema": schemas[key]}}}
-                operation["requestBody" if part == "takes" else "responses"] = (
-                    {"required": True, **content} if part == "takes" else {"200": content}
-                )
+            body, answers = {"required": True, **content(takes)}, {"200": content(gives)}
+            operation = {"operationId": name.partition("/")[2], "requestBody": body, "responses": answers}
             paths[f"{path} {name}"] = {"post": operation}
     return {"paths": paths, "schemas": schemas}
 

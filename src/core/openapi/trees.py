@@ -221,7 +221,6 @@ class Notes:
 
 
 def _leaves(block: Block) -> bool:
-    """Return True if a block ends the function."""
     last = block.body[-1] if block.body else None
     if isinstance(last, IfStmt):
         return last.else_body is not None and _leaves(last.else_body) and all(map(_leaves, last.body))
