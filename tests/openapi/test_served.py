@@ -19,8 +19,8 @@ from core.openapi.client import write_client
 from core.openapi.contract import Contract
 from core.openapi.document import Described, describe
 from core.openapi.gather import gather
-from core.openapi.page import page
 from core.openapi.routes import application_facts
+from core.openapi.written import page
 from core.testing import Client, FakeD1Database
 
 SERVED = '''

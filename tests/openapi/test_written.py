@@ -9,8 +9,7 @@ import yaml  # type: ignore[import-untyped]  # has none of its own
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.openapi.page import page
-from core.openapi.written import as_json, as_yaml, meaning
+from core.openapi.written import as_json, as_yaml, meaning, page
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

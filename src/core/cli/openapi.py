@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
         file = path.parent / (_TOOLS if args.mcp else _FILE)
     code = _written(args, file, outcome)
     if args.html is not None:
-        from core.openapi.page import page
+        from core.openapi.written import page
 
         args.html.parent.mkdir(parents=True, exist_ok=True)
         args.html.write_text(page(outcome.document), "utf-8")

@@ -209,8 +209,8 @@ class Contract:
         schema = target(self.document, schema)
         alternatives = schema.get("anyOf") or schema.get("oneOf")
         if alternatives:
-            fitting = [list(self._unknown(value, each, place)) for each in alternatives if self._fits(value, each)]
-            yield from min(fitting, key=len, default=())
+            fitting = [each for each in alternatives if self._validator(each).is_valid(value)]
+            yield from min((list(self._unknown(value, each, place)) for each in fitting), key=len, default=())
             return
         if "allOf" in schema:  # its parts know of each other's fields nothing
             return
@@ -225,10 +225,6 @@ class Contract:
         elif isinstance(value, list):
             for number, inner in enumerate(value):
                 yield from self._unknown(inner, schema.get("items", {}), f"{place}[{number}]")
-
-    def _fits(self, value: Any, schema: Mapping[str, Any]) -> bool:
-        fits: bool = self._validator(schema).is_valid(value)
-        return fits
 
     def _validator(self, schema: Mapping[str, Any]) -> Any:
         validator = self._validators.get(id(schema))

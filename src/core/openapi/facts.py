@@ -15,6 +15,7 @@ import attrs
 from core.http.json import JsonObject
 from core.validation.schema import Schema, is_array, is_object
 
+TEXT: Final[Schema] = {"type": "string"}
 MAY_BE_EMPTY: Final = "x-may-be-empty"
 """What a document says of an answer with a body that is sent without one too, for which OpenAPI has no word."""
 is_json: Final = re.compile(r"application/([\w.!#$&^+-]+\+)?json|text/json").fullmatch

@@ -40,7 +40,7 @@ from mypy.nodes import (
 
 from core.mypy_plugin.types import attrs_fields
 from core.openapi.calls import Calls
-from core.openapi.facts import Held, Raise, classes_in
+from core.openapi.facts import TEXT, Held, Raise, classes_in
 from core.openapi.failures import default_body
 from core.openapi.frames import Frames
 from core.openapi.raised import Raised, without_null
@@ -58,7 +58,6 @@ _ONE_ROW: Final = re.compile(
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 ).match
 """Statements that have exactly one row, so that `first` finds one."""
-_TEXT: Final[Schema] = {"type": "string"}
 _MOMENT: Final[Schema] = {"type": "string", "format": "date-time"}
 _ZONES: Final[Mapping[str, tuple[int, str] | None]] = {
     "datetime.datetime": (7, "tzinfo"),
@@ -121,7 +120,7 @@ class Followed:
         """The JSON of an expression by its type."""
         schema = self.schemas.of(self.frames.type_of(expression, frame))
         # A moment without a zone is written without the offset that the format demands (RFC 3339).
-        return _TEXT if schema == _MOMENT and self._is_naive(expression, frame) else schema
+        return TEXT if schema == _MOMENT and self._is_naive(expression, frame) else schema
 
     @bounded(lambda self, expression, frame: False)
     def _is_naive(self, expression: Expression, frame: Frame) -> bool:

@@ -15,7 +15,7 @@ import attrs
 from mypy.types import CallableType, Instance
 
 from core.openapi.calls import Calls
-from core.openapi.facts import Answer, ApplicationFacts, Effect, Held, Open, Raise, RouteFacts, StepFacts
+from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Held, Open, Raise, RouteFacts, StepFacts
 from core.openapi.failures import CORE_ERROR
 from core.openapi.followed import Followed
 from core.openapi.frames import Frames
@@ -26,7 +26,6 @@ from core.openapi.statements import Statements
 from core.openapi.values import Target, Value
 from core.validation.schema import Schema, any_of
 
-_TEXT: Final[Schema] = {"type": "string"}
 _DEEPEST: Final = 30
 _MOST: Final = 5000
 """Calls of one route that are read: a program whose calls branch without end has an answer, too."""
@@ -105,7 +104,7 @@ class Reader:
 
     def _step(self, step: StepFacts, effects: list[Effect], state: State, rest: Callable[[State], State]) -> State:
         effects += [attrs.evolve(answer, headers=dict(answer.headers)) for answer in step.answers]
-        state.headers.update(dict.fromkeys(step.headers, _TEXT))
+        state.headers.update(dict.fromkeys(step.headers, TEXT))
         state.limited = state.limited or step.limits_bodies
         if step.function is None:
             return rest(state)

@@ -32,15 +32,13 @@ from mypy.types import Instance, Type, UnionType, get_proper_type
 
 from core.errors import phrase_of
 from core.openapi.calls import Calls
-from core.openapi.facts import Raise
+from core.openapi.facts import TEXT, Raise
 from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED
 from core.openapi.frames import Frames
 from core.openapi.solving import instance_of, member
 from core.openapi.trees import constant
 from core.openapi.values import Depth, Frame, Target, Value, bounded
 from core.validation.schema import Schema, any_of
-
-_TEXT: Schema = {"type": "string"}
 
 
 class Raised:
@@ -124,7 +122,7 @@ class Raised:
             message = self._schema_of(named["message"]) if "message" in named else INVALID.message
             return attrs.evolve(INVALID, status=status, message=message, headers=headers)
         statuses = self.statuses_of(given[0]) if given else ()
-        phrases: Schema = any_of({"const": phrase_of(each)} for each in statuses) if statuses else _TEXT
+        phrases: Schema = any_of({"const": phrase_of(each)} for each in statuses) if statuses else TEXT
         metadata = {name: self._schema_of(value) for name, value in named.items()}
         for expression, kind in zip(call.args, call.arg_kinds, strict=True) if call is not None else ():
             if kind == ARG_STAR2 and self.frames.bound(expression, frame) is None:
@@ -140,7 +138,7 @@ class Raised:
                 name = constant(key) if key is not None else None
                 if name is not None and isinstance(name[0], str):
                     schema = self._schema_of(Value(content, stated.frame))
-                    found[name[0]] = schema if "const" in schema else _TEXT
+                    found[name[0]] = schema if "const" in schema else TEXT
         return found
 
     def of_class(self, made: TypeInfo) -> Raise:
@@ -148,7 +146,7 @@ class Raised:
         status, message = (self._class_constant(made, name) for name in ("status", "message"))
         return Raise(
             status=(status,) if isinstance(status, int) else (),
-            message={"const": message} if isinstance(message, str) else _TEXT,
+            message={"const": message} if isinstance(message, str) else TEXT,
             classes=_classes(made),
         )
 

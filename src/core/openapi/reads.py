@@ -6,7 +6,7 @@ from typing import Final
 
 from mypy.nodes import CallExpr, ComparisonExpr, Expression, IndexExpr, MemberExpr
 
-from core.openapi.facts import Field, Read
+from core.openapi.facts import TEXT, Field, Read
 from core.openapi.failures import INVALID, LOOKUPS, NOT_FOUND, error
 from core.openapi.here import Here
 from core.openapi.sent import contents
@@ -25,7 +25,6 @@ _PLACES: Final = {
     "core.http.forms.Form": "form",
 }
 """The part of a request that fields are read from, by the class that reads them."""
-_TEXT: Final[Schema] = {"type": "string"}
 
 
 def _read(
@@ -74,7 +73,7 @@ def request(here: Here, call: CallExpr, callee: MemberExpr, receiver: str) -> No
     elif method in ("get", "get_all", "text", "file") and where != "path":
         name = here.text(call.args[0])
         if name is not None:
-            kind: Schema = contents("application/octet-stream") if method == "file" else _TEXT
+            kind: Schema = contents("application/octet-stream") if method == "file" else TEXT
             schema = {"type": "array", "items": kind} if method == "get_all" else kind
             _read(here, call.line, where, name, schema)
 
@@ -94,7 +93,7 @@ def _requires_match(here: Here, call: CallExpr) -> None:
     """`req.require_match(etag)`: the client has seen the version it changes, or is refused."""
     given = argument(call, 1, "required")
     required = constant(given) if given is not None else (False,)
-    _read(here, call.line, "header", "If-Match", _TEXT)
+    _read(here, call.line, "header", "If-Match", TEXT)
     here.refuse(error(412, "Precondition Failed"), call.line)
     if required != (False,):
         here.refuse(error(428, "Precondition Required"), call.line)
@@ -118,7 +117,7 @@ def index(here: Here, expression: IndexExpr) -> None:
     name = here.text(expression.index) if where not in ("", "path") else None
     if name is not None:
         required = where != "form" or here.class_of(expression) != ""
-        _read(here, expression.line, where, name, _TEXT, required=required)
+        _read(here, expression.line, where, name, TEXT, required=required)
     if where != "path" and (failure := LOOKUPS.get("core" if where else receiver)):
         here.fails(failure, expression.line)
 
@@ -141,11 +140,11 @@ def paged(here: Here, call: CallExpr, which: str) -> None:
         known = here.schema(given).get("const") if given is not None else otherwise
         if known is not None:
             limit[key] = known
-    part: Schema = {"type": "integer", "minimum": 1, "default": 1} if which == "page" else _TEXT
+    part: Schema = {"type": "integer", "minimum": 1, "default": 1} if which == "page" else TEXT
     for name, schema in ((which, part), ("limit", limit)):
         _read(here, call.line, "query", name, schema)
     here.refuse(INVALID, call.line)
 
 
 def _is_demanding(field: Field) -> bool:
-    return field.default is None or {key: part for key, part in field.schema.items() if key != "description"} != _TEXT
+    return field.default is None or {key: part for key, part in field.schema.items() if key != "description"} != TEXT

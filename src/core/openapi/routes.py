@@ -26,13 +26,22 @@ from core.dispatch.answers import ErrorHandlers
 from core.handlers import info_of
 from core.middleware.authentication import Authentication, TokenSource
 from core.middleware.jwks import FetchedKeySet
-from core.openapi.facts import Answer, ApplicationFacts, ClassDetails, Held, Levels, RouteFacts, Security, StepFacts
+from core.openapi.facts import (
+    TEXT,
+    Answer,
+    ApplicationFacts,
+    ClassDetails,
+    Held,
+    Levels,
+    RouteFacts,
+    Security,
+    StepFacts,
+)
 from core.openapi.failures import UNAUTHORIZED, error
 from core.routing.table import Route
 from core.validation.schema import Schema, demanded, plain
 
 _COUNTS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
-_TEXT: Final[Schema] = {"type": "string"}
 _SAFE: Final = frozenset(["GET", "HEAD", "OPTIONS"])
 _NOTHING: Final = Description(False, False, None, None, None, None)
 _DEEPEST: Final = 4
@@ -247,7 +256,7 @@ def _declared(name: str, options: Mapping[str, Any], method: str) -> StepFacts |
             code: Schema = {"const": "CROSS_SITE_REQUEST"}
             return StepFacts(answers=(error(option("status", 403), option("message", "Forbidden"), code=code),))
         case "etag" if method in ("GET", "*"):
-            return StepFacts(answers=(Answer(status=(304,), headers={"ETag": _TEXT}),))
+            return StepFacts(answers=(Answer(status=(304,), headers={"ETag": TEXT}),))
         case "sessions":
             scheme = {"type": "apiKey", "in": "cookie", "name": option("cookie", "session")}
             return StepFacts(security=Security("session", scheme), optional=True)

@@ -11,7 +11,7 @@ from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import CallExpr, DictExpr, Expression, MemberExpr, RefExpr
 from mypy.types import Instance, NoneType, get_proper_type
 
-from core.openapi.facts import Answer, is_json
+from core.openapi.facts import TEXT, Answer, is_json
 from core.openapi.here import Here
 from core.openapi.trees import argument, called, constant
 from core.validation.schema import Schema
@@ -33,7 +33,6 @@ METHODS: Final = frozenset([*_SENDERS, "status", "header", "append", "cookie", "
 _MAKERS: Final = {"from_json": "json", "redirect": "redirect"}
 """The methods that send what those of `http.Response` make."""
 _NO_BODY: Final = frozenset([101, 204, 205, 304])
-_TEXT: Final[Schema] = {"type": "string"}
 _LOCATION: Final[Schema] = {"type": "string", "format": "uri-reference"}
 
 
@@ -72,9 +71,9 @@ def _media(here: Here, content_type: Expression) -> str:
 
 
 def _stage_as(here: Here, name: str) -> None:
-    here.state.headers[name] = _TEXT
+    here.state.headers[name] = TEXT
     for answer in here.state.sent:
-        answer.headers.setdefault(name, _TEXT)
+        answer.headers.setdefault(name, TEXT)
 
 
 def _answered(
@@ -109,7 +108,7 @@ def _send(here: Here, call: CallExpr, method: str, line: int) -> None:
         case "json":
             schema = here.schema(body) if body is not None else {}
         case "text" | "html":
-            schema = _TEXT
+            schema = TEXT
         case "redirect":
             given = argument(call, 1, "status")
             status = here.followed.raised.statuses(given, here.frame) if given is not None else (302,)
@@ -168,7 +167,7 @@ def _sent(here: Here, body: Expression) -> tuple[str | None, Schema | None]:
         return None, None
     match here.class_of(body):
         case "builtins.str":
-            return "text/plain", _TEXT
+            return "text/plain", TEXT
         case "builtins.bytes" | "builtins.bytearray" | "builtins.memoryview":
             return "application/octet-stream", contents("application/octet-stream")
         case other:
@@ -204,10 +203,10 @@ def _event_of(data: Schema | None, event: Schema | None = None, id: Schema | Non
     if data is not None:
         is_plain = data.get("type") == "string" or isinstance(data.get("const"), str)
         is_json = {"type": "string", "contentMediaType": "application/json", "contentSchema": data}
-        properties["data"] = _TEXT if is_plain else is_json
+        properties["data"] = TEXT if is_plain else is_json
     for name, schema in (("event", event), ("id", id)):
         if schema is not None:
-            properties[name] = schema if {"const", "enum"} & schema.keys() else _TEXT
+            properties[name] = schema if {"const", "enum"} & schema.keys() else TEXT
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
