@@ -42,10 +42,9 @@ from core.openapi.client_source import (
     unique,
     written,
 )
-from core.openapi.reading import merged, operations, section, target, without_wording
+from core.openapi.reading import is_json, merged, operations, section, target, without_wording
 
 _PARAMETERS: Final = frozenset(["answer", "body", "dict", "list", "self"])
-_JSON: Final = re.compile(r"(application/([\w.!#$&^+-]+\+)?json|text/json)(;.*)?", re.IGNORECASE).fullmatch
 _LINES: Final = frozenset(
     ["application/jsonl", "application/x-ndjson", "application/x-jsonlines", "application/json-seq"]
 )
@@ -240,7 +239,7 @@ class _Writer:
             if how == "events" and is_str(annotation):
                 how = "events-text"
             return _Body(media, how, annotation)
-        if _JSON(media) or (media == "*/*" and not is_text(merged(self.document, schema))):
+        if is_json(media) or (media == "*/*" and not is_text(merged(self.document, schema))):
             return _Body(media, "json", self.classes.type_of(schema, name))
         text = media.startswith("text/") or media.partition(";")[0].endswith(("xml", "javascript", "yaml"))
         return _Body(media, "text", (ast.Name("str"),)) if text else _Body(media, "bytes", (ast.Name("bytes"),))
@@ -251,7 +250,7 @@ class _Writer:
         found: list[Schema] = []
         for one in alternatives(item) or [item]:
             data = merged(self.document, merged(self.document, one).get("properties", {}).get("data", {}))
-            text: Schema = {} if _JSON(data.get("contentMediaType", "")) else {"type": "string"}
+            text: Schema = {} if is_json(data.get("contentMediaType", "")) else {"type": "string"}
             described = data.get("contentSchema", content.get("x-item-schema", text))
             found.append(described if isinstance(described, dict) else {})
         return found[0] if len(found) == 1 else {"anyOf": found}
@@ -307,7 +306,7 @@ class _Writer:
             return None
         media, given = _preferred(content)
         schema = given.get("schema") or given.get("itemSchema") or {}
-        if _JSON(media) or media in _FORMS or (media == "*/*" and not is_text(merged(self.document, schema))):
+        if is_json(media) or media in _FORMS or (media == "*/*" and not is_text(merged(self.document, schema))):
             written = "application/json" if media == "*/*" else media
             annotation = self.classes.type_of(schema, f"{camel(name)}Body", files=media == "multipart/form-data")
             return _Body(written, "json", annotation)
@@ -381,7 +380,7 @@ def _method(
 
 def _preferred(content: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The media type that a client speaks: JSON where it may, then forms that may have files, then other forms."""
-    order = sorted(content, key=lambda media: 0 if _JSON(media) else 1 + [*_FORMS, media].index(media))
+    order = sorted(content, key=lambda media: 0 if is_json(media) else 1 + [*_FORMS, media].index(media))
     given = content[order[0]]
     return order[0], given if isinstance(given, dict) else {}
 

@@ -17,9 +17,9 @@ import attrs
 
 from core.errors import DeveloperError, MissingExtraError
 from core.openapi.examples import REQUEST, Examples
-from core.openapi.facts import MAY_BE_EMPTY, is_json
+from core.openapi.facts import MAY_BE_EMPTY
 from core.openapi.names import openapi_paths
-from core.openapi.reading import load_document, operations, target
+from core.openapi.reading import is_json, load_document, operations, target
 
 
 class ContractError(AssertionError):

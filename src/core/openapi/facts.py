@@ -6,7 +6,6 @@ of `ClassFacts`, and `{"$unknown": reason}` for a value that the type checker kn
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -18,8 +17,6 @@ from core.validation.schema import Schema, is_array, is_object
 TEXT: Final[Schema] = {"type": "string"}
 MAY_BE_EMPTY: Final = "x-may-be-empty"
 """What a document says of an answer with a body that is sent without one too, for which OpenAPI has no word."""
-is_json: Final = re.compile(r"application/([\w.!#$&^+-]+\+)?json|text/json").fullmatch
-"""What a content type of JSON matches."""
 
 
 @attrs.frozen

@@ -82,11 +82,8 @@ def gather(main: str, *, source: Path, root: Path, classes: Mapping[str, ClassDe
         symbol = plugin.lookup_fully_qualified(name) if "." in name else None
         return symbol.node if symbol is not None and isinstance(symbol.node, TypeInfo) else None
 
-    def path_of(info: TypeInfo) -> str:
-        tree = trees.get(info.module_name)
-        return tree.path if tree is not None else ""
-
-    frames = Frames(trees, result.types, Schemas(classes or {}, path_of), lookup)
+    schemas = Schemas(classes or {}, {name: tree.path for name, tree in trees.items()})
+    frames = Frames(trees, result.types, schemas, lookup)
     followed = [state.path for state in result.graph.values() if state.path is not None]
     return Gathered(Followed(frames, columns_of), list(result.errors), plugin, followed)
 

@@ -18,6 +18,8 @@ METHODS: Final = ("get", "put", "post", "delete", "patch", "head", "options", "t
 Named: TypeAlias = tuple[str, Mapping[str, Any]]
 """A schema behind its references, and the name of the last of them."""
 
+is_json: Final = re.compile(r"(application/([\w.!#$&^+-]+\+)?json|text/json)(;.*)?", re.IGNORECASE).fullmatch
+"""What a content type of JSON matches."""
 _FOR_PEOPLE: Final = frozenset(["error", "title", "detail", "message"])
 """The fields of an error, and of a problem of RFC 9457, that are for people."""
 _WORDING: Final = re.compile(r"\s|^[A-Z][a-z]").search

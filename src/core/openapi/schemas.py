@@ -56,16 +56,16 @@ _UNSET: Final = "core.validation.unset.Unset"
 class Schemas:
     """Schemas of types. The classes among them are kept in `classes`, by their full names with their arguments.
 
-    `details` is what the classes themselves say when they run (`core.openapi.routes`), `path_of` the file of one of the
-    program's.
+    `details` is what the classes themselves say when they run (`core.openapi.routes`), `paths` the files of the program's
+    modules.
     """
 
-    def __init__(self, details: Mapping[str, ClassDetails], path_of: Callable[[TypeInfo], str]) -> None:
+    def __init__(self, details: Mapping[str, ClassDetails], paths: Mapping[str, str]) -> None:
         self.classes: dict[str, ClassFacts] = {}
         self._renamed: set[str] = set()
         """The classes of which JSON has a field under another name than Python."""
         self._details = details
-        self._path_of = path_of
+        self._paths = paths
 
     def of(self, type_: Type | None, depth: int = 0) -> Schema:
         """The schema of a type; None is one that mypy has none for."""
@@ -214,7 +214,7 @@ class Schemas:
         return {"$class": name}
 
     def _keep(self, name: str, info: TypeInfo, short: str, fields: Sequence[Field], *, total: bool) -> None:
-        path = self._path_of(info)
+        path = self._paths.get(info.module_name, "")
         # The text of a class is there for those of the program: others come from mypy's cache, which has none.
         words = docstring(info.defn.defs.body) if path else None
         self.classes[name] = ClassFacts(

@@ -11,8 +11,9 @@ from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import CallExpr, DictExpr, Expression, MemberExpr, RefExpr
 from mypy.types import Instance, NoneType, get_proper_type
 
-from core.openapi.facts import TEXT, Answer, is_json
+from core.openapi.facts import TEXT, Answer
 from core.openapi.here import Here
+from core.openapi.reading import is_json
 from core.openapi.trees import argument, called, constant
 from core.validation.schema import Schema
 
@@ -202,8 +203,8 @@ def _event_of(data: Schema | None, event: Schema | None = None, id: Schema | Non
     properties: dict[str, Schema] = {}
     if data is not None:
         is_plain = data.get("type") == "string" or isinstance(data.get("const"), str)
-        is_json = {"type": "string", "contentMediaType": "application/json", "contentSchema": data}
-        properties["data"] = TEXT if is_plain else is_json
+        as_json = {"type": "string", "contentMediaType": "application/json", "contentSchema": data}
+        properties["data"] = TEXT if is_plain else as_json
     for name, schema in (("event", event), ("id", id)):
         if schema is not None:
             properties[name] = schema if {"const", "enum"} & schema.keys() else TEXT
