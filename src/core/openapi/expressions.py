@@ -246,8 +246,8 @@ def _of_binding(here: Here, call: CallExpr, method: str, receiver: str) -> None:
 
 def _requires_row(here: Here, call: CallExpr) -> None:
     """`statement.one(T)`: no row is a 404, or the error that is handed over. An INSERT and a count have one."""
-    given = argument(call, 99, "error")
-    if here.followed.has_one_row(call, here.frame):
+    given, rows = argument(call, 99, "error"), here.followed.rows_of(call, here.frame)
+    if rows is not None and rows.certain:
         return
     if given is None or constant(given) == (None,):
         here.refuse(NOT_FOUND, call.line)

@@ -7,10 +7,9 @@ type that it has in this call (`frames.py`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import (
@@ -52,12 +51,6 @@ from core.validation.schema import Schema, any_of, json_type
 _AS_DICT: Final = frozenset(["attr.asdict", "attrs.asdict", "attr._funcs.asdict", "dataclasses.asdict"])
 _KEEPS_VALUES: Final = frozenset(["recurse", "retain_collection_types"])
 """The arguments of `asdict` that leave fields and values as they are."""
-_ONE_ROW: Final = re.compile(
-    r"""\s*(?: (?:INSERT\s+INTO|REPLACE\s+INTO|INSERT\s+OR\s+REPLACE) (?!.*\b(?:ON\s+CONFLICT|SELECT)\b)
-           |   SELECT\s+(?:COUNT|SUM|TOTAL|AVG|MIN|MAX)\s*\( (?!.*\b(?:GROUP\s+BY|HAVING|LIMIT|UNION)\b) )""",
-    re.IGNORECASE | re.DOTALL | re.VERBOSE,
-).match
-"""Statements that have exactly one row, so that `first` finds one."""
 _MOMENT: Final[Schema] = {"type": "string", "format": "date-time"}
 _ZONES: Final[Mapping[str, tuple[int, str] | None]] = {
     "datetime.datetime": (7, "tzinfo"),
@@ -70,19 +63,26 @@ _ZONES: Final[Mapping[str, tuple[int, str] | None]] = {
 """The argument that gives a `datetime` its time zone, by what makes one; None for what takes none."""
 
 
+class Rows(NamedTuple):
+    """The rows of a SQL statement: their columns, and whether there is one for certain."""
+
+    columns: Mapping[str, Schema]
+    certain: bool
+
+
 class Followed:
     """The expressions of a program, each in the frame of the call that it is read for."""
 
     def __init__(
         self,
         frames: Frames,
-        columns_of: Callable[[CallExpr, MypyFile], tuple[str, Mapping[str, Schema]] | None],
+        rows_of: Callable[[CallExpr, MypyFile], Rows | None],
     ) -> None:
         self.frames = frames
         self.schemas: Schemas = frames.schemas
         self.calls: Calls = Calls(frames)
         self.depth: Depth = self.frames.depth
-        self._columns_of = columns_of
+        self._rows_of = rows_of
         self.of: Callable[[Value], Schema] = cache(self._of)
         """The JSON of a value."""
         self.raised: Raised = Raised(self.calls, self.of)
@@ -270,30 +270,25 @@ class Followed:
                     return any_of([*values, otherwise])
         return plain
 
-    def has_one_row(self, call: CallExpr, frame: Frame) -> bool:
-        """Return True if the statement that a call runs has exactly one row: an INSERT, a count."""
-        found = self._statement(call, frame)
-        return found is not None and bool(_ONE_ROW(found[0]))
-
-    def _statement(self, call: CallExpr, frame: Frame) -> tuple[str, Mapping[str, Schema]] | None:
+    def rows_of(self, call: CallExpr, frame: Frame) -> Rows | None:
+        """The rows of the SQL statement that a call runs; None where they are not known."""
         home = self.frames.home_of(frame)
-        return self._columns_of(call, home.module) if home is not None else None
+        return self._rows_of(call, home.module) if home is not None else None
 
     def _rows(self, call: CallExpr, frame: Frame) -> Schema | None:
         """Return the rows of a SQL statement: the column of `first("id")`, the row of `first()`, one row of `all()`."""
-        found = self._statement(call, frame)
+        found = self.rows_of(call, frame)
         if found is None or not isinstance(call.callee, MemberExpr) or call.callee.name not in ("first", "all", "run"):
             return None
-        sql, columns = found
-        row = _object_of(dict(columns))
+        row = _object_of(dict(found.columns))
         if call.callee.name != "first":
             return row
         if call.args:
             name = constant_fold_expr(call.args[0], "")
-            if not isinstance(name, str) or name not in columns:
+            if not isinstance(name, str) or name not in found.columns:
                 return None
-            row = columns[name]
-        return row if _ONE_ROW(sql) else any_of([row, {"type": "null"}])
+            row = found.columns[name]
+        return row if found.certain else any_of([row, {"type": "null"}])
 
     def _attribute(self, expression: MemberExpr, frame: Frame) -> Schema:
         """`err.body`, `found.results` and `note.title`, of a value that is followed."""

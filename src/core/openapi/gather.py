@@ -8,7 +8,6 @@ whatever was run before.
 from __future__ import annotations
 
 import io
-import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -28,7 +27,7 @@ from mypy.types import FunctionLike
 from core.errors import DeveloperError
 from core.mypy_plugin.hooks import SignatureHook, TypesOfQueries
 from core.openapi.facts import ClassDetails
-from core.openapi.followed import Followed
+from core.openapi.followed import Followed, Rows
 from core.openapi.frames import Frames
 from core.openapi.here import RESPONSE
 from core.openapi.schemas import Schemas
@@ -72,11 +71,12 @@ def gather(main: str, *, source: Path, root: Path, classes: Mapping[str, ClassDe
         if state.path is not None and _is_own(Path(state.path), root) and state.tree is not None:
             trees[name] = state.tree
 
-    def columns_of(call: CallExpr, tree: MypyFile) -> tuple[str, Mapping[str, Schema]] | None:
+    def rows_of(call: CallExpr, tree: MypyFile) -> Rows | None:
         found = plugin.called(tree.path, call)
         if found is None or found.statement.columns is None:
             return None
-        return found.sql, {column.name: _column(column, found.sql) for column in found.statement.columns}
+        columns = {column.name: _column(column) for column in found.statement.columns}
+        return Rows(columns, found.statement.certain is True)
 
     def lookup(name: str) -> TypeInfo | None:
         symbol = plugin.lookup_fully_qualified(name) if "." in name else None
@@ -85,7 +85,7 @@ def gather(main: str, *, source: Path, root: Path, classes: Mapping[str, ClassDe
     schemas = Schemas(classes or {}, {name: tree.path for name, tree in trees.items()})
     frames = Frames(trees, result.types, schemas, lookup)
     followed = [state.path for state in result.graph.values() if state.path is not None]
-    return Gathered(Followed(frames, columns_of), list(result.errors), plugin, followed)
+    return Gathered(Followed(frames, rows_of), list(result.errors), plugin, followed)
 
 
 class _Gathering(TypesOfQueries):
@@ -112,7 +112,6 @@ def _takes_object(ctx: MethodSigContext) -> FunctionLike:
     )
 
 
-_COUNT: Final = re.compile(r"\b(count\s*\([^()]*\))(?:\s+AS)?(?:\s+(\w+))?", re.IGNORECASE).findall
 _STORED: Final[Mapping[str, Schema]] = {
     "integer": {"type": "integer"},
     "real": {"type": "number"},
@@ -121,11 +120,7 @@ _STORED: Final[Mapping[str, Schema]] = {
 }
 
 
-def _column(column: Column, sql: str) -> Schema:
-    if not column.storage and not column.source:
-        counted = {name or whole for whole, name in _COUNT(sql)}
-        if column.name in counted:
-            return {"type": "integer"}
+def _column(column: Column) -> Schema:
     if not column.storage:
         return {"$unknown": f"the column {column.source or column.name}, which has no type"}
     kinds = [_STORED[storage] for storage in sorted(column.storage)]

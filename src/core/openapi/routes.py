@@ -69,7 +69,7 @@ def application_facts(
         if getattr(entry.handler, "__module__", "") == "core.dispatch.mounts":
             mounts.setdefault(prefix or "/")
             continue
-        handler, websocket = _handler(entry.handler)
+        handler = getattr(entry.handler, "opens", entry.handler)  # of what opens a WebSocket
         said = description_of(handler) or _NOTHING
         if said.hidden:
             continue
@@ -87,7 +87,7 @@ def application_facts(
                 full_name(handler),
                 tuple(found),
                 own if own != module else None,
-                websocket,
+                handler is not entry.handler,
                 any((info := info_of(step)) is not None and info.public for step, _ in steps),
                 _levels(entry),
                 said.deprecated,
@@ -153,14 +153,6 @@ def _innermost(function: Callable[..., Any]) -> Any:
             break
         inner = inspect.unwrap(wrapped[0])  # a decorator without functools.wraps
     return inner if hasattr(inner, "__qualname__") else type(inner).__call__
-
-
-def _handler(handler: Callable[..., Any]) -> tuple[Callable[..., Any], bool]:
-    """The function that was registered: a WebSocket's handler is inside the one that opens it."""
-    inside = _closure(handler)
-    if getattr(handler, "__module__", "") == "core.dispatch.upgrade" and "handler" in inside:
-        return inside["handler"], True
-    return handler, False
 
 
 def _closure(function: Any) -> Mapping[str, Any]:

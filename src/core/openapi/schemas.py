@@ -56,8 +56,8 @@ _UNSET: Final = "core.validation.unset.Unset"
 class Schemas:
     """Schemas of types. The classes among them are kept in `classes`, by their full names with their arguments.
 
-    `details` is what the classes themselves say when they run (`core.openapi.routes`), `paths` the files of the program's
-    modules.
+    `details` is what the classes themselves say when they run (`core.openapi.routes`), `paths` the file of each of the
+    program's modules.
     """
 
     def __init__(self, details: Mapping[str, ClassDetails], paths: Mapping[str, str]) -> None:
