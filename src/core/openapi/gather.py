@@ -25,6 +25,7 @@ from mypy.plugin import MethodSigContext, ReportConfigContext
 from mypy.types import FunctionLike
 
 from core.errors import DeveloperError
+from core.explain.frames import is_own
 from core.mypy_plugin.hooks import SignatureHook, TypesOfQueries
 from core.openapi.facts import ClassDetails
 from core.openapi.followed import Followed, Rows
@@ -68,7 +69,7 @@ def gather(main: str, *, source: Path, root: Path, classes: Mapping[str, ClassDe
         raise DeveloperError("\n".join(error.messages)) from None
     trees: dict[str, MypyFile] = {}
     for name, state in result.graph.items():
-        if state.path is not None and _is_own(Path(state.path), root) and state.tree is not None:
+        if state.path is not None and state.tree is not None and is_own(str(Path(state.path).resolve()), root):
             trees[name] = state.tree
 
     def rows_of(call: CallExpr, tree: MypyFile) -> Rows | None:
@@ -98,7 +99,8 @@ class _Gathering(TypesOfQueries):
 
     def report_config_data(self, ctx: ReportConfigContext) -> object:
         """Return for a module of the program what no run before has returned, so that it is checked anew."""
-        return self._run if _is_own(Path(ctx.path), self._root) else super().report_config_data(ctx)
+        own = is_own(str(Path(ctx.path).resolve()), self._root)
+        return self._run if own else super().report_config_data(ctx)
 
     def get_method_signature_hook(self, fullname: str) -> SignatureHook | None:
         """The hook for a call of a method."""
@@ -125,12 +127,6 @@ def _column(column: Column) -> Schema:
         return {"$unknown": f"the column {column.source or column.name}, which has no type"}
     kinds = [_STORED[storage] for storage in sorted(column.storage)]
     return any_of([*kinds, {"type": "null"}] if column.null else kinds)
-
-
-def _is_own(path: Path, root: Path) -> bool:
-    whole = path.resolve()
-    others = {"site-packages", "node_modules", ".venv", "venv"}
-    return whole.is_relative_to(root) and others.isdisjoint(whole.relative_to(root).parts)
 
 
 def _options(root: Path, source: Path) -> Options:

@@ -23,6 +23,7 @@ import attrs
 from core.app import App
 from core.description import Description, description_of
 from core.dispatch.answers import ErrorHandlers
+from core.explain.frames import is_own
 from core.handlers import info_of
 from core.middleware.authentication import Authentication, TokenSource
 from core.middleware.jwks import FetchedKeySet
@@ -287,8 +288,7 @@ def hold(value: object, depth: int = 0) -> Held:
 
 
 def _attributes(value: object) -> Mapping[str, object]:
-    file = getattr(sys.modules.get(type(value).__module__), "__file__", None)
-    if type(value).__module__.partition(".")[0] in (*sys.stdlib_module_names, "core") or "site-packages" in str(file):
+    if not is_own(getattr(sys.modules.get(type(value).__module__), "__file__", None) or ""):
         return {}  # of which nothing is followed
     slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ()) if isinstance(name, str)]
     found = {name: getattr(value, name) for name in slots if name != "__weakref__" and hasattr(value, name)}
