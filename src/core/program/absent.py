@@ -13,22 +13,26 @@ from importlib.util import find_spec
 
 from core.explain.imports import fix_for_name
 from core.explain.names import IN_WORKERD, MODULE, WORKERD
+from core.program.findings import Finding
 from core.program.modules import Modules, Scope
 from core.program.nodes import above
-from core.program.syntax import Node, Problem
+from core.program.syntax import finding_at
 
 
-def absent_names(modules: Modules, scope: Scope) -> Iterator[Problem]:
+def absent_names(modules: Modules, scope: Scope) -> Iterator[Finding]:
     """Every import of a scope that cannot be done."""
     for definition in (one for each in scope.names.values() for one in each if one.alias is not None):
-        node, taken = definition.node, [definition.alias or ("", "")]
+        node = definition.node
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        taken = [definition.alias or ("", "")]
         if isinstance(node, ast.Import):
             taken = [(alias.name, "") for alias in node.names]
         for base, name in taken:
             message = _absent(modules, base, name) if _is_for_later(node, scope) else None
             if message is not None:
                 typed = "import-not-found" if message == no_module(base) else "attr-defined"
-                yield Problem("core-import", message, Node(node, scope), typed)
+                yield finding_at(node, scope, "core-import", message, typed)
 
 
 def no_name(module: str, name: str, names: list[str]) -> str:

@@ -10,9 +10,10 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
+from core.program.findings import Finding
 from core.program.modules import Scope
 from core.program.receivers import ASYNC_METHODS, Receivers
-from core.program.syntax import Node, Problem
+from core.program.syntax import Node, finding_at
 from core.statements.tokens import statements_of
 
 _SERVERS: Final = ("core.mcp.MCP", "core.mcp.server.MCP")
@@ -26,7 +27,7 @@ _VERBS: Final = ("DELETE", "INSERT", "REPLACE", "UPDATE")
 _ENDS: Final = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
-def asked_late(receivers: Receivers, scope: Scope) -> Iterator[Problem]:
+def asked_late(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
     """Every write of a function that a question follows."""
     if not isinstance(scope.node, ast.AsyncFunctionDef):
         return
@@ -43,14 +44,13 @@ def asked_late(receivers: Receivers, scope: Scope) -> Iterator[Problem]:
                     f"{ast.unparse(call.func)}(): {name}() in line {ask.lineno} runs the function again from its first line, so "
                     "this is done twice. Write behind the last question"
                 )
-                yield Problem("core-handler", message, Node(call, scope))
+                yield finding_at(call, scope, "core-handler", message)
 
 
 def _asks(receivers: Receivers, call: ast.Call, scope: Scope) -> bool:
     match call.func:
         case ast.Attribute(value=owner, attr="ask" | "inputs"):
-            made, where = receivers.trees.modules.value(owner, scope)
-            return receivers.trees.maker_of(Node(made, where)) in _SERVERS
+            return receivers.trees.maker_of(*receivers.trees.modules.value(owner, scope)) in _SERVERS
         case _:
             return False
 
@@ -60,7 +60,7 @@ def _writes(receivers: Receivers, call: ast.Call, scope: Scope) -> bool:
         case ast.Attribute(value=owner, attr=name) if name in ASYNC_METHODS["D1PreparedStatement"]:
             chain = receivers.databases.prepared(Node(owner, scope))
             parts = receivers.trees.method_call(chain[0]) if chain is not None else None
-            sql = receivers.trees.string_of(parts.arguments[0]) if parts is not None and parts.arguments else None
+            sql = receivers.trees.modules.string(*parts.arguments[0]) if parts is not None and parts.arguments else None
             return any(each.verb in _VERBS for each in statements_of(sql or ""))
         case ast.Attribute(value=owner, attr=name):
             return name in _WRITES.get(receivers.kind(owner, scope), ())

@@ -10,63 +10,64 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from core.program.problems import in_response, next_alone
+from core.program.findings import Finding
 from core.program.receivers import NEXT, RESPONSE, Receivers
-from core.program.syntax import Node, Problem
+from core.program.syntax import Node, finding_at
 
 _OWN: Final = frozenset(["close", "send", "throw"])
+_NOT_YET: Final = "{} was not awaited, so it has no result yet. Write `await` before the call"
 
 
-def used_problem(receivers: Receivers, node: Node) -> Problem | None:
+def used_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
     """`note = req.json()`, and then `note["text"]`."""
     match node.node:
         case ast.Attribute(value=owner, attr=name, ctx=ast.Load()):
             typed = "attr-defined"
             if name in _OWN or name[:3] in ("cr_", "__a"):
-                return None
+                return
         case ast.Subscript(value=owner, ctx=ast.Load()):
             typed = "index"
         case _:
-            return None
+            return
     # A name of this function, that was given the value of a call, once.
     given = node.scope.names.get(owner.id, ()) if isinstance(owner, ast.Name) else ()
     is_call = isinstance(owner, ast.Call) or (len(given) == 1 and isinstance(given[0].value, ast.Call))
-    if not is_call or not receivers.is_coroutine(owner, node.scope):
-        return None
-    message = f"{_shown(owner)} was not awaited, so it has no result yet. Write `await` before the call"
-    return Problem("core-await", message, node, typed)
+    if is_call and receivers.is_coroutine(owner, node.scope):
+        yield node.finding("core-await", _NOT_YET.format(_shown(owner)), typed)
 
 
-def awaits_problem(receivers: Receivers, node: Node) -> Problem | None:
+def awaits_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
     """A call that is a statement by itself, or whose result is used at once, without `await`."""
     expression = node.node
     if not isinstance(expression, ast.Call):
-        return None
+        return
     parent = node.scope.nodes.parents.get(expression)
     is_test = isinstance(parent, ast.If | ast.While | ast.IfExp) and parent.test is expression
     is_test = is_test or (isinstance(parent, ast.BoolOp) and parent.values[-1] is not expression)
     if isinstance(parent, ast.Expr):
         if receivers.is_coroutine(expression, node.scope):
             if isinstance(expression.func, ast.Name) and receivers.kind(expression.func, node.scope) == NEXT:
-                return Problem("core-await", next_alone(expression.func.id), node, "unused-awaitable")
-            message = f"{_shown(expression)} is not awaited, so it does nothing. Write `await` before it"
-            return Problem("core-await", message, node, "unused-coroutine")
+                name = expression.func.id
+                told = f"{name}() is not awaited, so nothing after this middleware runs. Write `await {name}()`"
+                yield node.finding("core-await", told, "unused-awaitable")
+            else:
+                told = f"{_shown(expression)} is not awaited, so it does nothing. Write `await` before it"
+                yield node.finding("core-await", told, "unused-coroutine")
     elif (is_test or isinstance(parent, ast.BinOp | ast.Compare | ast.FormattedValue | ast.UnaryOp)) and (
         receivers.is_coroutine(expression, node.scope)
     ):
-        message = f"{_shown(expression)} was not awaited, so it has no result yet. Write `await` before the call"
-        return Problem("core-await", message, node)
-    return None
+        yield node.finding("core-await", _NOT_YET.format(_shown(expression)))
 
 
-def sent_problems(receivers: Receivers, node: Node) -> Iterator[Problem]:
+def sent_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
     """The calls in the value of `res.json(…)`."""
     match node.node:
         case ast.Call(func=ast.Attribute(value=owner, attr="json"), args=[value]):
             found = [each for each in _parts(value) if receivers.is_coroutine(each, node.scope)]
             if found and receivers.kind(owner, node.scope) == RESPONSE:
                 for each in found:
-                    yield Problem("core-await", in_response(_shown(each)), Node(each, node.scope))
+                    told = f"{_shown(each)} in the response is a call that was not awaited. Write `await` before it"
+                    yield finding_at(each, node.scope, "core-await", told)
         case _:
             pass
 

@@ -18,13 +18,13 @@ from core.config.model import Binding, Configuration
 from core.program.built import BuiltTexts
 from core.program.classes import ClassRef
 from core.program.entered import entered
-from core.program.findings import Unread, is_wanted, level_of
+from core.program.findings import Finding, Unread, is_wanted, level_of
 from core.program.modules import Local, Module, Modules, Scope
 from core.program.nodes import own_class, scopes_in
 from core.program.places import place_in
 from core.program.reader import Reader
 from core.program.sources import Sources
-from core.program.syntax import REQUESTS, Node, Problem, SyntaxTrees
+from core.program.syntax import REQUESTS, Node, SyntaxTrees, finding_at
 from core.sql.interpolated import Interpolated, Text, check_values_in, texts_of
 from core.sql.schema import Schema, blank_schema, schema_of
 from core.sql.statement import Statement
@@ -137,10 +137,11 @@ class Databases:
         for _ in range(_LONGEST):
             call = self.trees.method_call(expression)
             if call is None:
-                value = self.trees.value_of(expression)
-                if value is None:
+                value = self.modules.value(*expression)
+                kept = self.modules.of_self(*value) if value == expression else value
+                if kept is None:
                     return None
-                expression = value
+                expression = Node(*kept)
                 continue
             if call.name in ("prepare", "exec"):
                 return expression, values
@@ -151,11 +152,11 @@ class Databases:
             expression = call.receiver
         return None
 
-    def place_of(self, text: Node, at: int, /) -> Node:
+    def place_of(self, text: Node, at: int) -> Node:
         """The line of the source that has the character `at` of a string."""
         return place_in(self.modules, text, at, linecache.getlines(str(text.scope.module.path))) or text
 
-    def scans_of(self, prepare: Node, /) -> Sequence[str]:
+    def scans_of(self, prepare: Node) -> Sequence[str]:
         """The tables that a statement reads without an index."""
         asked = self._asked(prepare)
         if asked.schema is None or not is_wanted("core-scan", self.configurations):
@@ -169,10 +170,10 @@ class Databases:
 
     def _ask(self, prepare: Node) -> _Asked:
         parts = self.trees.method_call(prepare)
-        if parts is None or len(parts.arguments) != 1 or not isinstance(parts.receiver.node, ast.expr):
+        if parts is None or len(parts.arguments) != 1:
             return _NOT_ASKED
-        sql = self.trees.string_of(parts.arguments[0])
-        known, name = self._database(parts.receiver.node, prepare.scope)
+        sql = self.modules.string(*parts.arguments[0])
+        known, name = self._database(*parts.receiver)
         analyse = Schema.analyse_lines if parts.name == "exec" else Schema.analyse
         if not known:
             # A Durable Object's storage has an exec, too.
@@ -182,8 +183,8 @@ class Databases:
         label = found[0][1].name if len(found) == 1 else name or "SQL"
         texts: Sequence[Text] = [Text(sql)] if sql is not None else []
         counted = True
-        if sql is None and isinstance(parts.arguments[0].node, ast.expr):
-            built = self._built.parts(parts.arguments[0].node, prepare.scope)
+        if sql is None:
+            built = self._built.parts(*parts.arguments[0])
             problem = check_values_in(built, self._built.straight)
             texts = texts_of(built) if self._built.straight and problem is None else []
             counted = not any(isinstance(part, Interpolated) and part.several for part in built)
@@ -221,16 +222,16 @@ class Databases:
             why = f"no migrations make the tables of {label}"
         return _Asked(texts, label, statement, schema, why)
 
-    def count(self, prepare: Node) -> Iterator[Problem]:
+    def count(self, prepare: Node) -> Iterator[Finding]:
         """Count a statement as read, or note why it was not; values in a text that is put together are a problem."""
         asked = self._asked(prepare)
         if asked.texts and not asked.why:
             self.read += 1
-        if not asked.why or not isinstance(prepare.node, ast.Call):
+        if not asked.why:
             return
         self.unread.append(Unread(str(prepare.scope.module.path), prepare.node.lineno, asked.why))
-        if asked.problem is not None:
-            yield Problem("core-sql", f"{asked.label}: {asked.problem}", Node(prepare.node.args[0], prepare.scope))
+        if asked.problem is not None and isinstance(prepare.node, ast.Call):
+            yield finding_at(prepare.node.args[0], prepare.scope, "core-sql", f"{asked.label}: {asked.problem}")
 
     # -- databases
 

@@ -28,9 +28,7 @@ def place_in(modules: Modules, text: Node, at: int, lines: Sequence[str]) -> Nod
     None where another module has it, and for a text of one line by its name: that is found by the name. `lines` are
     those of the module.
     """
-    if not isinstance(text.node, ast.expr):
-        return None
-    value, scope = modules.value(text.node, text.scope)
+    value, scope = modules.value(*text)
     if scope.module is not text.scope.module or (value is not text.node and value.lineno == value.end_lineno):
         return None
     match value:

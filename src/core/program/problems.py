@@ -141,13 +141,3 @@ def queue_problem(
 def wrong_env(call: str, handler: str, given: str, env: str) -> str:
     """A consumer or a handler of a trigger over another Env than its app's (`core-queue`, `core-env`)."""
     return f"{call}: {handler} takes env: {given}, but the app has {env}. Write env: {env}"
-
-
-def next_alone(name: str) -> str:
-    """`next()` as a statement by itself."""
-    return f"{name}() is not awaited, so nothing after this middleware runs. Write `await {name}()`"
-
-
-def in_response(name: str) -> str:
-    """`res.json({"v": kv.get("a")})`. `name` is that of the method called, or of the variable."""
-    return f"{name} in the response is a call that was not awaited. Write `await` before it"

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from core.program.databases import Behind, Databases
+from core.program.findings import Finding
+from core.program.modules import Scope
 from core.program.receivers import Receivers
 from core.program.rows import given_value, no_row, row_fields, row_kinds
-from core.program.syntax import Node, Problem
+from core.program.syntax import Node
 from core.sql.classes import check_row
 from core.sql.parameters import check_parameter
 from core.sql.rows import check_column, check_value, check_values, never_a_row
@@ -23,34 +25,28 @@ from core.sql.statement import Statement
 TYPED: Final = frozenset(["first", "one", "all", "as_"])
 
 
-def value_problem(receivers: Receivers, statement: Node) -> Problem | None:
-    """`name: int = await statement.first("name")`, and the same behind `return`:
-    the column against the annotation.
-    """
-    typed = "assignment"
-    match statement.node:
-        case ast.AnnAssign(annotation=annotation, value=ast.Await(value=call)):
-            pass
-        case ast.Return(value=ast.Await(value=call)):
-            function = statement.scope.node
-            returns = function.returns if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else None
-            if returns is None:
-                return None
-            annotation, typed = returns, "return-value"
-        case _:
-            return None
-    databases = receivers.databases
-    found = value_of_row(databases, Node(call, statement.scope))
-    if found is None:
-        return None
-    label, read, method, name = found
-    kinds = row_kinds(databases.reader, annotation, statement.scope)
-    message = check_value(read, method, name, ast.unparse(annotation), kinds)
-    node = Node(call, statement.scope)
-    return Problem("core-sql", f"{label}: {message}", node, typed) if message is not None else None
+def value_problems(receivers: Receivers, statement: ast.AnnAssign | ast.Return, scope: Scope) -> Iterator[Finding]:
+    """`name: int = await statement.first("name")`, and the same behind `return`: the column against the annotation."""
+    annotation: ast.expr | None = getattr(scope.node, "returns", None)
+    typed = "return-value"
+    if isinstance(statement, ast.AnnAssign):
+        annotation, typed = statement.annotation, "assignment"
+    if annotation is None or not isinstance(statement.value, ast.Await):
+        return
+    databases, call = receivers.databases, Node(statement.value.value, scope)
+    parts = databases.trees.method_call(call)
+    if parts is None or parts.name not in ("first", "one") or not parts.arguments:
+        return
+    name = databases.modules.string(*parts.arguments[0])
+    found = databases.behind(parts.receiver) if name is not None else None
+    if found is not None and name is not None:
+        kinds = row_kinds(databases.reader, annotation, scope)
+        message = check_value(found.statement, parts.name, name, ast.unparse(annotation), kinds)
+        if message is not None:
+            yield call.finding("core-sql", f"{found.label}: {message}", typed)
 
 
-def prepare_problems(receivers: Receivers, call: Node) -> Iterator[Problem]:
+def prepare_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
     """`db.prepare("…")` and `db.exec("…")`: the statement by itself."""
     databases = receivers.databases
     yield from databases.count(call)
@@ -60,14 +56,14 @@ def prepare_problems(receivers: Receivers, call: Node) -> Iterator[Problem]:
         return
     if not found.statement.problems:
         for message in databases.scans_of(call):
-            yield Problem("core-scan", f"{found.label}: {message}", parts.arguments[0])
+            yield parts.arguments[0].finding("core-scan", f"{found.label}: {message}")
     for problem in found.statement.problems:
         if problem.table not in databases.sources.tables:  # or the program makes it
             place = databases.place_of(parts.arguments[0], problem.at)
-            yield Problem("core-sql", f"{found.label}: {problem.message}", place)
+            yield place.finding("core-sql", f"{found.label}: {problem.message}")
 
 
-def bind_problems(receivers: Receivers, call: Node) -> Iterator[Problem]:
+def bind_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
     """`.bind(…)`: as many values as the statement takes, each one that can be where it is."""
     databases = receivers.databases
     found = databases.behind(call)
@@ -75,25 +71,26 @@ def bind_problems(receivers: Receivers, call: Node) -> Iterator[Problem]:
         return
     message = check_values(found.statement, found.values)
     if message is not None:
-        yield Problem("core-sql", f"{found.label}: {message}", call)
+        yield call.finding("core-sql", f"{found.label}: {message}")
         return
     parts = databases.trees.method_call(call)
     for number, argument in enumerate(parts.arguments if parts is not None and found.statement.takes else (), 1):
         given = given_value(databases.reader, *argument)
         message = check_parameter(number, found.statement.slots, given) if given is not None else None
         if message is not None:
-            yield Problem("core-sql", f"{found.label}: {message}", argument)
+            yield argument.finding("core-sql", f"{found.label}: {message}")
 
 
-def batch_problems(receivers: Receivers, call: Node) -> Iterator[Problem]:
+def batch_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
     """`.batch([…])`: every statement in it was bound, if it takes values."""
     parts = receivers.trees.method_call(call)
     for argument in parts.arguments if parts is not None else ():
-        for item in receivers.trees.items_of(argument):
-            yield from _unbound(receivers.databases, item, item)[1]
+        for item in argument.node.elts if isinstance(argument.node, ast.List | ast.Tuple) else ():
+            statement = Node(item, argument.scope)
+            yield from _unbound(receivers.databases, statement, statement)[1]
 
 
-def run_problems(receivers: Receivers, call: Node) -> Iterator[Problem]:
+def run_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
     """`.first(T)`, `.all(T)`, `.run()` and their like: values are bound, and the rows fit `T`."""
     databases = receivers.databases
     parts = databases.trees.method_call(call)
@@ -105,28 +102,18 @@ def run_problems(receivers: Receivers, call: Node) -> Iterator[Problem]:
     yield from problems
     if found is not None and not problems and parts.arguments and parts.name in TYPED:
         for message in row_messages(databases, found.statement, parts.arguments[0]):
-            yield Problem("core-sql", f"{found.label}: {message}", parts.arguments[0])
+            yield parts.arguments[0].finding("core-sql", f"{found.label}: {message}")
 
 
-def value_of_row(databases: Databases, call: Node) -> tuple[str, Statement, str, str] | None:
-    """The database, the statement, the method and the column of `statement.first("name")`."""
-    parts = databases.trees.method_call(call)
-    if parts is None or parts.name not in ("first", "one") or not parts.arguments:
-        return None
-    name = databases.trees.string_of(parts.arguments[0])
-    found = databases.behind(parts.receiver) if name is not None else None
-    return (found.label, found.statement, parts.name, name) if found is not None and name is not None else None
-
-
-def _unbound(databases: Databases, expression: Node, node: Node) -> tuple[Behind | None, list[Problem]]:
+def _unbound(databases: Databases, expression: Node, node: Node) -> tuple[Behind | None, list[Finding]]:
     found = databases.behind(expression)
     message = check_values(found.statement, None) if found is not None and found.values is None else None
-    return found, [Problem("core-sql", f"{found.label}: {message}", node)] if found is not None and message else []
+    return found, [node.finding("core-sql", f"{found.label}: {message}")] if found is not None and message else []
 
 
 def row_messages(databases: Databases, statement: Statement, wanted: Node) -> Iterator[str]:
     """Everything that is wrong with the column, class or type that rows are asked for as."""
-    column = databases.trees.string_of(wanted)
+    column = databases.modules.string(*wanted)
     if column is not None:
         message = check_column(statement, column)
         if message is not None:

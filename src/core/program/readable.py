@@ -17,10 +17,11 @@ from core.errors import DeveloperError
 from core.errors.mistakes import DEFINES, UNPACKED, unreadable
 from core.program.annotations import arguments_of
 from core.program.classes import TYPING, ClassRef, class_at
+from core.program.findings import Finding
 from core.program.modules import Scope
 from core.program.queries import TYPED
 from core.program.receivers import REQUEST, Receivers
-from core.program.syntax import Node, Problem
+from core.program.syntax import Node, finding_at
 
 NOT_READ: Final = frozenset(
     f"{module}.{name}"
@@ -55,12 +56,12 @@ READS: Final = TYPED | {"cursor_of", "get_json", "json", "parse"}
 """The methods that are given a type to read."""
 
 
-def read_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
+def read_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
     """The type that a call reads, where no value can be read as it."""
     type_ = _type_read(receivers, node.node, node.scope) if isinstance(node.node, ast.Call) else None
     message = _Types(receivers).problem(type_, node.scope) if type_ is not None else None
     if type_ is not None and message is not None:
-        yield Problem("core-handler", message, Node(type_, node.scope))
+        yield finding_at(type_, node.scope, "core-handler", message)
 
 
 def _type_read(receivers: Receivers, call: ast.Call, scope: Scope) -> ast.expr | None:

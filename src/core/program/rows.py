@@ -18,7 +18,7 @@ _DEEPEST: Final = 20
 NONE: Final[frozenset[Kind]] = frozenset(["none"])
 
 
-def row_fields(reader: Reader, expression: ast.AST, scope: Scope) -> RowClass | None:
+def row_fields(reader: Reader, expression: ast.expr, scope: Scope) -> RowClass | None:
     """The class that rows become and its fields; None for a class that is not understood."""
     class_ = reader.class_of(expression, scope) if isinstance(expression, ast.Name | ast.Attribute) else None
     return class_fields(reader, class_) if class_ is not None else None
@@ -145,10 +145,8 @@ _REFUSED: Final[Mapping[type[ast.expr], str]] = {
 }
 
 
-def given_value(reader: Reader, expression: ast.AST, scope: Scope) -> Given | None:
+def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | None:
     """The values that an argument of `bind` may have; None where that is not certain."""
-    if not isinstance(expression, ast.expr):
-        return None
     if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name | ast.Attribute):
         class_ = reader.class_of(expression.value, scope)
         if class_ is not None:
@@ -212,7 +210,7 @@ def _literal_kind(expression: ast.expr) -> frozenset[Kind]:
     return frozenset([kind])
 
 
-def no_row(reader: Reader, expression: ast.AST, scope: Scope) -> tuple[str, Kind] | None:
+def no_row(reader: Reader, expression: ast.expr, scope: Scope) -> tuple[str, Kind] | None:
     """A type that no row is read as: a bare value or an array, and its kind."""
     base = expression.value if isinstance(expression, ast.Subscript) else expression
     if not isinstance(base, ast.Name | ast.Attribute):

@@ -11,11 +11,12 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from core.program.findings import Finding
 from core.program.modules import Scope
 from core.program.nodes import own_arguments
 from core.program.receivers import RESPONSE, Receivers
 from core.program.shapes import SENDERS
-from core.program.syntax import Node, Problem
+from core.program.syntax import finding_at
 
 _PLAIN = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Pass
 
@@ -28,7 +29,7 @@ class _Sent(NamedTuple):
     response: str
 
 
-def sent_twice(receivers: Receivers, scope: Scope) -> Iterator[Problem]:
+def sent_twice(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
     """Every second answer of a function that is no middleware."""
     function = scope.node
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -42,7 +43,7 @@ def sent_twice(receivers: Receivers, scope: Scope) -> Iterator[Problem]:
                 f"res.{second.method}(): a response was sent already, in line {first.call.lineno}. Write `return` after "
                 "that, or send one of the two"
             )
-            yield Problem("core-handler", message, Node(second.call, scope))
+            yield finding_at(second.call, scope, "core-handler", message)
 
 
 def _pairs(body: Sequence[ast.stmt]) -> Iterator[tuple[_Sent, _Sent]]:

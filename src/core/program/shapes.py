@@ -20,10 +20,11 @@ from core.errors.mistakes import DEFINES, MUTABLE, shared_default, turned_status
 from core.explain.misuse import snake
 from core.explain.names import NAMES
 from core.program.classes import ClassRef
+from core.program.findings import Finding
 from core.program.modules import FunctionNode, Scope, blocks_of
 from core.program.nodes import above
 from core.program.receivers import CONTEXT, REQUEST, RESPONSE, Receivers
-from core.program.syntax import Node, Problem
+from core.program.syntax import Node, finding_at
 from core.request import Request
 from core.response import Response
 
@@ -47,7 +48,7 @@ _KINDS: Final[Mapping[type[ast.expr], str]] = {
 # -- handlers
 
 
-def returned_problems(receivers: Receivers, scope: Scope) -> Iterator[Problem]:
+def returned_problems(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
     """`return {…}` in a handler that has certainly sent nothing before it."""
     function = scope.node
     served = receivers.trees.bodies.served.get(function)
@@ -58,7 +59,7 @@ def returned_problems(receivers: Receivers, scope: Scope) -> Iterator[Problem]:
         yield from _returned(receivers, function, scope, names[1])
 
 
-def _returned(receivers: Receivers, function: FunctionNode, scope: Scope, res: str) -> Iterator[Problem]:
+def _returned(receivers: Receivers, function: FunctionNode, scope: Scope, res: str) -> Iterator[Finding]:
     """`return {…}` in a handler that has certainly sent nothing before it."""
     parents = scope.nodes.parents
     returns = [node for node in scope.nodes.of(ast.Return) if node.value is not None]
@@ -75,7 +76,7 @@ def _returned(receivers: Receivers, function: FunctionNode, scope: Scope, res: s
         ):
             article = "an" if kind[0] in "aeiou" or kind.startswith("http.") else "a"
             message = f"{function.name} returns {article} {kind}, which nothing sends. {fix}"
-            yield Problem("core-handler", message, Node(node, scope))
+            yield finding_at(node, scope, "core-handler", message)
 
 
 def _kind(receivers: Receivers, value: ast.expr, scope: Scope) -> tuple[str, str]:
@@ -129,35 +130,31 @@ def _leaves(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.stmt | Non
     return next((each for each in following if isinstance(each, ast.Return | ast.Raise)), None)
 
 
-def unraised_problem(receivers: Receivers, node: Node) -> Problem | None:
+def unraised_problems(receivers: Receivers, statement: ast.Expr, scope: Scope) -> Iterator[Finding]:
     """`CoreError(404, "Not found")` as a statement by itself, which is made and answers nothing."""
-    match node.node:
-        case ast.Expr(value=ast.Call(func=func) as call):
-            made = receivers.trees.modules.resolve(func, node.scope)
-            class_ = receivers.reader.class_of(func, node.scope)
-            names = receivers.reader.outside(class_) if class_ is not None else {getattr(made, "name", "")}
-            if names & _ERRORS:
-                text = "is made and not raised, so nobody is told. Write `raise` before it"
-                return Problem("core-handler", f"{ast.unparse(func)} {text}", Node(call, node.scope))
-        case _:
-            pass
-    return None
+    call = statement.value
+    if isinstance(call, ast.Call):
+        class_ = receivers.reader.class_of(call.func, scope)
+        outside = receivers.reader.outside(class_) if class_ is not None else {receivers.trees.maker_of(call, scope)}
+        if outside & _ERRORS:
+            told = f"{ast.unparse(call.func)} is made and not raised, so nobody is told. Write `raise` before it"
+            yield finding_at(call, scope, "core-handler", told)
 
 
 # -- calls and names
 
 
-def uncalled_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
+def uncalled_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
     """`wait_until(job)`."""
     match node.node:
         case ast.Call(func=ast.Attribute(value=owner), args=[ast.Name() | ast.Attribute() as given], keywords=[]):
             if receivers.function(given, node.scope) and receivers.kind(owner, node.scope) == CONTEXT:
-                yield Problem("core-handler", uncalled(ast.unparse(given)), node, "arg-type")
+                yield node.finding("core-handler", uncalled(ast.unparse(given)), "arg-type")
         case _:
             pass
 
 
-def values_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
+def values_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
     """`res.json(value, 201)`."""
     match node.node:
         case ast.Call(func=ast.Attribute(value=owner, attr=name), args=given, keywords=keywords):
@@ -169,12 +166,12 @@ def values_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
                     fix = f"Stage headers first: `res.header(…).{name}(value)`"
                 else:
                     fix = f"Set the status first: `res.status(201).{name}(value)`"
-                yield Problem("core-handler", f"res.{name}() takes one value. {fix}", node, "arg-type")
+                yield node.finding("core-handler", f"res.{name}() takes one value. {fix}", "arg-type")
         case _:
             pass
 
 
-def made_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
+def made_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
     """`http.Response.json(value)`, which makes a response in JavaScript and reads one here."""
     match node.node:
         case ast.Call(func=ast.Attribute(value=owner), args=[value, *_]):
@@ -184,26 +181,26 @@ def made_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
             ):
                 told = f"{ast.unparse(owner)}.json() reads the body of a response"
                 way = f"Make one with {ast.unparse(owner)}.from_json({ast.unparse(value)})"
-                yield Problem("core-handler", f"{told}. {way}", node, "arg-type")
+                yield node.finding("core-handler", f"{told}. {way}", "arg-type")
         case _:
             pass
 
 
-def status_problem(receivers: Receivers, node: Node) -> Iterator[Problem]:
+def status_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
     """`CoreError("Not found", 404)`."""
     match node.node:
         case ast.Call(func=ast.Name() | ast.Attribute() as func, args=[ast.Constant(value=given), *_]):
             status = given if type(given) is int else 0
             if not 400 <= status <= 599 and receivers.trees.modules.outside(func, node.scope) in _ERRORS:
-                yield Problem("core-handler", turned_status(given), node, "arg-type")
+                yield node.finding("core-handler", turned_status(given), "arg-type")
         case _:
             pass
 
 
-def name_problem(receivers: Receivers, node: Node) -> Problem | None:
+def name_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
     """`req.body` and other names that peers have and the framework has not, and `req.env.NMAE`."""
     if not isinstance(node.node, ast.Attribute) or not isinstance(node.node.ctx, ast.Load):
-        return None
+        return
     name, owner = node.node.attr, node.node.value
     found = _unknown_on_env(receivers, owner, name, node.scope)
     kind = receivers.kind(owner, node.scope)
@@ -215,7 +212,8 @@ def name_problem(receivers: Receivers, node: Node) -> Problem | None:
         # A middleware may have given it to a request, a class derived from a binding's may have it.
         if (way or kind in (RESPONSE, CONTEXT)) and not _is_asked(owner, node.scope):
             found = f"{kind} has no {name}. {way or 'Correct the name'}"
-    return Problem("core-handler", found, node, "attr-defined") if found is not None else None
+    if found is not None:
+        yield node.finding("core-handler", found, "attr-defined")
 
 
 def _is_asked(owner: ast.expr, scope: Scope) -> bool:
@@ -259,7 +257,7 @@ def _unknown_on_env(receivers: Receivers, owner: ast.expr, name: str, scope: Sco
 # -- classes
 
 
-def class_problems(receivers: Receivers, class_: ClassRef) -> Iterator[Problem]:
+def class_problems(receivers: Receivers, class_: ClassRef) -> Iterator[Finding]:
     """`tags: list[str] = []` in a class made with attrs."""
     fields: list[tuple[ast.AnnAssign, str]] = []
     for statement in class_.node.body:
@@ -283,4 +281,4 @@ def class_problems(receivers: Receivers, class_: ClassRef) -> Iterator[Problem]:
         if receivers.reader.full_name(base, scope) in MUTABLE and isinstance(statement.target, ast.Name):
             shown = receivers.reader.annotation(statement.annotation, class_.body).written
             message = shared_default(class_.node.name, statement.target.id, shown, kind)
-            yield Problem("core-handler", message, Node(statement, class_.body))
+            yield finding_at(statement, class_.body, "core-handler", message)

@@ -6,15 +6,16 @@ A type checker takes a stub for the object itself, so it accepts calls that `cor
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Final
 
 from core.program.classes import ClassRef
 from core.program.databases import OBJECTS, Databases
+from core.program.findings import Finding
 from core.program.modules import Scope
 from core.program.receivers import Receivers
-from core.program.syntax import Node, Problem
+from core.program.syntax import Node
 
 _GETS_STUB: Final = frozenset(["get", "get_by_name"])
 _EVERY_STUB: Final = frozenset(["fetch", "id", "name"])
@@ -42,10 +43,10 @@ def _on_stub(class_: str, name: str, kind: str, methods: Sequence[str]) -> str |
     return f"{class_}.{name} cannot be called on a stub: {why}. {hint}"
 
 
-def stub_problem(receivers: Receivers, node: Node) -> Problem | None:
+def stub_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
     """`req.env.COUNTERS.get(id).reset()` in plain syntax trees, whatever is between the stub and its method."""
     if not isinstance(node.node, ast.Attribute) or not isinstance(node.node.ctx, ast.Load):
-        return None
+        return
     databases = receivers.databases
     value, scope = databases.modules.value(node.node.value, node.scope)
     if (
@@ -53,11 +54,11 @@ def stub_problem(receivers: Receivers, node: Node) -> Problem | None:
         or not isinstance(value.func, ast.Attribute)
         or value.func.attr not in _GETS_STUB
     ):
-        return None
+        return
     class_ = _object(databases, value.func.value, scope)
     reader, name = databases.reader, node.node.attr
     if class_ is None or not reader.outside(class_) & OBJECTS:
-        return None
+        return
     methods = [
         inner.name
         for ancestor in reader.ancestors(class_)
@@ -77,12 +78,13 @@ def stub_problem(receivers: Receivers, node: Node) -> Problem | None:
             case ast.AnnAssign():
                 kind = "attribute"
             case _:
-                return None
+                return
         break
     else:
         kind = "async" if name not in _NOT_REMOTE else "attribute"
     message = _on_stub(class_.node.name, name, kind, methods)
-    return Problem("core-binding", message, node) if message is not None else None
+    if message is not None:
+        yield node.finding("core-binding", message)
 
 
 def _object(databases: Databases, receiver: ast.expr, scope: Scope) -> ClassRef | None:

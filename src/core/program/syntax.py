@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from core.config.checks import Code
 from core.program.bodies import Bodies
+from core.program.findings import Finding
 from core.program.modules import FunctionNode, Local, Modules, Scope
 from core.program.nodes import own_arguments, own_class
 from core.program.reader import Reader
@@ -20,19 +21,20 @@ REQUESTS: Final = frozenset(["core.Request", "core.request.Request"])
 
 
 class Node(NamedTuple):
-    """An expression or a function, and the scope it is in: that of its class, for a method."""
+    """An expression, and the scope it is in."""
 
-    node: ast.AST
+    node: ast.expr
     scope: Scope
 
+    def finding(self, code: Code, message: str, typed: str = "") -> Finding:
+        """A finding here."""
+        return finding_at(self.node, self.scope, code, message, typed)
 
-class Problem(NamedTuple):
+
+def finding_at(node: ast.expr | ast.stmt, scope: Scope, code: Code, message: str, typed: str = "") -> Finding:
     """A finding at a node. `typed` is mypy's code of the error in which a type checker tells the same."""
-
-    code: Code
-    message: str
-    node: Node
-    typed: str = ""
+    place = str(scope.module.path), node.lineno, node.col_offset + 1
+    return Finding(code, message, *place, end_line=node.end_lineno or 0, typed=typed)
 
 
 class MethodCall(NamedTuple):
@@ -56,44 +58,11 @@ class SyntaxTrees:
         self.bodies = bodies
         """The functions that are registered."""
 
-    def string_of(self, node: Node, /) -> str | None:
-        """The string that an expression is for certain."""
-        return self.modules.string(node.node, node.scope) if isinstance(node.node, ast.expr) else None
-
-    def value_of(self, node: Node, /) -> Node | None:
-        """The value that a name was given, once, wherever that is."""
-        if not isinstance(node.node, ast.Name | ast.Attribute):
-            return None
-        value, scope = self.modules.value(node.node, node.scope)
-        if value is node.node:
-            kept = self.modules.of_self(value, scope)
-            return Node(*kept) if kept is not None else None
-        return Node(value, scope)
-
-    def maker_of(self, node: Node, /) -> str:
+    def maker_of(self, expression: ast.expr, scope: Scope) -> str:
         """The full name of the function that a call calls, where it is outside of the program."""
-        return self.modules.outside(node.node.func, node.scope) if isinstance(node.node, ast.Call) else ""
+        return self.modules.outside(expression.func, scope) if isinstance(expression, ast.Call) else ""
 
-    def argument_of(self, call: Node, name: str, /, *, first: bool = False) -> Node | None:
-        """The argument of a call that is given by name, or first of all."""
-        keywords = call.node.keywords if isinstance(call.node, ast.Call) else ()
-        if first and isinstance(call.node, ast.Call) and call.node.args:
-            return Node(call.node.args[0], call.scope)
-        return next((Node(keyword.value, call.scope) for keyword in keywords if keyword.arg == name), None)
-
-    def shown(self, node: Node, /) -> str:
-        """A handler as messages call it."""
-        match node.node:
-            case ast.Name(id=name) | ast.Attribute(attr=name):
-                return name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                return name
-            case ast.Call(func=function):
-                return f"{self.shown(Node(function, node.scope))}()"
-            case _:
-                return "the handler"
-
-    def method_call(self, node: Node, /) -> MethodCall | None:
+    def method_call(self, node: Node) -> MethodCall | None:
         """A call of a method in its parts."""
         call, scope = node
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
@@ -101,11 +70,6 @@ class SyntaxTrees:
         counted = not call.keywords and not any(isinstance(argument, ast.Starred) for argument in call.args)
         arguments = [Node(argument, scope) for argument in call.args]
         return MethodCall(Node(call.func.value, scope), call.func.attr, arguments, counted)
-
-    def items_of(self, node: Node, /) -> Sequence[Node]:
-        """The items of a list or tuple that is written out."""
-        items = node.node.elts if isinstance(node.node, ast.List | ast.Tuple) else ()
-        return [Node(item, node.scope) for item in items]
 
     def user_of(self, expression: ast.expr, scope: Scope) -> str | None:
         """The name of the class that a user is; None for `object`, `Any` and whatever is not a class."""
@@ -129,10 +93,8 @@ class SyntaxTrees:
         arguments = [*node.args.posonlyargs, *node.args.args][at : at + 1]
         return arguments[0].arg if arguments and len(scope.names.get(arguments[0].arg, ())) == 1 else None
 
-    def function(self, expression: ast.AST, scope: Scope) -> tuple[FunctionNode, Scope] | None:
+    def function(self, expression: ast.expr, scope: Scope) -> tuple[FunctionNode, Scope] | None:
         """The function that an expression names, and the scope it is in: that of its class, for a method."""
-        if not isinstance(expression, ast.expr):
-            return None
         resolved = self.modules.resolve(expression, scope)
         if isinstance(resolved, Local) and isinstance(resolved.definition.node, ast.FunctionDef | ast.AsyncFunctionDef):
             return resolved.definition.node, resolved.scope

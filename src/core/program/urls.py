@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from core.program.bodies import Bodies
-from core.program.modules import Scope
+from core.program.findings import Finding
+from core.program.modules import Modules, Scope
 from core.program.problems import unknown_parameter
 from core.program.receivers import REQUEST, Receivers
-from core.program.syntax import Node, Problem
+from core.program.syntax import finding_at
 from core.program.wording import listed
 from core.routing.pattern import Pattern, parse
 
@@ -19,47 +19,36 @@ _PLAIN: Final = frozenset(["", ".", ".."])
 _APPS: Final = frozenset(["core.create_app", "core.app.create_app", "core.App", "core.app.App"])
 
 
-class Urls:
-    """The paths of handlers, for the calls of `url_for` in one program."""
-
-    def __init__(self, receivers: Receivers) -> None:
-        self.receivers = receivers
-        self.bodies: Bodies = receivers.trees.bodies
-
-    def problem(self, node: Node) -> Problem | None:
-        """Everything that is known to be wrong with one `url_for`."""
-        call, scope = node
-        match call:
-            case ast.Call(func=ast.Attribute(value=owner, attr="url_for"), args=[ast.expr() as named, *_]):
-                pass
-            case _:
-                return None
-        handler, given = self.receivers.trees.function(named, scope), _arguments_of(call)
-        if handler is None or given is None or not self.bodies.table.finished:
-            return None
-        shown = self.receivers.trees.shown(Node(named, scope))
-        served = self.bodies.served.get(handler[0])
-        if served is None or not served.handles:
-            if not self._links(owner, scope) or self.bodies.unread:
-                return None
+def url_problems(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator[Finding]:
+    """Everything that is known to be wrong with one `url_for`."""
+    trees, bodies = receivers.trees, receivers.trees.bodies
+    match call:
+        case ast.Call(func=ast.Attribute(value=owner, attr="url_for"), args=[ast.Name() | ast.Attribute() as named]):
+            handler, given = trees.function(named, scope), _arguments_of(call)
+        case _:
+            return
+    if handler is None or not bodies.table.finished:
+        return
+    shown = named.id if isinstance(named, ast.Name) else named.attr
+    served = bodies.served.get(handler[0])
+    if served is None or not served.handles:
+        made = trees.maker_of(*trees.modules.value(owner, scope))
+        if not bodies.unread and (made in _APPS or receivers.kind(owner, scope) == REQUEST):
             text = "it is not the handler of a route. Register it, or name the function that was registered"
-            return Problem("core-params", f"url_for({shown}): {text}", Node(named, scope))
-        ways = [variant for route in served.handles for variant in parse(route.path).variants]
-        found = _mismatch(shown, given, ways, lambda value: self._text(value, scope))
-        return Problem("core-params", found[0], Node(found[1] or call, scope)) if found is not None else None
+            yield finding_at(named, scope, "core-params", f"url_for({shown}): {text}")
+        return
+    ways = [variant for route in served.handles for variant in parse(route.path).variants]
+    found = _mismatch(shown, given, ways, lambda value: _text(trees.modules, value, scope))
+    if found is not None:
+        yield finding_at(found[1] or call, scope, "core-params", found[0])
 
-    def _links(self, owner: ast.expr, scope: Scope) -> bool:
-        """Return True if an expression is an application or a request."""
-        value, inner = self.receivers.trees.modules.value(owner, scope)
-        made = self.receivers.trees.maker_of(Node(value, inner))
-        return made in _APPS or self.receivers.kind(owner, scope) == REQUEST
 
-    def _text(self, value: ast.expr, scope: Scope) -> str | None:
-        """The text that a value becomes, where it is written out."""
-        written, inner = self.receivers.trees.modules.value(value, scope)
-        if isinstance(written, ast.Constant) and isinstance(written.value, str | int):
-            return str(written.value)
-        return self.receivers.trees.modules.string(written, inner)
+def _text(modules: Modules, value: ast.expr, scope: Scope) -> str | None:
+    """The text that a value becomes, where it is written out."""
+    written, inner = modules.value(value, scope)
+    if isinstance(written, ast.Constant) and isinstance(written.value, str | int):
+        return str(written.value)
+    return modules.string(written, inner)
 
 
 class _Given(NamedTuple):
@@ -69,8 +58,7 @@ class _Given(NamedTuple):
     whole: bool
 
 
-def _arguments_of(call: ast.Call) -> _Given | None:
-    """The arguments of a `url_for`; None for more than a handler without names."""
+def _arguments_of(call: ast.Call) -> _Given:
     values: dict[str, ast.expr] = {}
     whole = True
     for keyword in call.keywords:
@@ -84,7 +72,7 @@ def _arguments_of(call: ast.Call) -> _Given | None:
                 values[name.value] = value
             else:
                 whole = False
-    return _Given(values, whole) if len(call.args) == 1 else None
+    return _Given(values, whole)
 
 
 def _mismatch(
