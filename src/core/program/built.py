@@ -246,14 +246,8 @@ class BuiltTexts:
 
     def _definitions(self, name: ast.expr, scope: Scope) -> list[tuple[Definition, Scope]]:
         """The places in a function, or around it, that give a variable its values; none for an import."""
-        current: Scope | None = scope
-        while current is not None and isinstance(name, ast.Name):
-            found = current.names.get(name.id, ())
-            if found and (current is scope or not isinstance(current.node, ast.ClassDef)):
-                known = [one for one in found if one.alias is None]
-                return [(one, current) for one in known] if len(known) == len(found) else []
-            current = current.parent
-        return []
+        found = self.modules.definitions(name, scope)
+        return found if all(one.alias is None for one, _ in found) else []
 
     def _defined(self, definition: Definition, scope: Scope, name: str, of: str) -> int:
         match definition.node:

@@ -57,6 +57,11 @@ class Finding:
         return f"{self.file}:{self.line}: {self.severity}: {self.message}  [{self.code}]"
 
 
+def syntax_error(file: str, line: int, message: str) -> Finding:
+    """The finding about a file that is no Python."""
+    return Finding("core-import", f"syntax error: {message}. Fix it", file, line)
+
+
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     """By file, line, column, code and text; a message is there once on a line, at its first column."""
     import attrs

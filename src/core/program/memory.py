@@ -10,20 +10,20 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from core.program.findings import Finding, Unread
+from core.program.findings import Finding, Unread, syntax_error
 from core.program.module_rules import Looked
 
 if TYPE_CHECKING:
     from core.program.cache import Cache
     from core.program.module_rules import ModuleRules
-    from core.program.modules import Module, Problems
+    from core.program.modules import Module, Read
 
 _NAME: Final = "modules"
 
@@ -34,26 +34,24 @@ class Memory:
     def __init__(self, cache: Cache | None = None) -> None:
         self.looked: int = 0
         self._cache = cache
-        self._modules: dict[Path, tuple[str, Module | None, Problems]] = {}
+        self._modules: dict[Path, tuple[str, Module | Finding]] = {}
         self._found: dict[str, tuple[str, Looked]] = {}
         kept: dict[str, Any] = (cache.read(_NAME, []) if cache is not None else None) or {}
         for path, (key, findings, statements, unread) in kept.items():
             found, left = [Finding(*one) for one in findings], [Unread(*one) for one in unread]
             self._found[path] = key, Looked(found, statements, left)
 
-    def module(
-        self, path: Path, read: Callable[[Path, bytes], tuple[Module | None, Problems]]
-    ) -> tuple[Module | None, Problems]:
-        """Return the module in a file and the mistakes of its text, read again where the text has changed."""
+    def module(self, path: Path, read: Read) -> Module | Finding:
+        """Return the module in a file, or the mistake of its text, read again where the text has changed."""
         try:
             text = path.read_bytes()
         except OSError as error:
-            return None, [(path, 1, str(error))]
+            return syntax_error(str(path), 1, str(error))
         digest = hashlib.sha256(text).hexdigest()
         known = self._modules.get(path)
         if known is None or known[0] != digest:
-            known = self._modules[path] = (digest, *read(path, text))
-        return known[1], known[2]
+            known = self._modules[path] = (digest, read(path, text))
+        return known[1]
 
     def look(self, rules: ModuleRules, module: Module, whole: str) -> Looked:
         """Return the findings of a module: those of the last look, or new ones where something changed."""

@@ -16,6 +16,9 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
+from core.program.entry import module_of
+from core.program.findings import Finding, syntax_error
+
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -64,6 +67,17 @@ class Scope:
     def nodes(self) -> Nodes:
         """The nodes of the module, class or function."""
         return _nodes_in(self.node)
+
+    def home_of(self, name: str) -> Scope | None:
+        """The scope that a name has its meaning from here: this one, or one around it that binds it. Names of a class
+        are not seen from the functions inside it.
+        """
+        home: Scope | None = self
+        while home is not None and (
+            name not in home.names or (home is not self and isinstance(home.node, ast.ClassDef))
+        ):
+            home = home.parent
+        return home
 
     @property
     def qualname(self) -> str:
@@ -129,23 +143,20 @@ class Given(NamedTuple):
 
 
 Resolved: TypeAlias = External | Local | ModuleReference
-Problems: TypeAlias = list[tuple[Path, int, str]]
-"""Files that cannot be read, with the line and the mistake."""
-Remembered: TypeAlias = Callable[
-    [Path, Callable[[Path, bytes], tuple[Module | None, Problems]]], tuple[Module | None, Problems]
-]
-"""Gives the module in a file and the mistakes of its text, by reading it or from an earlier time."""
+Read: TypeAlias = Callable[[Path, bytes], "Module | Finding"]
+Remembered: TypeAlias = Callable[[Path, Read], "Module | Finding"]
+"""Gives the module in a file, or the mistake of its text, by reading it or from an earlier time."""
 
 
 class Modules:
-    """The modules of one program. `roots` are the folders that imports start from; `problems` the files with errors.
+    """The modules of one program. `roots` are the folders that imports start from; `problems` of files with errors.
 
     `remembered` reads a file, or gives what it was read as before.
     """
 
     def __init__(self, roots: Sequence[Path], remembered: Remembered) -> None:
         self.roots = roots
-        self.problems: Problems = []
+        self.problems: list[Finding] = []
         self.derived: Container[str] | None = None
         """The names of classes that others derive from; None where that is not known, and any class may be one."""
         self._remembered = remembered
@@ -175,22 +186,25 @@ class Modules:
             path = path.resolve()  # which asks the disk
         if path in self._by_path:
             return self._by_path[path]
-        module, problems = self._remembered(path, self._read)
-        self.problems += problems
-        self._by_path[path] = module
-        if module is not None:
-            self._by_name.setdefault(module.name, module)
+        found = self._remembered(path, self._read)
+        module = self._by_path[path] = found if isinstance(found, Module) else None
+        if isinstance(found, Module):
+            self._by_name.setdefault(found.name, found)
+        else:
+            self.problems.append(found)
         return module
 
-    def _read(self, path: Path, text: bytes) -> tuple[Module | None, Problems]:
+    def _read(self, path: Path, text: bytes) -> Module | Finding:
         try:
             tree = ast.parse(text, str(path))
-        except (SyntaxError, ValueError, RecursionError) as error:
-            line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
-            return None, [(path, line, error.msg if isinstance(error, SyntaxError) else str(error))]
+        except SyntaxError as error:
+            return syntax_error(str(path), error.lineno or 1, error.msg)
+        except (ValueError, RecursionError) as error:
+            return syntax_error(str(path), 1, str(error))
         module = Module(self._name(path), path, tree, links=b"url_for" in text, walrus=b":=" in text)
-        module.scope = _scope_of(module)
-        return module, []
+        module.scope = Scope(module, tree)
+        _Collector(module.scope).statements(tree.body)
+        return module
 
     def find(self, name: str) -> Module | None:
         """The module of that name, if it is part of the program."""
@@ -240,15 +254,10 @@ class Modules:
 
     def _name(self, path: Path) -> str:
         """The dotted name: from the folder that its outermost package lies in, or from the root above that."""
-        base = path.parent
-        while (base / "__init__.py").is_file() and base != base.parent:
-            base = base.parent
-        above = [root for root in self.roots if base.is_relative_to(root)]
-        root = max(above, key=lambda r: len(r.parts)) if above else base
-        parts = list(path.relative_to(root).with_suffix("").parts)
-        if parts[-1] == "__init__" and len(parts) > 1:
-            parts.pop()
-        return ".".join(parts)
+        folder, name = module_of(path)
+        above = [root for root in self.roots if folder.is_relative_to(root)]
+        root = max(above, key=lambda r: len(r.parts)) if above else folder
+        return ".".join([*folder.relative_to(root).parts, name])
 
     # -- names
 
@@ -284,12 +293,9 @@ class Modules:
         return resolved.name if isinstance(resolved, External) else ""
 
     def _look_up(self, name: str, scope: Scope) -> Resolved | None:
-        current: Scope | None = scope
-        while current is not None:
-            # Names of a class are not seen from the functions inside it.
-            if name in current.names and (current is scope or not isinstance(current.node, ast.ClassDef)):
-                return self._in_scope(name, current)
-            current = current.parent
+        home = scope.home_of(name)
+        if home is not None:
+            return self._in_scope(name, home)
         for star in scope.module.scope.stars:
             module = self.find(star)
             if module is not None and name in module.scope.names:
@@ -360,15 +366,16 @@ class Modules:
 
     def entered(self, name: ast.expr, scope: Scope) -> tuple[ast.expr, Scope] | None:
         """The context manager whose `with` gives a name its value, if nothing else does."""
-        current: Scope | None = scope
-        while current is not None and isinstance(name, ast.Name):
-            found = (
-                current.names.get(name.id, ()) if current is scope or not isinstance(current.node, ast.ClassDef) else ()
-            )
-            if found:
-                return (found[0].entered, current) if len(found) == 1 and found[0].entered is not None else None
-            current = current.parent
-        return None
+        found = self.definitions(name, scope)
+        entered = found[0][0].entered if len(found) == 1 else None
+        return (entered, found[0][1]) if entered is not None else None
+
+    def definitions(self, name: ast.expr, scope: Scope) -> list[tuple[Definition, Scope]]:
+        """The places that give a name its values, each with the scope of the name; none for what is no name."""
+        if not isinstance(name, ast.Name):
+            return []
+        home = scope.home_of(name.id)
+        return [(one, home) for one in home.names[name.id]] if home is not None else []
 
     def string(self, expression: ast.expr | None, scope: Scope) -> str | None:
         """The string that an expression is for certain: a literal, or a variable that is given one, once."""
@@ -510,12 +517,6 @@ def _absolute(module: Module, node: ast.ImportFrom) -> str:
     parts = module.package.split(".")
     base = ".".join(parts[: len(parts) - node.level + 1])
     return f"{base}.{node.module}" if node.module and base else node.module or base
-
-
-def _scope_of(module: Module) -> Scope:
-    scope = Scope(module, module.tree)
-    _Collector(scope).statements(module.tree.body)
-    return scope
 
 
 _BINDS_BY_WALRUS: Final = (ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.If, ast.While)

@@ -164,8 +164,7 @@ def find_rows(configurations: Sequence[Configuration], paths: Sequence[Path] = (
     program = _Program(configurations, Options(paths=paths), Memory())
     files = {module.path for module in program.modules_of(paths)} if paths else None
     rows = RowClasses(program.databases, program.program, files)
-    for path, line, text in program.modules.problems:
-        rows.problems.append(Finding("core-import", f"syntax error: {text}. Fix it", str(path), line))
+    rows.problems += program.modules.problems
     return rows, frozenset(module.name.partition(".")[0] for module in program.program)
 
 
@@ -223,8 +222,7 @@ class _Program:
         linecache.checkcache()
         for text in declared().problems:
             self.found.append(Finding("core-env", text, str(self.configuration.path), 1))
-        for path, line, text in self.modules.problems:
-            self.found.append(Finding("core-import", f"syntax error: {text}. Fix it", str(path), line))
+        self.found += self.modules.problems
         self._check_envs()
         self._check_apps()
         self.found += Registered(self.trees, self.configurations, self._shape).findings()

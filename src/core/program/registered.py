@@ -16,7 +16,7 @@ from core.program.classes import ClassRef, class_at
 from core.program.envs import EnvShape
 from core.program.events import cron_problem, unhandled
 from core.program.extensions import declared
-from core.program.findings import Finding
+from core.program.findings import Finding, syntax_error
 from core.program.modules import Scope
 from core.program.nodes import annotation_at
 from core.program.problems import answers_first, handler_parameters, queue_problem, wrong_env
@@ -47,8 +47,8 @@ def refused(refusal: Refusal) -> Finding:
     code: Code = _CODES.get(refusal.kind, "core-import")
     message = refusal.message
     if refusal.kind == "SyntaxError":
-        message = f"syntax error: {message}. Fix it"
-    elif code == "core-import" and refusal.kind not in _IMPORTS:
+        return syntax_error(*refusal.place, message)
+    if code == "core-import" and refusal.kind not in _IMPORTS:
         absent = _ABSENT.fullmatch(message) if refusal.kind == "ModuleNotFoundError" else None
         fix = refusal.fix.rstrip(".") or "Fix it, or let a lifespan do it"
         way = f"importing the program fails here: {refusal.kind}: {message}"
