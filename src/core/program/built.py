@@ -14,9 +14,8 @@ from string import Formatter
 from typing import Final, TypeAlias
 
 from core.program.annotations import arms
-from core.program.classes import ClassRef
+from core.program.classes import ClassRef, own_class
 from core.program.modules import Definition, Local, Modules, Scope
-from core.program.nodes import own_class
 from core.program.reader import Reader
 from core.program.syntax import REQUESTS
 from core.sql.interpolated import FIXED, OPEN, UNKNOWN, Interpolated

@@ -10,22 +10,12 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from core.program.modules import External, Local, Module, Modules, Resolved, Scope
+from core.errors.mistakes import DEFINES
+from core.program.modules import External, FunctionNode, Local, Module, Modules, Resolved, Scope, self_of
 
 TYPING: Final = ("typing.", "typing_extensions.")
 _STANDARD: Final = ("builtins.", *TYPING, "abc.", "collections.", "enum.")
-_MAKERS: Final = frozenset(
-    [
-        "attrs.frozen",
-        "attrs.define",
-        "attrs.mutable",
-        "attr.s",
-        "attr.attrs",
-        "attr.frozen",
-        "attr.define",
-        "attr.mutable",
-    ]
-)
+_MAKERS: Final = DEFINES | {"attr.s", "attr.attrs", "dataclasses.dataclass"}
 _FIELD_MAKERS: Final = frozenset(["attrs.field", "attr.ib", "attr.attrib", "attr.field", "dataclasses.field"])
 _DEEPEST: Final = 20
 _NOT_IN_INIT: Final = ast.Constant(value=None)
@@ -149,6 +139,29 @@ class Classes:
             if isinstance(base, External)
         }
 
+    def function(self, expression: ast.expr, scope: Scope) -> tuple[FunctionNode, Scope] | None:
+        """The function that an expression names, and the scope it is in: that of its class, for a method."""
+        resolved = self.modules.resolve(expression, scope)
+        if isinstance(resolved, Local) and isinstance(resolved.definition.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return resolved.definition.node, resolved.scope
+        if not isinstance(expression, ast.Attribute):
+            return None
+        owner, where = self.modules.value(expression.value, scope)
+        class_ = self.class_of(owner.func, where) if isinstance(owner, ast.Call) else None
+        if isinstance(owner, ast.Name):
+            parameter = self.modules.resolve(owner, where)
+            class_ = own_class(parameter) if isinstance(parameter, Local) else None
+        return self.method(class_, expression.attr) if class_ is not None else None
+
+    def method(self, class_: ClassRef, name: str) -> tuple[FunctionNode, Scope] | None:
+        """The method that the nearest of a class and its ancestors has by a name; None where that is something else."""
+        for ancestor in self.ancestors(class_):
+            found = ancestor.body.names.get(name, ())
+            node = found[0].node if len(found) == 1 else None
+            if found:
+                return (node, ancestor.body) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+        return None
+
     def is_env(self, class_: ClassRef) -> bool:
         """Return True if a class is marked as an Env, or named as one."""
         if self.named is not None:
@@ -177,7 +190,7 @@ class Classes:
     def is_structured(self, class_: ClassRef) -> bool:
         """Return True if a class is an attrs class, a dataclass or a TypedDict."""
         return any(
-            (name := self.maker(decorator, ancestor.scope)) in _MAKERS or name == "dataclasses.dataclass"
+            self.maker(decorator, ancestor.scope) in _MAKERS
             for ancestor in self.ancestors(class_)
             for decorator in ancestor.node.decorator_list
         ) or self.is_typed_dict(class_)
@@ -238,6 +251,14 @@ class Classes:
             has_default=bool(options.keys() & {"default", "factory", "default_factory"}),
             converted="converter" in options,
         )
+
+
+def own_class(parameter: Local) -> ClassRef | None:
+    """The class that a parameter is an instance of, being the first one of a method."""
+    method, around = parameter.scope.node, parameter.scope.parent
+    if around is None or around.parent is None or not isinstance(around.node, ast.ClassDef):
+        return None
+    return ClassRef(around.node, around.parent) if parameter.definition.node is self_of(method) else None
 
 
 def class_at(resolved: Resolved | None) -> ClassRef | None:

@@ -16,11 +16,11 @@ import attrs
 
 from core.config.model import Binding, Configuration
 from core.program.built import BuiltTexts
-from core.program.classes import ClassRef
+from core.program.classes import ClassRef, own_class
 from core.program.entered import entered
 from core.program.findings import Finding, Unread, is_wanted, level_of
 from core.program.modules import Local, Module, Modules, Scope
-from core.program.nodes import own_class, scopes_in
+from core.program.nodes import scopes_in
 from core.program.places import place_in
 from core.program.reader import Reader
 from core.program.sources import Sources
@@ -274,7 +274,7 @@ class Databases:
             case ast.Call(func=ast.Attribute(value=database, attr="with_session")):
                 return self._database(database, scope)
             case ast.Call(func=func):
-                function = self.trees.function(func, scope)
+                function = self.reader.function(func, scope)
                 returns = function[0].returns if function is not None else None
                 kind = self.reader.annotation(returns, function[1]).kind if function and returns is not None else ""
                 return kind == "D1Database", None
@@ -334,7 +334,7 @@ class Databases:
                 resolved = self.modules.resolve(value, scope)
                 return own_class(resolved) if isinstance(resolved, Local) else None
             case ast.Call(func=func):
-                function = self.trees.function(func, scope)
+                function = self.reader.function(func, scope)
                 if function is not None:
                     return self.reader.class_of(function[0].returns, function[1]) if function[0].returns else None
                 return self.reader.class_of(func, scope)

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from core.program.classes import ClassRef
 from core.program.modules import FunctionNode, Local, Scope
-from core.program.nodes import own_class
 from core.program.reader import Reader
 
 _MAKERS: Final = frozenset(["contextlib.asynccontextmanager", "contextlib.contextmanager"])
@@ -46,36 +45,13 @@ def entered(reader: Reader, name: ast.expr, scope: Scope) -> Entered | None:
     class_ = reader.class_of(context.func, scope)
     if class_ is not None:
         return _of_class(reader, class_)
-    function = _function(reader, context.func, scope)
+    function = reader.function(context.func, scope)
     return _of_function(reader, *function) if function is not None else None
-
-
-def _function(reader: Reader, expression: ast.expr, scope: Scope) -> tuple[FunctionNode, Scope] | None:
-    """The function that makes a context manager, by its name or as a method of `self`."""
-    resolved = reader.modules.resolve(expression, scope)
-    if isinstance(resolved, Local) and isinstance(resolved.definition.node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return resolved.definition.node, resolved.scope
-    owner = reader.modules.resolve(expression.value, scope) if isinstance(expression, ast.Attribute) else None
-    class_ = own_class(owner) if isinstance(owner, Local) else None
-    if class_ is None or not isinstance(expression, ast.Attribute):
-        return None
-    return _method(reader, class_, expression.attr)
-
-
-def _method(reader: Reader, class_: ClassRef, name: str) -> tuple[FunctionNode, Scope] | None:
-    for ancestor in reader.ancestors(class_):
-        found = ancestor.body.names.get(name, ())
-        node = found[0].node if len(found) == 1 else None
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            return node, ancestor.body
-        if found:
-            return None
-    return None
 
 
 def _of_class(reader: Reader, class_: ClassRef) -> Entered | None:
     """The object that `async with` an object of a class gives: what the annotation of its method says."""
-    method = next(filter(None, (_method(reader, class_, name) for name in _ENTERS)), None)
+    method = next(filter(None, (reader.method(class_, name) for name in _ENTERS)), None)
     if method is None or method[0].decorator_list or method[0].returns is None:
         return None
     returns, where = reader.written_out(method[0].returns, method[1])

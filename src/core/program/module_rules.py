@@ -17,7 +17,7 @@ from core.program.databases import RUNS, Databases
 from core.program.envs import EnvShape
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread
-from core.program.modules import Module, Scope
+from core.program.modules import Module, Scope, placed
 from core.program.nodes import scopes_in
 from core.program.problems import binding_problem, unknown_parameter
 from core.program.queries import batch_problems, bind_problems, prepare_problems, run_problems, value_problems
@@ -177,12 +177,12 @@ class ModuleRules:
         for inner in _seeing(scope, name):
             for node in inner.nodes.of(ast.Call):
                 at = [n for n, one in enumerate(node.args) if isinstance(one, ast.Name) and one.id == name]
-                found = self.trees.function(node.func, inner) if at else None
+                found = self.trees.reader.function(node.func, inner) if at else None
                 if found is None or found[0] in self.trees.bodies.served:
                     continue
-                helper, where = found[1].children[found[0]], found[0].args
+                helper = found[1].children[found[0]]
                 of_object = self.trees.modules.resolve(node.func, inner) is None
-                arguments = [*where.posonlyargs, *where.args][at[0] + of_object :][:1]
+                arguments = placed(found[0])[at[0] + of_object :][:1]
                 if arguments and len(helper.names[arguments[0].arg]) == 1:
                     yield helper, arguments[0].arg
 

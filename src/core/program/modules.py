@@ -470,13 +470,18 @@ class Modules:
         return self.string(part, scope)
 
 
+def placed(function: FunctionNode) -> list[ast.arg]:
+    """The parameters of a function that have a place."""
+    return [*function.args.posonlyargs, *function.args.args]
+
+
 def self_of(method: ast.AST) -> ast.arg | None:
     """The first parameter of a method, which is its object or its class."""
     if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
         return None
     if any(isinstance(decorator, ast.Name) and decorator.id == "staticmethod" for decorator in method.decorator_list):
         return None
-    return next(iter([*method.args.posonlyargs, *method.args.args]), None)
+    return next(iter(placed(method)), None)
 
 
 def _given_in(method: Scope) -> Iterator[tuple[str, Given]]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from core.program.classes import ClassRef, parsed_string
-from core.program.modules import Local, Module, Scope, self_of
+from core.program.modules import Module, Scope, placed
 
 
 def scopes_in(scope: Scope) -> Iterator[Scope]:
@@ -30,14 +30,6 @@ def above(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.AST
         node = parent
 
 
-def own_class(parameter: Local) -> ClassRef | None:
-    """The class that a parameter is an instance of, being the first one of a method."""
-    method, around = parameter.scope.node, parameter.scope.parent
-    if around is None or around.parent is None or not isinstance(around.node, ast.ClassDef):
-        return None
-    return ClassRef(around.node, around.parent) if parameter.definition.node is self_of(method) else None
-
-
 def own_arguments(scope: Scope | None) -> int:
     """Return the number of arguments that callers do not give: `self` of a method."""
     return 1 if scope is not None and isinstance(scope.node, ast.ClassDef) else 0
@@ -47,7 +39,7 @@ def annotation_at(function: ast.AST, position: int) -> ast.expr | None:
     """Return the annotation of a function's parameter by its position, None where there is none."""
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return None
-    arguments = [*function.args.posonlyargs, *function.args.args]
+    arguments = placed(function)
     annotation = arguments[position].annotation if len(arguments) > position else None
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         return parsed_string(annotation.value)

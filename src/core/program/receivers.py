@@ -12,7 +12,7 @@ from typing import Final
 
 from core.program.databases import Databases
 from core.program.entered import entered
-from core.program.modules import FunctionNode, Local, Scope
+from core.program.modules import FunctionNode, Local, Scope, placed
 from core.program.nodes import own_arguments
 from core.program.reader import Reader
 from core.program.syntax import REQUESTS, Node, SyntaxTrees
@@ -98,7 +98,7 @@ class Receivers:
             return ""
         served = self.trees.bodies.served.get(function)
         own = served.bound if served is not None else own_arguments(scope.parent)
-        arguments = [*function.args.posonlyargs, *function.args.args][own:]
+        arguments = placed(function)[own:]
         at = arguments.index(node) if node in arguments else -1
         # A decorator that calls the function may give it what it likes.
         if at in (0, 1) and len(arguments) == 2 and served is not None and served.handles and served.direct:
@@ -112,7 +112,7 @@ class Receivers:
 
     def function(self, expression: ast.expr, scope: Scope) -> FunctionNode | None:
         """The function of the program that an expression names, as its `def` has it."""
-        found = self.trees.function(expression, scope)
+        found = self.reader.function(expression, scope)
         if found is None or found[0].decorator_list or len(found[1].names.get(found[0].name, ())) != 1:
             return None
         return found[0]
@@ -124,7 +124,7 @@ class Receivers:
             return False
         match call.func:
             case ast.Name() as func:
-                function = self.trees.function(func, scope)
+                function = self.reader.function(func, scope)
                 if function is None:
                     return self.kind(func, scope) == NEXT
                 return self._is_async(func, scope)
@@ -139,7 +139,7 @@ class Receivers:
                 return False
 
     def _is_async(self, func: ast.expr, scope: Scope) -> bool:
-        found = self.trees.function(func, scope)
+        found = self.reader.function(func, scope)
         if found is None or not isinstance(found[0], ast.AsyncFunctionDef) or self.function(func, scope) is None:
             return False
         inside = found[1].children.get(found[0])

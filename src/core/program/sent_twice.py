@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from core.program.findings import Finding
-from core.program.modules import Scope
+from core.program.modules import Scope, placed
 from core.program.nodes import own_arguments
 from core.program.receivers import RESPONSE, Receivers
 from core.program.shapes import SENDERS
@@ -34,7 +34,7 @@ def sent_twice(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
     function = scope.node
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return
-    if len(function.args.posonlyargs) + len(function.args.args) - own_arguments(scope.parent) > 2:
+    if len(placed(function)) - own_arguments(scope.parent) > 2:
         return
     for first, second in _pairs(function.body):
         owners = [call.func.value for call in (first.call, second.call) if isinstance(call.func, ast.Attribute)]

@@ -21,7 +21,7 @@ from core.explain.misuse import snake
 from core.explain.names import NAMES
 from core.program.classes import ClassRef
 from core.program.findings import Finding
-from core.program.modules import FunctionNode, Scope, blocks_of
+from core.program.modules import FunctionNode, Scope, blocks_of, placed
 from core.program.nodes import above
 from core.program.receivers import CONTEXT, REQUEST, RESPONSE, Receivers
 from core.program.syntax import Node, finding_at
@@ -54,7 +54,7 @@ def returned_problems(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
     served = receivers.trees.bodies.served.get(function)
     if served is None or not served.direct or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return
-    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)][served.bound :]
+    names = [one.arg for one in placed(function)[served.bound :]]
     if len(names) == 2 and any(route.kind == "http" for route in served.handles):
         yield from _returned(receivers, function, scope, names[1])
 

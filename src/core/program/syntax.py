@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from core.config.checks import Code
 from core.program.bodies import Bodies
 from core.program.findings import Finding
-from core.program.modules import FunctionNode, Local, Modules, Scope
-from core.program.nodes import own_arguments, own_class
+from core.program.modules import Modules, Scope, placed
+from core.program.nodes import own_arguments
 from core.program.reader import Reader
 
 REQUESTS: Final = frozenset(["core.Request", "core.request.Request"])
@@ -90,30 +90,5 @@ class SyntaxTrees:
             return None
         served = self.bodies.served.get(node)
         at = served.bound if served is not None else own_arguments(scope.parent)
-        arguments = [*node.args.posonlyargs, *node.args.args][at : at + 1]
+        arguments = placed(node)[at : at + 1]
         return arguments[0].arg if arguments and len(scope.names.get(arguments[0].arg, ())) == 1 else None
-
-    def function(self, expression: ast.expr, scope: Scope) -> tuple[FunctionNode, Scope] | None:
-        """The function that an expression names, and the scope it is in: that of its class, for a method."""
-        resolved = self.modules.resolve(expression, scope)
-        if isinstance(resolved, Local) and isinstance(resolved.definition.node, ast.FunctionDef | ast.AsyncFunctionDef):
-            return resolved.definition.node, resolved.scope
-        if not isinstance(expression, ast.Attribute):
-            return None
-        owner, where = self.modules.value(expression.value, scope)
-        class_ = self.reader.class_of(owner.func, where) if isinstance(owner, ast.Call) else None
-        if isinstance(owner, ast.Name):
-            parameter = self.modules.resolve(owner, where)
-            class_ = own_class(parameter) if isinstance(parameter, Local) else None
-        for ancestor in self.reader.ancestors(class_) if class_ is not None else ():
-            found = ancestor.body.names.get(expression.attr)
-            if found is not None:
-                node = found[0].node
-                if (
-                    not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-                    or node.decorator_list
-                    or len(found) > 1
-                ):
-                    return None
-                return node, ancestor.body
-        return None

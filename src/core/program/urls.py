@@ -24,7 +24,7 @@ def url_problems(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator
     trees, bodies = receivers.trees, receivers.trees.bodies
     match call:
         case ast.Call(func=ast.Attribute(value=owner, attr="url_for"), args=[ast.Name() | ast.Attribute() as named]):
-            handler, given = trees.function(named, scope), _arguments_of(call)
+            handler, given = trees.reader.function(named, scope), _arguments_of(call)
         case _:
             return
     if handler is None or not bodies.table.finished:
