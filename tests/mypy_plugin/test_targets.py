@@ -13,7 +13,7 @@ from mypy.nodes import Decorator, FuncDef, OverloadedFuncDef, SymbolNode, TypeIn
 from mypy.options import Options
 
 from core.middleware.declared import EXTENSION
-from core.mypy_plugin.codes import ERROR_CODES
+from core.mypy_plugin.hooks import ERROR_CODES
 
 TARGETS = (
     "core.env.Bindings",

@@ -33,7 +33,9 @@ def configured(directory: Path, text: str, name: str = "wrangler.toml") -> list[
 
 def attribute(name: str, shown: str, *, line: int = 0, **options: Any) -> EnvAttribute:
     kind = options.pop("kind", shown.partition("[")[0])
-    return EnvAttribute(name=name, kind=kind, shown=shown, location=Location("env.py", line, 5), **options)
+    return EnvAttribute(
+        name, options.pop("attribute", name), kind=kind, shown=shown, location=Location("env.py", line, 5), **options
+    )
 
 
 def shape(*attributes: EnvAttribute, partial: bool = False) -> EnvShape:

@@ -19,7 +19,7 @@ import core.program.start
 from core.explain.frames import is_own
 from core.program import ask
 from core.program.entry import Entry
-from core.program.notes import file_of
+from core.program.importing import file_of
 from core.program.table import Table, from_json, to_json
 
 ROOT = Path(__file__).resolve().parents[2]

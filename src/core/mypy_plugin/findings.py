@@ -19,7 +19,7 @@ from core.program.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from core.config.checks import Code
-    from core.program.databases import Called, CallPlace
+    from core.program.databases import Behind, CallPlace
 
 _NAME: Final = "mypy"
 
@@ -48,7 +48,7 @@ class _Proven(NamedTuple):
     found: Mapping[str, Sequence[Told]]
     files: Collection[str]
     environ: Sequence[tuple[str, str]]
-    called: Sequence[Callable[[str, CallPlace], Called | None]]
+    called: Sequence[Callable[[str, CallPlace], Behind | None]]
 
 
 class Findings:
@@ -78,7 +78,7 @@ class Findings:
         """The files and folders that all of it is made from; none where not all of them are known."""
         return self._proven.files
 
-    def called(self, path: str, place: CallPlace) -> Called | None:
+    def called(self, path: str, place: CallPlace) -> Behind | None:
         """The statement of a call in a file."""
         found = (called(path, place) for called in self._proven.called)
         return next((one for one in found if one is not None), None)
@@ -94,7 +94,7 @@ class Findings:
         from core.program.proof import Options, prove
 
         found: dict[str, dict[tuple[int, str], Told]] = {}
-        called: list[Callable[[str, CallPlace], Called | None]] = []
+        called: list[Callable[[str, CallPlace], Behind | None]] = []
         files: set[str] = set()
         environ: set[tuple[str, str]] = set()
         repeats = True

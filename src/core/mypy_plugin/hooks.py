@@ -9,24 +9,33 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from mypy.errorcodes import error_codes
+from mypy.errorcodes import ErrorCode, error_codes
 from mypy.nodes import CallExpr, Context, MypyFile, TypeInfo
 from mypy.options import Options
 from mypy.plugin import ClassDefContext, MethodContext, MethodSigContext, Plugin, ReportConfigContext
 from mypy.plugins.default import DefaultPlugin
 from mypy.types import FunctionLike, Instance, NoneType, Type, UnionType, get_proper_type
 
-from core.mypy_plugin.codes import ERROR_CODES
+from core.config.checks import CHECKS, Code
 from core.mypy_plugin.findings import Findings, Told
 from core.program.cache import own_version
 
 if TYPE_CHECKING:
-    from core.program.databases import Called
+    from core.program.databases import Behind
+
+_ALL: Final = ErrorCode("core", "Check the framework's rules in a program", "Core")
+
+ERROR_CODES: Final[Mapping[Code, ErrorCode]] = {
+    code: ErrorCode(code, check.title, "Core", sub_code_of=_ALL)
+    for code, check in CHECKS.items()
+    if check.title is not None
+}
+"""The error codes as mypy knows them: each can be ignored and disabled by its name, and `core` disables them all."""
 
 SignatureHook: TypeAlias = Callable[[MethodSigContext], FunctionLike]
 _real: Final = lru_cache(None)(os.path.realpath)  # asked for each call that has a statement
@@ -52,7 +61,7 @@ class TypesOfQueries(Plugin):
         symbol = None if owner.startswith(("builtins.", "typing.")) else self.lookup_fully_qualified(owner)
         return symbol is not None and isinstance(symbol.node, TypeInfo) and symbol.node.has_base(_STATEMENT)
 
-    def called(self, path: str, call: Context) -> Called | None:
+    def called(self, path: str, call: Context) -> Behind | None:
         """The statement of a call in a file."""
         if not isinstance(call, CallExpr):
             return None

@@ -17,7 +17,7 @@ from core.program.classes import ClassRef
 from core.program.findings import Unread
 from core.program.modules import FunctionNode, Module, Modules, Scope
 from core.program.nodes import classes_in
-from core.program.table import App, Env, Event, Place, Route, Table
+from core.program.table import App, Env, Event, Function, Place, Route, Table
 
 
 @attrs.define
@@ -109,7 +109,7 @@ class Bodies:
     ) -> Iterator[Served]:
         """The functions of a step, as far as they are found. `place` is the line of its registration."""
         described = self.table.steps[step]
-        found = [self.function(one.file, one.qualname, one.line) for one in described.bodies]
+        found = [*map(self.function, described.bodies)]
         if place is not None:
             self._check_whole(described.name, described.whole, place, [one for one in found if one is not None])
         for function, one in zip(described.bodies, found, strict=True):
@@ -136,9 +136,9 @@ class Bodies:
             if unread not in self.unread:
                 self.unread.append(unread)
 
-    def function(self, file: str, qualname: str, line: int) -> tuple[FunctionNode, Scope] | None:
+    def function(self, function: Function) -> tuple[FunctionNode, Scope] | None:
         """A function of a table, and the scope that it is in."""
-        return self._functions(file).get((qualname, line))
+        return self._functions(function.file).get((function.qualname, function.line))
 
     def _functions(self, file: str) -> Mapping[tuple[str, int], tuple[FunctionNode, Scope]]:
         """The functions of a file by their names and first lines, with the scope that each is in."""

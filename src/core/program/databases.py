@@ -59,26 +59,15 @@ _CALLED: Final = RUNS | {"bind"}
 
 
 class Behind(NamedTuple):
-    """The statement behind an expression: its `prepare`, the name of its database, its facts, and how many values were
-    bound last: None where none were, -1 where they cannot be counted.
-    """
-
-    prepare: Node
-    label: str
-    statement: Statement
-    values: int | None
-
-
-class Called(NamedTuple):
-    """The statement of a call: its database, its text and facts, the number of values bound to it, and the level of
-    findings about it.
+    """The statement behind an expression: the name of its database, its text, its facts, and how many values were bound
+    last: None where none were, -1 where they cannot be counted. `level` is that of findings about it.
     """
 
     label: str
     sql: str
     statement: Statement
     values: int | None
-    level: str
+    level: str = "error"
 
 
 class Databases:
@@ -104,7 +93,7 @@ class Databases:
         """Those that were not."""
         self._calls: dict[Module, dict[CallPlace, Node]] = {}
 
-    def called(self, module: Module, place: CallPlace) -> Called | None:
+    def called(self, module: Module, place: CallPlace) -> Behind | None:
         """The statement behind a `bind`, a `first` or their like, for a type checker that knows more of its values."""
         if module not in self._calls:
             self._calls[module] = {
@@ -119,15 +108,15 @@ class Databases:
             return None
         found = self.behind(call if parts.name == "bind" else parts.receiver)
         level = level_of("core-sql", self.configurations, str(module.path))
-        if found is None or level == "off":
-            return None
-        return Called(found.label, self._asked(found.prepare).texts[0].text, found.statement, found.values, level)
+        return found._replace(level=level) if found is not None and level != "off" else None
 
     def behind(self, expression: Node) -> Behind | None:
         """The statement that an expression is, where its database is known."""
         chain = self.prepared(expression)
         asked = self._asked(chain[0]) if chain is not None else _NOT_ASKED
-        return Behind(chain[0], asked.label, asked.statement, chain[1]) if chain is not None and asked.texts else None
+        if chain is None or not asked.texts:
+            return None
+        return Behind(asked.label, asked.texts[0].text, asked.statement, chain[1])
 
     def prepared(self, expression: Node) -> tuple[Node, int | None] | None:
         """The call of `prepare` that an expression begins with, through names, `bind` and `as_`, and how many values
@@ -285,7 +274,7 @@ class Databases:
                 if owner is None:
                     return known
                 attributes = self.reader.shape(owner).attributes if self._is_env(owner) else ()
-                attribute = next((a for a in attributes if (a.attribute or a.name) == value.attr), None)
+                attribute = next((a for a in attributes if a.attribute == value.attr), None)
                 if attribute is not None:
                     return attribute.kind == "D1Database", value.attr.lstrip("_")
                 declared = self._kept(owner, value.attr)

@@ -13,10 +13,18 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from core.bindings.kinds import KINDS
 from core.config.model import Binding, Configuration, DurableObjectTable
-from core.config.words import as_attribute
+from core.config.words import and_list, as_attribute
 from core.program.extensions import declared, protocol_of
 from core.program.findings import Finding, Location
-from core.program.wording import annotation_for, in_file, json_type, listed, required_secret, variable, with_article
+from core.program.wording import (
+    annotation_for,
+    did_you_mean,
+    in_file,
+    json_type,
+    required_secret,
+    variable,
+    with_article,
+)
 from core.values import frozen
 
 if TYPE_CHECKING:
@@ -45,10 +53,10 @@ class EnvAttribute:
     """
 
     name: str
+    attribute: str
     kind: str
     shown: str
     location: Location
-    attribute: str = ""
     optional: bool = False
     arguments: Sequence[str] = ()
     literals: Sequence[Scalar] = ()
@@ -99,7 +107,7 @@ def check_env(
     findings: list[Finding] = []
     for problems in together.values():
         first, *others = problems
-        also = f". The same in {listed([f'[env.{p.environment}]' for p in others])}" if others else ""
+        also = f". The same in {and_list([f'[env.{p.environment}]' for p in others])}" if others else ""
         findings.append(
             Finding(
                 code="core-env",
@@ -325,8 +333,7 @@ def _class_problem(
     if entry.script_name is not None and entry.script_name != worker.name:
         return None
     if entry_names is not None and name not in entry_names:
-        near = get_close_matches(name, sorted(entry_names), n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"Write class {name}(DurableObject) there, or import it"
+        hint = did_you_mean(name, sorted(entry_names), f"Write class {name}(DurableObject) there, or import it")
         return f'{attribute_name(shape, attribute)}: {worker.main} has no Durable Object {name} ({binding.place} class_name = "{name}"). {hint}'
     # The argument may be a Protocol of the object's methods, so only another declared class is a contradiction.
     classes = {other.class_name for other in worker.durable_objects.bindings}
@@ -358,7 +365,7 @@ def declares_bindings(configurations: Sequence[Configuration]) -> Binding | None
 
 def attribute_name(shape: EnvShape, attribute: EnvAttribute) -> str:
     """Return an attribute as messages name it: `Env.COUNTERS`."""
-    return f"{shape.name}.{attribute.attribute or attribute.name}"
+    return f"{shape.name}.{attribute.attribute}"
 
 
 def _missing(shape: EnvShape, attribute: EnvAttribute, configuration: Configuration) -> str:

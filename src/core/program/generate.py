@@ -162,7 +162,7 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
     `shape` is that class, as `source` has it. Attributes that it inherits are left to the class that has them.
     """
     class_ = _class(source, shape)
-    taken = [attribute.attribute or attribute.name for attribute in shape.attributes]
+    taken = [attribute.attribute for attribute in shape.attributes]
     wanted = {item.name: item for item in wanted_attributes(configurations, taken)}
     lines = source.split("\n")
     names = {attribute.name for attribute in shape.attributes}
@@ -171,7 +171,7 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
     moved: list[str] = []
     indent = " " * written_indent(class_, lines)
     for attribute in shape.attributes:
-        statement = _statement(class_, attribute.attribute or attribute.name)
+        statement = _statement(class_, attribute.attribute)
         if statement is None:
             continue
         item = wanted.get(attribute.name)

@@ -5,22 +5,12 @@ Plain functions over plain values, which return the exact words of a finding.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 
 from core.config.model import Configuration
+from core.config.words import and_list, or_list
 from core.program.envs import ANYTHING, EnvShape, attribute_name, declares_bindings
-from core.program.wording import listed, with_article
-
-
-def names_nothing(option: str, name: str, classes: Iterable[str]) -> str:
-    """A name of an Env in the options that no class has (`core-env`).
-
-    `option` is for example `mypy.ini [core-mypy] env`.
-    """
-    near = get_close_matches(name, sorted(classes), n=1)
-    hint = f"Did you mean {near[0]}?" if near else "Write the full name of a class, or take it out"
-    return f"{option} names {name}, and no class is called that. {hint}"
+from core.program.wording import did_you_mean, with_article
 
 
 def not_bindings(name: str, module: str) -> str:
@@ -51,17 +41,15 @@ def binding_problem(call: str, name: str, shape: EnvShape, *, expected: str = "K
 
     `call` is how the argument is written, for example `rate_limit(kv_binding="SESSIONS")`.
     """
-    attribute = next((a for a in shape.attributes if name in (a.attribute or a.name, a.name)), None)
-    fitting = [a.attribute or a.name for a in shape.attributes if a.kind == expected]
+    attribute = next((a for a in shape.attributes if name in (a.attribute, a.name)), None)
+    fitting = [a.attribute for a in shape.attributes if a.kind == expected]
     if attribute is not None:
         if attribute.kind in ANYTHING or attribute.kind == expected:
             return None
-        hint = f"Did you mean {listed(fitting, 'or')}?" if fitting else f"{shape.name} has no {expected}"
+        hint = f"Did you mean {or_list(fitting)}?" if fitting else f"{shape.name} has no {expected}"
         return f"{call}: {attribute_name(shape, attribute)} is {with_article(attribute.shown)}, not {with_article(expected)}. {hint}"
-    near = get_close_matches(name, fitting, n=1) or get_close_matches(
-        name, [a.attribute or a.name for a in shape.attributes], n=1
-    )
-    hint = f"Did you mean {near[0]}?" if near else f"Write {name}: {expected} on {shape.name}"
+    hint = did_you_mean(name, [a.attribute for a in shape.attributes], f"Write {name}: {expected} on {shape.name}")
+    hint = did_you_mean(name, fitting, hint)
     return f"{call}: {shape.name} has no attribute {name}. {hint}"
 
 
@@ -70,13 +58,8 @@ def unknown_parameter(name: str, path: str, known: Sequence[str], read: str) -> 
 
     `read` is how it is read, as messages show it.
     """
-    near = get_close_matches(name, known, n=1)
-    if near:
-        hint = f"Did you mean {near[0]}?"
-    elif known:
-        hint = f"It has {listed(known)}"
-    else:
-        hint = f"It has none. Write /:{name} where it belongs"
+    other = f"It has {and_list(known)}" if known else f"It has none. Write /:{name} where it belongs"
+    hint = did_you_mean(name, known, other)
     return f"{read}: the path {path} has no parameter {name}. {hint}"
 
 
@@ -85,16 +68,11 @@ def handler_parameters(handler: str, wanted: Sequence[str], path: str, known: Se
     lacking = [name for name in wanted if name not in known]
     if not lacking:
         return None
-    has = f"it has {listed(known)}" if known else "it has no parameters"
+    has = f"it has {and_list(known)}" if known else "it has no parameters"
     return (
-        f"{handler} reads {listed([f':{name}' for name in lacking])}, which the path {path} does not have: {has}. "
-        f"Register it on a path with {listed([f':{name}' for name in lacking])}"
+        f"{handler} reads {and_list([f':{name}' for name in lacking])}, which the path {path} does not have: {has}. "
+        f"Register it on a path with {and_list([f':{name}' for name in lacking])}"
     )
-
-
-def answers_first(middleware: str, call: str) -> str:
-    """A middleware that is declared to answer every request, before others in one registration (`core-params`)."""
-    return f"{middleware} answers every request, so everything after it in {call} never runs. Put it last"
 
 
 def queue_problem(
@@ -114,14 +92,13 @@ def queue_problem(
         if binding.kind == "queue" and binding.entry.queue == queue
     ]
     if configurations and queue not in names:
-        near = get_close_matches(queue, names, n=1)
         configuration = configurations[0]
         kind_text = (
             f'"queues.consumers": [{{ "queue": "{queue}" }}]'
             if configuration.is_json
             else f'[[queues.consumers]] queue = "{queue}"'
         )
-        hint = f"Did you mean {near[0]}?" if near else f"Write {kind_text}"
+        hint = did_you_mean(queue, names, f"Write {kind_text}")
         return f'queue("{queue}"): {configuration.path.name} has no consumer of that queue. {hint}'
     if message is None or shape is None or message[0] in ("typing.Any", "builtins.object", "object", "Any"):
         return None
@@ -136,8 +113,3 @@ def queue_problem(
                 f"({binding.place}) is {with_article(attribute.shown)}. Write the same type in both"
             )
     return None
-
-
-def wrong_env(call: str, handler: str, given: str, env: str) -> str:
-    """A consumer or a handler of a trigger over another Env than its app's (`core-queue`, `core-env`)."""
-    return f"{call}: {handler} takes env: {given}, but the app has {env}. Write env: {env}"

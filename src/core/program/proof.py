@@ -26,7 +26,7 @@ from core.program.ask import ask
 from core.program.bodies import Bodies
 from core.program.cache import stamps
 from core.program.classes import ClassRef
-from core.program.databases import Called, CallPlace, Databases
+from core.program.databases import Behind, CallPlace, Databases
 from core.program.entry import Entry, entry_of, import_roots, python_files
 from core.program.envs import ANYTHING, EnvShape, check_env, declares_bindings, migration_problems
 from core.program.extensions import declared
@@ -35,7 +35,7 @@ from core.program.memory import Memory
 from core.program.module_rules import ModuleRules
 from core.program.modules import Module, Modules
 from core.program.nodes import classes_in
-from core.program.problems import names_nothing, no_env, not_bindings
+from core.program.problems import no_env, not_bindings
 from core.program.reader import Reader
 from core.program.registered import Registered
 from core.program.row_classes import RowClasses
@@ -43,6 +43,7 @@ from core.program.settings import Settings
 from core.program.sources import CLASSES, Sources, dotted_names, named_nowhere, read_sources
 from core.program.syntax import SyntaxTrees
 from core.program.table import Place, Table
+from core.program.wording import did_you_mean
 from core.program.worker import worker_findings
 
 
@@ -88,7 +89,7 @@ class Proof:
     """The files and folders that all of it was made from."""
     environ: Sequence[tuple[str, str]] = attrs.field(default=(), eq=False)
     """The variables that the program reads when it is imported, with digests of their values."""
-    called: Callable[[str, CallPlace], Called | None] = attrs.field(default=lambda path, place: None, eq=False)
+    called: Callable[[str, CallPlace], Behind | None] = attrs.field(default=lambda path, place: None, eq=False)
     """The statement of a call in a file."""
 
     def not_read(self, configurations: Sequence[Configuration], *, strict: bool = False) -> Iterator[Finding]:
@@ -262,7 +263,7 @@ class _Program:
                 folders.add(path)
         return frozenset(files | folders)
 
-    def called(self, path: str, place: CallPlace) -> Called | None:
+    def called(self, path: str, place: CallPlace) -> Behind | None:
         """The statement of a call in a file."""
         module = self.modules.add(Path(path))
         return self.databases.called(module, place) if module is not None else None
@@ -345,7 +346,11 @@ class _Program:
             read_sources(self.options.root.resolve(), each=look)
             patterns = named_nowhere(patterns, others)
         near = [class_.name for class_ in classes if self.reader.is_marked(class_)] or [c.name for c in classes]
-        return [names_nothing(self.options.option, pattern, near) for pattern in patterns]
+        other = "Write the full name of a class, or take it out"
+        return [
+            f"{self.options.option} names {name}, and no class is called that. {did_you_mean(name, sorted(near), other)}"
+            for name in patterns
+        ]
 
     # -- Env
 

@@ -1,15 +1,150 @@
-"""Envs read from plain syntax trees: their attributes with their kinds."""
+"""Envs read from plain syntax trees: their attributes, and the values of JSON variables against the types of those.
+
+An annotation that is not understood fits everything, as does whatever `core.validation` reads from a string: dates,
+enums, a field with a converter.
+"""
 
 from __future__ import annotations
 
+import ast
 import functools
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, cast
 
 from core.program.annotations import Annotations
 from core.program.classes import ClassRef
 from core.program.envs import EnvAttribute, EnvShape, no_problem
 from core.program.findings import Location
-from core.program.modules import Modules
-from core.program.variables import inside_problem
+from core.program.modules import Modules, Scope
+from core.program.wording import json_type, with_article
+
+_KINDS: Final[Mapping[str, str]] = {
+    **{f"builtins.{name}": name for name in ("str", "int", "float", "bool", "list", "tuple", "dict")},
+    **dict.fromkeys(["builtins.set", "builtins.frozenset"], "list"),
+    **{f"{home}.{name}": "list" for home in ("typing", "collections.abc") for name in ("List", "Sequence")},
+    **{f"{home}.{name}": "dict" for home in ("typing", "collections.abc") for name in ("Dict", "Mapping")},
+}
+"""The kinds of the classes that JSON has values for, by full name."""
+
+
+class _Type(NamedTuple):
+    """A type as JSON sees it, which is not a union: its kind, `""` for one that is not understood. `inside` is the
+    annotation of the items of a list or of the values of a dict.
+    """
+
+    kind: str
+    shown: str = ""
+    inside: ast.expr | None = None
+    class_: ClassRef | None = None
+    literals: Sequence[object] = ()
+
+
+_UNKNOWN: Final = _Type("")
+
+
+def _inside_problem(reader: Annotations, annotation: ast.expr, scope: Scope, value: object, path: str) -> str | None:
+    """The first place in a value that an annotation does not fit, and the value there:
+    `LIMITS.window is a string, not an int`.
+    """
+    members = list(reader.members(annotation, scope))
+    types = [_read(reader, *member) for member in members]
+    if not all(type_.kind for type_ in types):
+        return None
+    problems = [_problem(reader, type_, where, value, path) for type_, (_, where) in zip(types, members, strict=True)]
+    if len(problems) == 1 or None in problems:
+        return problems[0] if len(problems) == 1 else None
+    return _unlike(value, " | ".join(type_.shown for type_ in types), path)
+
+
+def _read(reader: Annotations, expression: ast.expr, scope: Scope) -> _Type:
+    if isinstance(expression, ast.Constant) and expression.value is None:
+        return _Type("None", "None")
+    annotation = reader.annotation(expression, scope)
+    if not isinstance(expression, ast.Subscript):
+        if annotation.class_ is not None:
+            known = annotation.kind == "table" and _is_known(reader, annotation.class_)
+            return _Type("table", annotation.class_.node.name, class_=annotation.class_) if known else _UNKNOWN
+        kind = _KINDS.get(reader.full_name(expression, scope), "")
+        return _Type(kind.replace("tuple", "list"), annotation.shown)
+    if reader.form(expression.value, scope) == "Literal":
+        literals = [*annotation.literals, *([None] if annotation.optional else [])]
+        return _Type("Literal", annotation.shown, literals=literals) if annotation.kind == "Literal" else _UNKNOWN
+    match _KINDS.get(reader.full_name(expression.value, scope)), expression.slice:
+        case "tuple", ast.Tuple(elts=[item, ast.Constant(value=value)]) if value is ...:
+            return _Type("list", annotation.shown, item)
+        case "tuple", _:
+            return _Type("list", annotation.shown)
+        case "dict", ast.Tuple(elts=[_, item]):
+            return _Type("dict", annotation.shown, item)
+        case "list", item if not isinstance(item, ast.Tuple):
+            return _Type("list", annotation.shown, item)
+        case _:
+            return _UNKNOWN
+
+
+def _is_known(reader: Annotations, class_: ClassRef) -> bool:
+    """Return True for an attrs class, a dataclass or a TypedDict that is not generic, and whose bases are known."""
+    bases = [base for ancestor in reader.ancestors(class_) for base in ancestor.node.bases]
+    generic = any(isinstance(base, ast.Subscript) for base in bases)
+    return not generic and (reader.is_typed_dict(class_) or reader.is_whole(class_))
+
+
+def _problem(reader: Annotations, type_: _Type, scope: Scope, value: object, path: str) -> str | None:
+    parts: Mapping[str, object] = {}
+    match type_.kind, value:
+        case "table", dict() if type_.class_ is not None:
+            return _table_problem(reader, type_.class_, cast("dict[str, object]", value), path)
+        case "list", list():
+            parts = {f"{path}[{at}]": item for at, item in enumerate(cast("list[object]", value))}
+        case "dict", dict():
+            parts = {f"{path}.{key}": one for key, one in cast("dict[str, object]", value).items()}
+        case _:
+            return (
+                None if _fits(type_, value) else _unlike(value, type_.shown, path, of_literal=type_.kind == "Literal")
+            )
+    if type_.inside is None:
+        return None
+    found = (_inside_problem(reader, type_.inside, scope, one, place) for place, one in parts.items())
+    return next(filter(None, found), None)
+
+
+def _table_problem(reader: Annotations, class_: ClassRef, table: Mapping[str, object], path: str) -> str | None:
+    typed_dict = reader.is_typed_dict(class_)
+    total = not typed_dict or reader.is_total(class_)
+    for field in reader.fields(class_):
+        read = reader.annotation(field.annotation, field.owner.body)
+        name = field.name if typed_dict else field.alias
+        if name in table and not (read.class_var or field.converted):
+            place = f"{path}.{name}"
+            if problem := _inside_problem(reader, field.annotation, field.owner.body, table[name], place):
+                return problem
+        elif name not in table and total and not (field.has_default or read.not_required or read.class_var):
+            return f"{path} has no {name}, which {class_.node.name} demands"
+    return None
+
+
+def _unlike(value: object, shown: str, path: str, *, of_literal: bool = False) -> str:
+    found = f'"{value}"' if isinstance(value, str) and of_literal else json_type(value)
+    return f"{path} is {found}, not {with_article(shown)}"
+
+
+def _fits(type_: _Type, value: object) -> bool:
+    match type_.kind:
+        case "str":
+            return isinstance(value, str)
+        case "bool":
+            return isinstance(value, bool)
+        case "int":  # 3.0 is a whole number to JSON
+            is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+            return is_whole and not isinstance(value, bool)
+        case "float":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "None":
+            return value is None
+        case "Literal":
+            return any(type(value) is type(literal) and value == literal for literal in type_.literals)
+        case _:
+            return False
 
 
 class Reader(Annotations):
@@ -44,7 +179,7 @@ class Reader(Annotations):
                     literals=annotation.literals,
                     converted=field.converted,
                     inherited=not own and self.is_env(field.owner),
-                    inside=functools.partial(inside_problem, self, field.annotation, field.owner.body)
+                    inside=functools.partial(_inside_problem, self, field.annotation, field.owner.body)
                     if annotation.kind in ("list", "dict", "table")
                     else no_problem,
                 )

@@ -68,7 +68,7 @@ class Receivers:
             case ast.Attribute(value=owner, attr=name):
                 env = self.databases.class_of(owner, scope)
                 fields = self.reader.shape(env).attributes if env is not None else ()
-                return next((field.kind for field in fields if (field.attribute or field.name) == name), "")
+                return next((field.kind for field in fields if field.attribute == name), "")
             case ast.Call(func=ast.Attribute(value=owner)) if self._response_chain(value, scope):
                 return RESPONSE
             case _:

@@ -1,10 +1,15 @@
-"""The rules about everything that a program registers, over its table, each finding at a registration's line."""
+"""The rules about everything that a program registers, over its table, each finding at a registration's line.
+
+An event of the configuration that nothing handles is told where the application is made, and only where all handlers
+are known: a name that is computed may be that of any event.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Final
 
 from core.config.checks import Code
@@ -13,13 +18,12 @@ from core.program.absent import no_module
 from core.program.annotations import arguments_of
 from core.program.bodies import Bodies
 from core.program.classes import ClassRef, class_at
-from core.program.envs import EnvShape
-from core.program.events import cron_problem, unhandled
+from core.program.envs import EnvShape, deployed
 from core.program.extensions import declared
 from core.program.findings import Finding, syntax_error
 from core.program.modules import Scope
 from core.program.nodes import annotation_at
-from core.program.problems import answers_first, handler_parameters, queue_problem, wrong_env
+from core.program.problems import handler_parameters, queue_problem
 from core.program.syntax import REQUESTS, SyntaxTrees
 from core.program.table import Event, Place, Refusal, Route, Table
 from core.routing.pattern import parse
@@ -86,7 +90,7 @@ class Registered:
         main = self.table.app
         if self.table.finished and main is not None:
             names = {(event.kind, event.name or "") for event in main.events}
-            for code, message in unhandled(self.configurations, lambda kind: {n for k, n in names if k == kind}):
+            for code, message in _unhandled(self.configurations, lambda kind: {n for k, n in names if k == kind}):
                 yield _at(main.place, code, message)
 
     def _handler(self, route: Route) -> Iterator[Finding]:
@@ -96,7 +100,10 @@ class Registered:
         for step in own[: len(own) - last]:
             middleware = declared().middleware.get(self.table.steps[step].maker)
             if middleware is not None and middleware.answers:
-                yield _at(route.place, "core-params", answers_first(f"{middleware.name}()", _shown(route)))
+                told = (
+                    f"{middleware.name}() answers every request, so everything after it in {_shown(route)} never runs"
+                )
+                yield _at(route.place, "core-params", f"{told}. Put it last")
         user = route.authenticated or route.optional
         for step in (*route.steps, *([route.handler] if route.handler is not None else [])):
             described = self.table.steps[step]
@@ -122,7 +129,7 @@ class Registered:
     def _request_arguments(self, step: int) -> tuple[list[ast.expr], Scope | None]:
         """The type arguments of the request in a step's own annotation, two at least: `Request[Env, User]`."""
         for outermost in self.table.steps[step].bodies[:1]:
-            found = self.bodies.function(outermost.file, outermost.qualname, outermost.line)
+            found = self.bodies.function(outermost)
             first = annotation_at(found[0], outermost.bound) if found is not None else None
             if found is None or first is None:
                 continue
@@ -140,11 +147,11 @@ class Registered:
         if event.kind == "lifespan":
             return
         if event.kind == "scheduled":
-            message = cron_problem(event.name, self.configurations) if event.name is not None else None
+            message = _cron_problem(event.name, self.configurations) if event.name is not None else None
             if message is not None:
                 yield _at(event.place, "core-env", message)
-        bodies = self.table.steps[event.handler].bodies[:1]
-        found = self.bodies.function(bodies[0].file, bodies[0].qualname, bodies[0].line) if bodies else None
+        bodies = self.table.steps[event.handler].bodies
+        found = self.bodies.function(bodies[0]) if bodies else None
         if found is None:
             return
         function, scope = found
@@ -156,7 +163,8 @@ class Registered:
             is_env = given is not None and not reader.is_protocol(given) and reader.is_env(given)
             if given is not None and is_env and given not in reader.ancestors(env):
                 call = f'{event.kind}("{event.name}")' if event.name is not None else f"{event.kind}()"
-                message = wrong_env(call, self.table.steps[event.handler].name, given.node.name, env.node.name)
+                name, own = self.table.steps[event.handler].name, env.node.name
+                message = f"{call}: {name} takes env: {given.node.name}, but the app has {own}. Write env: {own}"
                 code: Code = "core-queue" if event.kind == "queue" else "core-env"
                 yield Finding(code, message, event.place.file, second.lineno, second.col_offset + 1)
         if event.kind == "queue":
@@ -177,6 +185,54 @@ class Registered:
 
 def _at(place: Place, code: Code, message: str) -> Finding:
     return Finding(code, message, place.file, place.line)
+
+
+# -- events of the configuration
+
+
+def _cron_problem(cron: str, configurations: Sequence[Configuration]) -> str | None:
+    """A handler `@app.scheduled("0 * * * *")` of a cron that no environment has (`core-env`)."""
+    crons = sorted({other for configuration in configurations for other in configuration.worker.triggers.crons})
+    if not configurations or cron in crons:
+        return None
+    near = get_close_matches(cron, crons, n=1)
+    table = f'"triggers": {{ "crons": ["{cron}"] }}' if configurations[0].is_json else f'[triggers] crons = ["{cron}"]'
+    hint = f'Did you mean "{near[0]}"?' if near else f"Write {table}"
+    return f'scheduled("{cron}"): {configurations[0].path.name} has no such cron, so it never runs. {hint}'
+
+
+def _unhandled(
+    configurations: Sequence[Configuration], names_of: Callable[[str], Collection[str]]
+) -> Iterator[tuple[Code, str]]:
+    """Every cron and every queue of a configuration that nothing handles.
+
+    `names_of("queue")` are the names that handlers are registered with, "" for one that may be any. Where one of them
+    is not in the configuration it may be the one that is meant, and there it is told.
+    """
+    crons: dict[str, str] = {}
+    queues: dict[str, str] = {}
+    for configuration in deployed(configurations):
+        worker, file = configuration.worker, configuration.path.name
+        for at, cron in enumerate(worker.triggers.crons):
+            line = configuration.line_of(f"triggers.crons[{at}]")
+            crons.setdefault(cron, f"{file}:{line} {'triggers.crons' if configuration.is_json else '[triggers] crons'}")
+        for at, consumer in enumerate(worker.queues.consumers):
+            line = configuration.line_of(f"queues.consumers[{at}]")
+            if consumer.type == "worker":
+                table = "queues.consumers" if configuration.is_json else "[[queues.consumers]]"
+                queues.setdefault(consumer.queue, f"{file}:{line} {table}")
+    wanted: tuple[tuple[Code, str, dict[str, str], str], ...] = (
+        ("core-env", "scheduled", crons, "the cron"),
+        ("core-queue", "queue", queues, "the queue"),
+    )
+    for code, method, named, noun in wanted:
+        handled = names_of(method) if named else ()
+        if named.keys() >= set(handled):
+            for name in sorted(named.keys() - set(handled)):
+                yield (
+                    code,
+                    f'{named[name]} has {noun} "{name}", which nothing handles. Write @app.{method}("{name}")',
+                )
 
 
 # -- routes that no request reaches

@@ -25,6 +25,7 @@ from core.program.modules import FunctionNode, Scope, blocks_of, placed
 from core.program.nodes import above
 from core.program.receivers import CONTEXT, REQUEST, RESPONSE, Receivers
 from core.program.syntax import Node, finding_at
+from core.program.wording import did_you_mean
 from core.request import Request
 from core.response import Response
 
@@ -249,8 +250,7 @@ def _unknown_on_env(receivers: Receivers, owner: ast.expr, name: str, scope: Sco
     if any(None in receivers.reader.bases(each) for each in classes):
         return None
     known = [field.name for field in receivers.reader.fields(env)]
-    near = get_close_matches(name, known, n=1)
-    hint = f"Did you mean {near[0]}?" if near else "Write it in the class, and the binding in the configuration file"
+    hint = did_you_mean(name, known, "Write it in the class, and the binding in the configuration file")
     return f"{env.node.name} has no {name}. {hint}"
 
 

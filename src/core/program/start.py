@@ -25,7 +25,7 @@ from core.hosts.application import find_app
 from core.program.behind import functions_behind, real
 from core.program.entry import Entry, import_main
 from core.program.extensions import declared
-from core.program.notes import file_of
+from core.program.importing import file_of
 from core.program.recording import Recorder
 from core.program.table import (
     App,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from typing import Final
 
 from core.program.classes import ClassRef
@@ -16,6 +15,7 @@ from core.program.findings import Finding
 from core.program.modules import Scope
 from core.program.receivers import Receivers
 from core.program.syntax import Node
+from core.program.wording import did_you_mean
 
 _GETS_STUB: Final = frozenset(["get", "get_by_name"])
 _EVERY_STUB: Final = frozenset(["fetch", "id", "name"])
@@ -37,9 +37,8 @@ def _on_stub(class_: str, name: str, kind: str, methods: Sequence[str]) -> str |
         return None
     else:
         why = "it is not async" if kind == "method" else "it is not a method"
-        near = get_close_matches(name, [method for method in methods if not method.startswith("_")], n=1)
         write = f"Write async def {name}" if kind == "method" else f"Write an async method that returns {name}"
-        hint = f"Did you mean {near[0]}?" if near else f"{write} in {class_}"
+        hint = did_you_mean(name, [one for one in methods if not one.startswith("_")], f"{write} in {class_}")
     return f"{class_}.{name} cannot be called on a stub: {why}. {hint}"
 
 

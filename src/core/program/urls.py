@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from core.config.words import and_list
 from core.program.findings import Finding
 from core.program.modules import Modules, Scope
 from core.program.problems import unknown_parameter
 from core.program.receivers import REQUEST, Receivers
 from core.program.syntax import finding_at
-from core.program.wording import listed
 from core.routing.pattern import Pattern, parse
 
 _PLAIN: Final = frozenset(["", ".", ".."])
@@ -100,9 +100,9 @@ def _mismatch(
         return f"url_for({shown}): {message}", None
     lacking = min((sorted(set(way.parameters) - set(given.values)) for way in ways), key=len)
     if lacking and len({way.text for way in ways}) == 1:
-        message = f"the path {paths} needs {listed(lacking)}. Give {', '.join(map(_named, lacking))}"
+        message = f"the path {paths} needs {and_list(lacking)}. Give {', '.join(map(_named, lacking))}"
         return f"url_for({shown}): {message}", None
-    has = f"has just {listed(list(given.values))}" if given.values else "is without parameters"
+    has = f"has just {and_list(list(given.values))}" if given.values else "is without parameters"
     return f"url_for({shown}): no route of it {has}. Give those of {paths}", None
 
 

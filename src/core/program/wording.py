@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import cast
 
 from core.bindings.kinds import KINDS
@@ -80,8 +81,7 @@ def with_article(words: str) -> str:
     return f"an {words}"
 
 
-def listed(words: Sequence[str], conjunction: str = "and") -> str:
-    """Return words as a list in a sentence: `a, b and c`."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return a question with the known name that is nearest to a name; `otherwise` where none is near."""
+    near = get_close_matches(name, list(known), n=1)
+    return f"Did you mean {near[0]}?" if near else otherwise
