@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -182,28 +183,14 @@ class CorePlugin(TypesOfQueries):
         if found is None or not found.statement.takes or found.values != found.statement.takes:
             return ctx.default_return_type
         told = {(one.line, one.message) for one in self.found(api.path)}
-        given = [
-            pair
-            for values, types in zip(ctx.args, ctx.arg_types, strict=True)
-            for pair in zip(values, types, strict=True)
-        ]
+        given = zip(chain(*ctx.args), chain(*ctx.arg_types), strict=True)
         for number, (argument, type_) in enumerate(given, 1):
             value = given_value(type_)
             problem = check_parameter(number, found.statement.slots, value) if value is not None else None
             message = f"{found.label}: {problem}"
             if problem is not None and (argument.line, message) not in told:
-                self._tell(
-                    api,
-                    Told(
-                        argument.line,
-                        argument.column,
-                        message,
-                        "core-sql",
-                        found.level,
-                        "",
-                        argument.end_line or argument.line,
-                    ),
-                )
+                place, end = (argument.line, argument.column), argument.end_line or argument.line
+                self._tell(api, Told(*place, message, "core-sql", found.level, "", end))
         return ctx.default_return_type
 
 

@@ -60,11 +60,6 @@ def is_anything(value: object) -> bool:
     return isinstance(value, _Anything) or (isinstance(value, type) and issubclass(value, _Anything))
 
 
-class _Module(ModuleType):
-    def __getattr__(self, name: str) -> object:
-        return anything(name)
-
-
 class Blank:
     """Loads a module that has every name."""
 
@@ -73,10 +68,10 @@ class Blank:
         """The module as Python imports it."""
         return ModuleSpec(name, cast("Any", cls()), is_package=True)
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Make the module."""
-        return _Module(spec.name)
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leave it to Python to make the module."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Run nothing."""
         module.__path__ = []
+        vars(module)["__getattr__"] = anything

@@ -17,6 +17,7 @@ TYPING: Final = ("typing.", "typing_extensions.")
 _STANDARD: Final = ("builtins.", *TYPING, "abc.", "collections.", "enum.")
 _MAKERS: Final = DEFINES | {"attr.s", "attr.attrs", "dataclasses.dataclass"}
 _FIELD_MAKERS: Final = frozenset(["attrs.field", "attr.ib", "attr.attrib", "attr.field", "dataclasses.field"])
+_PROTOCOLS: Final = ("typing.Protocol", "typing_extensions.Protocol")
 _DEEPEST: Final = 20
 _NOT_IN_INIT: Final = ast.Constant(value=None)
 
@@ -182,10 +183,7 @@ class Classes:
 
     def is_protocol(self, class_: ClassRef) -> bool:
         """Return True if a class is itself a Protocol."""
-        return any(
-            isinstance(base, External) and base.name in ("typing.Protocol", "typing_extensions.Protocol")
-            for base in self.bases(class_)
-        )
+        return any(isinstance(base, External) and base.name in _PROTOCOLS for base in self.bases(class_))
 
     def is_structured(self, class_: ClassRef) -> bool:
         """Return True if a class is an attrs class, a dataclass or a TypedDict."""

@@ -168,7 +168,7 @@ class Databases:
             # A Durable Object's storage has an exec, too.
             asks = self._found and sql is not None and _VERB.match(sql) and parts.name != "exec"
             return _Asked(why="its database is not known") if asks else _NOT_ASKED
-        found = self._candidates(name)
+        found = [one for key, one in self._found.items() if name in (None, key)]
         label = found[0][1].name if len(found) == 1 else name or "SQL"
         texts: Sequence[Text] = [Text(sql)] if sql is not None else []
         counted = True
@@ -223,10 +223,6 @@ class Databases:
             yield finding_at(prepare.node.args[0], prepare.scope, "core-sql", f"{asked.label}: {asked.problem}")
 
     # -- databases
-
-    def _candidates(self, attribute: str | None) -> Sequence[tuple[Configuration, Binding]]:
-        """The SQL database under a binding's name; of an unknown one, all that there are."""
-        return [one for name, one in self._found.items() if attribute in (None, name)]
 
     def schema(self, configuration: Configuration, binding: Binding) -> Schema:
         """The schema of a database."""

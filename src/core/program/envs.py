@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import attrs
+
 from core.bindings.kinds import KINDS
 from core.config.model import Binding, Configuration, DurableObjectTable
 from core.config.words import and_list, as_attribute
@@ -82,16 +84,6 @@ class EnvShape:
         return next((attribute for attribute in self.attributes if attribute.name == name), None)
 
 
-@frozen
-class _Problem:
-    """A finding before environments are put together: problems of one `key` in several environments are one finding."""
-
-    key: tuple[str, ...]
-    message: str
-    location: Location
-    environment: str | None
-
-
 def check_env(
     shape: EnvShape, configurations: Sequence[Configuration], *, entry_names: frozenset[str] | None = None
 ) -> list[Finding]:
@@ -100,24 +92,14 @@ def check_env(
     `entry_names` are the classes of Durable Objects that the module of `main` defines or imports; None when they are
     not known. A finding that holds in several environments is told once, and names the others.
     """
-    together: dict[tuple[str, ...], list[_Problem]] = {}
+    together: dict[tuple[str, ...], list[Finding]] = {}
     for configuration in deployed(configurations):
-        for problem in _compare(shape, configuration, entry_names):
-            together.setdefault(problem.key, []).append(problem)
+        for key, finding in _compare(shape, configuration, entry_names):
+            together.setdefault(key, []).append(finding)
     findings: list[Finding] = []
-    for problems in together.values():
-        first, *others = problems
-        also = f". The same in {and_list([f'[env.{p.environment}]' for p in others])}" if others else ""
-        findings.append(
-            Finding(
-                code="core-env",
-                message=first.message + also,
-                file=first.location.file,
-                line=first.location.line,
-                column=first.location.column,
-                environment=first.environment,
-            )
-        )
+    for first, *others in together.values():
+        also = f". The same in {and_list([f'[env.{one.environment}]' for one in others])}" if others else ""
+        findings.append(attrs.evolve(first, message=first.message + also))
     return findings
 
 
@@ -161,17 +143,19 @@ def _declares(configuration: Configuration) -> bool:
     return any(binding.file == configuration.path for binding in configuration.bindings.values())
 
 
-def _compare(shape: EnvShape, configuration: Configuration, entry_names: frozenset[str] | None) -> list[_Problem]:
-    problems: list[_Problem] = []
-    environment = configuration.environment
+def _compare(
+    shape: EnvShape, configuration: Configuration, entry_names: frozenset[str] | None
+) -> list[tuple[tuple[str, ...], Finding]]:
+    """The findings of one environment, each with a key: those of one key in several environments are one."""
+    problems: list[tuple[tuple[str, ...], Finding]] = []
     own = {attribute.name for attribute in shape.attributes}
     bindings = declared_bindings(configuration)
     orphans = {} if shape.partial else {n: b for n, b in bindings.items() if _wanted(b) and n not in own}
     missing: list[EnvAttribute] = []
 
-    def add(kind: str, attribute: EnvAttribute, message: str, *more: str) -> None:
-        key = (kind, attribute.name, *more)
-        problems.append(_Problem(key, message, attribute.location, environment))
+    def add(kind: str, name: str, place: Location, message: str, *more: str) -> None:
+        finding = Finding("core-env", message, *place, environment=configuration.environment)
+        problems.append(((kind, name, *more), finding))
 
     for attribute in shape.attributes:
         if attribute.inherited:
@@ -183,28 +167,28 @@ def _compare(shape: EnvShape, configuration: Configuration, entry_names: frozens
         else:
             message = _kind_problem(shape, attribute, binding, configuration)
             if message is not None:
-                add("kind", attribute, message, binding.kind)
+                add("kind", attribute.name, attribute.location, message, binding.kind)
             elif isinstance(binding.entry, DurableObjectTable):
                 message = _class_problem(shape, attribute, binding, binding.entry, configuration, entry_names)
                 if message is not None:
-                    add("class", attribute, message, binding.entry.class_name)
+                    add("class", attribute.name, attribute.location, message, binding.entry.class_name)
 
     # A renamed binding is one mistake, not an attribute without binding and a binding without attribute.
     for attribute, near in _pair(missing, orphans, configuration):
         if near is None:
-            add("missing", attribute, _missing(shape, attribute, configuration))
+            add("missing", attribute.name, attribute.location, _missing(shape, attribute, configuration))
         else:
             orphans.pop(near.name, None)
             where = in_file(configuration)
             message = f"{attribute_name(shape, attribute)}: no binding of that name{where}. Did you mean {near.name} ({near.place})?"
-            add("missing", attribute, message, near.name)
+            add("missing", attribute.name, attribute.location, message, near.name)
     for binding in orphans.values():
         title = KINDS[binding.kind].title
         message = (
             f"{shape.name} has no attribute for the {title} {binding.name} ({binding.place}). "
             f"Write {binding.name}: {annotation_for(binding)}"
         )
-        problems.append(_Problem(("orphan", binding.name), message, shape.location, environment))
+        add("orphan", binding.name, shape.location, message)
     return problems
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from keyword import iskeyword
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 
@@ -19,18 +19,6 @@ from core.config.model import Binding, Configuration
 from core.program.envs import EnvShape, contradicted, declared_bindings, deployed
 from core.program.imports import with_attrs
 from core.program.wording import variable_type
-
-__all__ = [
-    "Wanted",
-    "cut",
-    "first_with_default",
-    "is_keyword_only",
-    "last_attribute",
-    "new_env",
-    "update_env",
-    "wanted_attributes",
-    "written_indent",
-]
 
 _HOMES: Final[Mapping[str, str]] = {
     protocol: kind.module for protocol, kind in PROTOCOLS.items() if protocol not in core.__all__
@@ -103,13 +91,9 @@ def _attribute(name: str, names: set[str]) -> str:
 
 
 def _type(binding: Binding) -> str | None:
-    match binding.kind:
-        case "var":
-            return None
-        case "assets":
-            return "Assets"
-        case _:
-            return binding.protocol
+    if binding.kind == "var":
+        return None
+    return "Assets" if binding.kind == "assets" else binding.protocol
 
 
 def _annotation(binding: Binding) -> str:
@@ -167,7 +151,7 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
     lines = source.split("\n")
     names = {attribute.name for attribute in shape.attributes}
     types: set[str] = set()
-    edits: list[tuple[int, int, list[str]]] = []  # from line, to line (exclusive), the new lines
+    edits: list[_Edit] = []
     moved: list[str] = []
     indent = " " * written_indent(class_, lines)
     for attribute in shape.attributes:
@@ -210,14 +194,22 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
         if optional:
             edits.append((end, end, optional))
         types |= {item.type for item in new if item.type is not None}
-    for start, end, replacement in sorted(edits, key=lambda edit: (edit[0], edit[1]), reverse=True):
-        lines[start:end] = replacement
-    text = "\n".join(lines)
+    text = _edited(lines, edits)
     if edits and not _is_python(text):
         text = _with_docstring(text, class_)
     if any(item.aliased for item in new):
         text = with_attrs(text)
     return _with_imports(text, types)
+
+
+_Edit: TypeAlias = "tuple[int, int, list[str]]"
+"""From line, to line (exclusive), and the new lines."""
+
+
+def _edited(lines: list[str], edits: Sequence[_Edit]) -> str:
+    for start, end, replacement in sorted(edits, key=lambda edit: (edit[0], edit[1]), reverse=True):
+        lines[start:end] = replacement
+    return "\n".join(lines)
 
 
 _GENERATED: Final = frozenset(kind.protocol for kind in KINDS.values() if kind.protocol not in (None, "Secret"))
@@ -336,7 +328,7 @@ def _with_imports(text: str, types: set[str]) -> str:
         for alias in node.names
     }
     lines = text.split("\n")
-    edits: list[tuple[int, int, list[str]]] = []
+    edits: list[_Edit] = []
     for module, names in _modules(types - bound).items():
         there = next(
             (
@@ -356,9 +348,7 @@ def _with_imports(text: str, types: set[str]) -> str:
         else:
             at = _import_line(tree)
             edits.append((at, at, _from(module, names)))
-    for start, end, replacement in sorted(edits, key=lambda edit: (edit[0], edit[1]), reverse=True):
-        lines[start:end] = replacement
-    return "\n".join(lines)
+    return _edited(lines, edits)
 
 
 def _from(module: str, names: Sequence[str]) -> list[str]:

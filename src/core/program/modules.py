@@ -120,13 +120,6 @@ class Local(NamedTuple):
     definition: Definition
     scope: Scope
 
-    @property
-    def name(self) -> str:
-        """Its full name, for a class or function."""
-        node = self.definition.node
-        own = node.name if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) else ""
-        return ".".join(part for part in (self.scope.module.name, self.scope.qualname, own) if part)
-
 
 class ModuleReference(NamedTuple):
     """A module of the program itself, as `import package.module` gives it."""
@@ -162,7 +155,6 @@ class Modules:
         self._remembered = remembered
         self._by_path: dict[Path, Module | None] = {}
         self._by_name: dict[str, Module | None] = {}
-        self._files: dict[str, Path | None] = {}
         self._resolved: dict[tuple[str, Scope], Resolved | None] = {}
         self._following = 0
         self._named: dict[tuple[ast.expr, Scope], Resolved | None] = {}
@@ -210,19 +202,13 @@ class Modules:
         """The module of that name, if it is part of the program."""
         if name in self._by_name:
             return self._by_name[name]
-        path = self.file_of(name)
+        path = self._file_of(name)
         module = self._by_name[name] = self.add(path) if path is not None else None
         return module
 
-    def file_of(self, name: str) -> Path | None:
-        """The file of the module of that name, if it is part of the program."""
-        if name not in self._files:
-            self._files[name] = self._file_of(name)
-        return self._files[name]
-
     def is_module(self, name: str) -> bool:
         """Return True for a module of the program, or a folder with some."""
-        return self.file_of(name) is not None or any((root / Path(*name.split("."))).is_dir() for root in self.roots)
+        return self._file_of(name) is not None or any((root / Path(*name.split("."))).is_dir() for root in self.roots)
 
     def _file_of(self, name: str) -> Path | None:
         relative = Path(*name.split("."))
@@ -398,8 +384,10 @@ class Modules:
                 first, second = self.string(left, scope), self.string(right, scope)
                 return None if first is None or second is None else first + second
             case ast.JoinedStr(values=values):
-                parts = [self._part(part, scope) for part in values]
+                parts = [self.string(part, scope) for part in values]
                 return None if None in parts else "".join(part or "" for part in parts)
+            case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+                return self.string(value, scope)
             case _:
                 return None
 
@@ -462,12 +450,6 @@ class Modules:
                 for attribute, given in _given_in(method):
                     found.setdefault(attribute, []).append(given)
         return found.get(name, ())
-
-    def _part(self, part: ast.expr, scope: Scope) -> str | None:
-        """The text of one part of an f-string: between braces, or around them."""
-        if isinstance(part, ast.FormattedValue):
-            return self.string(part.value, scope) if part.conversion == -1 and part.format_spec is None else None
-        return self.string(part, scope)
 
 
 def placed(function: FunctionNode) -> list[ast.arg]:
@@ -556,21 +538,17 @@ class _Collector:
                 inside = self.inner(node)
                 for parameter in getattr(node, "type_params", ()):  # def f[E: Env](…), of Python 3.12
                     inside.bind(parameter.name, Definition(parameter, annotation=getattr(parameter, "bound", None)))
-                arguments = node.args
-                for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+                for arg in (*placed(node), *node.args.kwonlyargs):
                     inside.bind(arg.arg, Definition(arg, annotation=arg.annotation))
-                for rest in (arguments.vararg, arguments.kwarg):
+                for rest in (node.args.vararg, node.args.kwarg):
                     if rest is not None:
                         inside.bind(rest.arg, Definition(rest, known=False))
                 inside.statements(node.body)
             case ast.Import():
                 self.scope.module.imports += [alias.name for alias in node.names]
                 for alias in node.names:
-                    if alias.asname:
-                        self.bind(alias.asname, Definition(node, alias=(alias.name, "")))
-                    else:
-                        first = alias.name.partition(".")[0]
-                        self.bind(first, Definition(node, alias=(first, "")))
+                    taken = alias.name if alias.asname else alias.name.partition(".")[0]
+                    self.bind(alias.asname or taken, Definition(node, alias=(taken, "")))
             case ast.ImportFrom():
                 base = _absolute(self.scope.module, node)
                 self.scope.module.imports += [base, *(f"{base}.{alias.name}" for alias in node.names)]
@@ -625,11 +603,7 @@ class _Collector:
                 self.bind(target.id, Definition(node, known=False, entered=current.context_expr))
                 todo.append(current.context_expr)
                 continue
-            elif isinstance(current, ast.ExceptHandler):
-                if current.name:
-                    self.bind(current.name, Definition(node, known=False))
-                continue
-            elif isinstance(current, ast.MatchAs | ast.MatchStar):
+            elif isinstance(current, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
                 if current.name:
                     self.bind(current.name, Definition(node, known=False))
             elif isinstance(current, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Lambda):

@@ -138,7 +138,8 @@ def prove(
 def check_worker(configurations: Sequence[Configuration]) -> list[Finding]:
     """The findings of `core-worker` alone, which a build is stopped by."""
     program = _Program(configurations, Options(), Memory(), table=Table())
-    return list(program.levelled(sort_findings(worker_findings(program.modules, program.program, configurations))))
+    found = sort_findings(worker_findings(program.modules, program.program, configurations))
+    return [finding for finding in program.levelled(found) if not _ignored(finding)]
 
 
 def check_program(configurations: Sequence[Configuration], options: Options | None = None) -> list[Finding]:
@@ -419,12 +420,12 @@ def _at(place: Place, message: str) -> Finding:
     return Finding("core-env", message, place.file, place.line)
 
 
-_IGNORE: Final = re.compile(r"#\s*type:\s*ignore(?:\[(?P<codes>[^\]]*)\])?")
+_IGNORE: Final = re.compile(r"#\s*(?:type:\s*ignore(?=\[|\W|$)|core:\s*ignore(?=\[))(?:\[(?P<codes>[^\]]*)\])?")
 
 
 def _ignored(finding: Finding) -> bool:
-    """Return True if the line of a finding, or the last one of its expression, switches it off, with the comment that
-    mypy goes by: `# type: ignore[core-env]`.
+    """Return True if the line of a finding, or the last one of its expression, switches it off: with the comment that
+    mypy goes by, `# type: ignore[core-env]`, or one that mypy does not read, `# core: ignore[core-worker]`.
     """
     for line in {finding.line, finding.end_line} if finding.file.endswith(".py") else ():
         match = _IGNORE.search(linecache.getline(finding.file, line))

@@ -69,18 +69,10 @@ class Receivers:
                 env = self.databases.class_of(owner, scope)
                 fields = self.reader.shape(env).attributes if env is not None else ()
                 return next((field.kind for field in fields if field.attribute == name), "")
-            case ast.Call(func=ast.Attribute(value=owner)) if self._response_chain(value, scope):
-                return RESPONSE
+            case ast.Call(func=ast.Attribute(value=owner, attr="status" | "header" | "append" | "cookie")):
+                return RESPONSE if self.kind(owner, scope) == RESPONSE else ""  # which they return
             case _:
                 return ""
-
-    def _response_chain(self, call: ast.Call, scope: Scope) -> bool:
-        """Return True for `res.status(201)`, whose result is the response."""
-        match call.func:
-            case ast.Attribute(value=owner, attr="status" | "header" | "append" | "cookie"):
-                return self.kind(owner, scope) == RESPONSE
-            case _:
-                return False
 
     def _parameter(self, parameter: Local) -> str:
         """The kind of a parameter by its annotation, or by its place in a handler that is registered."""

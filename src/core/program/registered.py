@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -89,8 +89,7 @@ class Registered:
                 yield from self._event(event)
         main = self.table.app
         if self.table.finished and main is not None:
-            names = {(event.kind, event.name or "") for event in main.events}
-            for code, message in _unhandled(self.configurations, lambda kind: {n for k, n in names if k == kind}):
+            for code, message in _unhandled(self.configurations, main.events):
                 yield _at(main.place, code, message)
 
     def _handler(self, route: Route) -> Iterator[Finding]:
@@ -201,38 +200,31 @@ def _cron_problem(cron: str, configurations: Sequence[Configuration]) -> str | N
     return f'scheduled("{cron}"): {configurations[0].path.name} has no such cron, so it never runs. {hint}'
 
 
-def _unhandled(
-    configurations: Sequence[Configuration], names_of: Callable[[str], Collection[str]]
-) -> Iterator[tuple[Code, str]]:
+def _unhandled(configurations: Sequence[Configuration], events: Iterable[Event]) -> Iterator[tuple[Code, str]]:
     """Every cron and every queue of a configuration that nothing handles.
 
-    `names_of("queue")` are the names that handlers are registered with, "" for one that may be any. Where one of them
-    is not in the configuration it may be the one that is meant, and there it is told.
+    Where a handler is of any, or of one that is not in the configuration, it may be the one that is meant.
     """
-    crons: dict[str, str] = {}
-    queues: dict[str, str] = {}
+    places: dict[tuple[str, str], str] = {}
     for configuration in deployed(configurations):
-        worker, file = configuration.worker, configuration.path.name
+        worker, file, is_json = configuration.worker, configuration.path.name, configuration.is_json
         for at, cron in enumerate(worker.triggers.crons):
+            table = "triggers.crons" if is_json else "[triggers] crons"
             line = configuration.line_of(f"triggers.crons[{at}]")
-            crons.setdefault(cron, f"{file}:{line} {'triggers.crons' if configuration.is_json else '[triggers] crons'}")
+            places.setdefault(("scheduled", cron), f"{file}:{line} {table}")
         for at, consumer in enumerate(worker.queues.consumers):
+            table = "queues.consumers" if is_json else "[[queues.consumers]]"
             line = configuration.line_of(f"queues.consumers[{at}]")
             if consumer.type == "worker":
-                table = "queues.consumers" if configuration.is_json else "[[queues.consumers]]"
-                queues.setdefault(consumer.queue, f"{file}:{line} {table}")
-    wanted: tuple[tuple[Code, str, dict[str, str], str], ...] = (
-        ("core-env", "scheduled", crons, "the cron"),
-        ("core-queue", "queue", queues, "the queue"),
-    )
-    for code, method, named, noun in wanted:
-        handled = names_of(method) if named else ()
-        if named.keys() >= set(handled):
-            for name in sorted(named.keys() - set(handled)):
-                yield (
-                    code,
-                    f'{named[name]} has {noun} "{name}", which nothing handles. Write @app.{method}("{name}")',
-                )
+                places.setdefault(("queue", consumer.queue), f"{file}:{line} {table}")
+    handled = {(event.kind, event.name or "") for event in events}
+    unknown = {kind for kind, name in handled if (kind, name) not in places}
+    for kind, name in sorted(places.keys() - handled):
+        if kind not in unknown:
+            code: Code = "core-queue" if kind == "queue" else "core-env"
+            noun = "the queue" if kind == "queue" else "the cron"
+            text = f'{places[kind, name]} has {noun} "{name}", which nothing handles. Write @app.{kind}("{name}")'
+            yield code, text
 
 
 # -- routes that no request reaches

@@ -136,13 +136,13 @@ _LITERALS: Final[Mapping[type[object], Kind]] = {
 _ENUMS: Final = frozenset(["enum.Enum", "enum.Flag"])
 _JSON: Final[frozenset[Kind]] = frozenset(["json"])
 _UNSET: Final[frozenset[Kind]] = frozenset(["unset"])
-_DISPLAYS: Final = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
-_REFUSED: Final[Mapping[type[ast.expr], str]] = {
-    ast.Dict: "dict",
-    ast.DictComp: "dict",
-    ast.Set: "set",
-    ast.SetComp: "set",
+DISPLAYS: Final[Mapping[type[ast.expr], str]] = {
+    **dict.fromkeys([ast.Dict, ast.DictComp], "dict"),
+    **dict.fromkeys([ast.List, ast.ListComp], "list"),
+    **dict.fromkeys([ast.Set, ast.SetComp], "set"),
+    ast.Tuple: "tuple",
 }
+"""The types of values that are written out."""
 
 
 def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | None:
@@ -153,13 +153,13 @@ def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | N
             return _member(reader, class_, expression.attr)
     value, where = reader.modules.value(expression, scope)
     match value:
-        case ast.Constant(value=kind):
-            known = _literal_kind(value)
-            return Given(known, kind if isinstance(kind, str) else None)
+        case ast.Constant(value=constant):
+            return Given(_literal_kind(value), constant if isinstance(constant, str) else None)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
             return Given(frozenset(["int" if isinstance(number, int) else "float"]))
-        case _ if isinstance(value, _DISPLAYS):
-            return Given(_JSON, refused=_REFUSED.get(type(value), ""))
+        case _ if type(value) in DISPLAYS:
+            kind = DISPLAYS[type(value)]
+            return Given(_JSON, refused=kind if kind in ("dict", "set") else "")
         case ast.Name() | ast.Attribute():
             resolved = reader.modules.resolve(value, where)
             if isinstance(resolved, External) and resolved.name in ("core.UNSET", "core.validation.unset.UNSET"):

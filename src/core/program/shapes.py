@@ -21,9 +21,10 @@ from core.explain.misuse import snake
 from core.explain.names import NAMES
 from core.program.classes import ClassRef
 from core.program.findings import Finding
-from core.program.modules import FunctionNode, Scope, blocks_of, placed
+from core.program.modules import Scope, blocks_of, placed
 from core.program.nodes import above
 from core.program.receivers import CONTEXT, REQUEST, RESPONSE, Receivers
+from core.program.rows import DISPLAYS
 from core.program.syntax import Node, finding_at
 from core.program.wording import did_you_mean
 from core.request import Request
@@ -34,16 +35,7 @@ SENDERS: Final = frozenset(["json", "text", "html", "send", "redirect", "stream"
 _BINDINGS: Final = frozenset(["core.Bindings", "core.env.Bindings"])
 ONE_VALUE: Final = frozenset(["json", "text", "html", "send"])
 _ERRORS: Final = frozenset(["core.CoreError", "core.errors.CoreError"])
-_KINDS: Final[Mapping[type[ast.expr], str]] = {
-    ast.Dict: "dict",
-    ast.DictComp: "dict",
-    ast.List: "list",
-    ast.ListComp: "list",
-    ast.Set: "set",
-    ast.SetComp: "set",
-    ast.Tuple: "tuple",
-    ast.JoinedStr: "str",
-}
+_KINDS: Final[Mapping[type[ast.expr], str]] = {**DISPLAYS, ast.JoinedStr: "str"}
 
 
 # -- handlers
@@ -56,13 +48,9 @@ def returned_problems(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
     if served is None or not served.direct or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return
     names = [one.arg for one in placed(function)[served.bound :]]
-    if len(names) == 2 and any(route.kind == "http" for route in served.handles):
-        yield from _returned(receivers, function, scope, names[1])
-
-
-def _returned(receivers: Receivers, function: FunctionNode, scope: Scope, res: str) -> Iterator[Finding]:
-    """`return {…}` in a handler that has certainly sent nothing before it."""
-    parents = scope.nodes.parents
+    if len(names) != 2 or not any(route.kind == "http" for route in served.handles):
+        return
+    parents, res = scope.nodes.parents, names[1]
     returns = [node for node in scope.nodes.of(ast.Return) if node.value is not None]
     if scope.children or not returns or len(scope.names.get(res, ())) != 1:
         return

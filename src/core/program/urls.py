@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from core.config.words import and_list
 from core.program.findings import Finding
@@ -24,7 +24,7 @@ def url_problems(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator
     trees, bodies = receivers.trees, receivers.trees.bodies
     match call:
         case ast.Call(func=ast.Attribute(value=owner, attr="url_for"), args=[ast.Name() | ast.Attribute() as named]):
-            handler, given = trees.reader.function(named, scope), _arguments_of(call)
+            handler = trees.reader.function(named, scope)
         case _:
             return
     if handler is None or not bodies.table.finished:
@@ -38,7 +38,7 @@ def url_problems(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator
             yield finding_at(named, scope, "core-params", f"url_for({shown}): {text}")
         return
     ways = [variant for route in served.handles for variant in parse(route.path).variants]
-    found = _mismatch(shown, given, ways, lambda value: _text(trees.modules, value, scope))
+    found = _mismatch(shown, call, ways, lambda value: _text(trees.modules, value, scope))
     if found is not None:
         yield finding_at(found[1] or call, scope, "core-params", found[0])
 
@@ -51,14 +51,8 @@ def _text(modules: Modules, value: ast.expr, scope: Scope) -> str | None:
     return modules.string(written, inner)
 
 
-class _Given(NamedTuple):
-    """The arguments of a `url_for`, by their names. `whole` is False where there may be others."""
-
-    values: Mapping[str, ast.expr]
-    whole: bool
-
-
-def _arguments_of(call: ast.Call) -> _Given:
+def _arguments_of(call: ast.Call) -> tuple[Mapping[str, ast.expr], bool]:
+    """The arguments of a `url_for` by their names, and whether they are all."""
     values: dict[str, ast.expr] = {}
     whole = True
     for keyword in call.keywords:
@@ -72,37 +66,38 @@ def _arguments_of(call: ast.Call) -> _Given:
                 values[name.value] = value
             else:
                 whole = False
-    return _Given(values, whole)
+    return values, whole
 
 
 def _mismatch(
-    shown: str, given: _Given, ways: Sequence[Pattern], text_of: Callable[[ast.expr], str | None]
+    shown: str, call: ast.Call, ways: Sequence[Pattern], text_of: Callable[[ast.expr], str | None]
 ) -> tuple[str, ast.expr | None] | None:
     """Everything that is wrong in `url_for(shown, …)`, and the argument that it is about, where it is one."""
+    given, whole = _arguments_of(call)
     known = list(dict.fromkeys(name for way in ways for name in way.parameters))
     paths = " or ".join(dict.fromkeys(way.text for way in ways))
-    for name, value in given.values.items():
+    for name, value in given.items():
         if name not in known:
             return unknown_parameter(name, paths, known, f"url_for({shown}, {_named(name)})"), value
-    if not given.whole:
+    if not whole:
         return None
-    fitting = [way for way in ways if _fits(way, frozenset(given.values))]
+    fitting = [way for way in ways if _fits(way, frozenset(given))]
     if fitting:
-        texts = {name: text_of(value) for name, value in given.values.items()}
+        texts = {name: text_of(value) for name, value in given.items()}
         refused = [_refused(pattern, texts) for pattern in fitting]
         wrong = refused[0] if all(refused) else None
         if wrong is None:
             return None
         message = f"the route {fitting[0].text} does not match this value. Give another one"
-        return f'url_for({shown}, {wrong}="{texts[wrong]}"): {message}', given.values[wrong]
+        return f'url_for({shown}, {wrong}="{texts[wrong]}"): {message}', given[wrong]
     if all(_has_nameless(way) for way in ways):
         message = f"the path {paths} has a * for any segment, which no argument fills. Give it a name: /:name"
         return f"url_for({shown}): {message}", None
-    lacking = min((sorted(set(way.parameters) - set(given.values)) for way in ways), key=len)
+    lacking = min((sorted(set(way.parameters) - set(given)) for way in ways), key=len)
     if lacking and len({way.text for way in ways}) == 1:
         message = f"the path {paths} needs {and_list(lacking)}. Give {', '.join(map(_named, lacking))}"
         return f"url_for({shown}): {message}", None
-    has = f"has just {and_list(list(given.values))}" if given.values else "is without parameters"
+    has = f"has just {and_list(list(given))}" if given else "is without parameters"
     return f"url_for({shown}): no route of it {has}. Give those of {paths}", None
 
 

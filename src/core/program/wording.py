@@ -76,9 +76,8 @@ def json_type(value: object) -> str:
 
 def with_article(words: str) -> str:
     """Return words with `a` or `an` before them."""
-    if words[:2] in ("R2", "KV", "D1", "mT") or words[:1] not in "AEIOaeio" or words.startswith("une"):
-        return f"{'an' if words[:2] in ('R2', 'mT') else 'a'} {words}"
-    return f"an {words}"
+    is_vowel = words[:1] in "AEIOaeio" and not words.startswith("une")
+    return f"{'an' if is_vowel or words[:2] in ('R2', 'mT') else 'a'} {words}"
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

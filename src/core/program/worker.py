@@ -8,7 +8,6 @@ and is never reported; nor is the code of other packages.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -44,34 +43,14 @@ NEW_MODULES: Final[Mapping[str, int]] = dict.fromkeys(
     ["annotationlib", "compression", "concurrent.interpreters", "pathlib.types", "string.templatelib"], 14
 )
 """Modules by the version of Python 3 that brought them, behind the oldest that a worker has."""
-GONE_MODULES: Final[Mapping[str, int]] = {
-    **dict.fromkeys(["asynchat", "asyncore", "distutils", "imp", "smtpd"], 12),
-    **dict.fromkeys(
-        [
-            "aifc",
-            "audioop",
-            "cgi",
-            "cgitb",
-            "chunk",
-            "crypt",
-            "imghdr",
-            "lib2to3",
-            "mailcap",
-            "msilib",
-            "nis",
-            "nntplib",
-            "ossaudiodev",
-            "pipes",
-            "sndhdr",
-            "spwd",
-            "sunau",
-            "telnetlib",
-            "uu",
-            "xdrlib",
-        ],
-        13,
+_GONE: Final[Mapping[int, str]] = {
+    12: "asynchat asyncore distutils imp smtpd",
+    13: (
+        "aifc audioop cgi cgitb chunk crypt imghdr lib2to3 mailcap msilib nis nntplib ossaudiodev pipes sndhdr spwd "
+        "sunau telnetlib uu xdrlib"
     ),
 }
+GONE_MODULES: Final[Mapping[str, int]] = {name: version for version, names in _GONE.items() for name in names.split()}
 """Modules by the version of Python 3 that removed them (PEP 594 and PEP 632)."""
 _VERSIONS: Final = (
     (14, "2026-09-08", "python_workers_314"),
@@ -147,24 +126,19 @@ _HELD: Final = frozenset(name for name, methods in _SHARED.items() if "acquire" 
 """Those of them that a request holds: nobody waits where it awaits nothing meanwhile."""
 _WRITES: Final = frozenset(["write_text", "write_bytes", "mkdir", "touch"])
 _ABSENT: Final = frozenset({"hashlib.pbkdf2_hmac", "hashlib.scrypt"})
-_IGNORE: Final = re.compile(r"#\s*core:\s*ignore\[[^\]]*\bcore-worker\b[^\]]*\]")
 
 
 def worker_findings(
     modules: Modules, program: Sequence[Module], configurations: Sequence[Configuration] = ()
 ) -> Iterator[Finding]:
-    """Return the imports and calls that are missing in a worker, except on lines that switch the finding off.
+    """Return the imports and calls that are missing in a worker.
 
     Which Python a worker has is decided by its configuration, which may differ from one environment to the next.
     """
     pythons = sorted({_python_of(one) for one in configurations}) or [_python_of(None)]
     for module in program:
-        lines: list[str] | None = None
         for node, message in _Missing(modules, module, pythons).found():
-            if lines is None:
-                lines = module.path.read_text("utf-8", "replace").splitlines()
-            if node.lineno > len(lines) or not _IGNORE.search(lines[node.lineno - 1]):
-                yield Finding("core-worker", message, str(module.path), node.lineno, node.col_offset + 1)
+            yield Finding("core-worker", message, str(module.path), node.lineno, node.col_offset + 1)
 
 
 def _python_of(configuration: Configuration | None) -> tuple[int, str]:
