@@ -42,7 +42,7 @@ def table_of(root: Path, text: str = "", *, assume: bool = False, **others: str)
 def routes(table: Table) -> list[str]:
     """Each route with what runs for it: the steps, the handler, and the functions behind that."""
     found: list[str] = []
-    for route in table.routes():
+    for route in (route for app in table.apps for route in app.routes):
         steps = "".join(f"{table.steps[step].name} > " for step in route.steps)
         handler = table.steps[route.handler] if route.handler is not None else None
         bodies = (

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Final
 
-from core.program.cache import Cache, stamp
+from core.program.cache import Cache, stamp, stamps
 from core.program.entry import Entry
 from core.program.table import Function, Place, Refusal, Table, digest_of, from_json, to_json
 
@@ -47,7 +47,7 @@ def keep(table: Table, entry: Entry, python: str, *, assume: bool) -> None:
     """Keep what a start of a program has told, for whoever asks next."""
     if table.repeats:
         texts = {} if table.ran or table.refusals else {one: _text(one) for one in table.modules}
-        state = {path: stamp(path) for path in (*table.modules, *table.files, *table.folders)}
+        state = stamps((*table.modules, *table.files, *table.folders))
         kept = {"table": to_json(table), "assume": assume, "state": state, "texts": texts}
         Cache(Path(entry.config).parent).write(*_name(entry, python), kept)
 

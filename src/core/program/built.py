@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import Formatter
 from typing import Final, TypeAlias
 
-from core.program.annotations import arms
+from core.program.annotations import arguments_of, arms
 from core.program.classes import ClassRef, own_class
 from core.program.modules import Definition, Local, Modules, Scope
 from core.program.reader import Reader
@@ -296,12 +296,10 @@ class BuiltTexts:
             return FIXED
         if read.class_ is not None:
             return FIXED if self._is_enum(read.class_) else UNKNOWN
-        name = self.modules.outside(annotation.value if isinstance(annotation, ast.Subscript) else annotation, scope)
+        name = self.modules.outside(annotation, scope)
         if isinstance(annotation, ast.Subscript) and name not in REQUESTS:
-            inside = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
-            return max(
-                (self._annotated(one, scope) for one in inside if not isinstance(one, ast.Constant)), default=FIXED
-            )
+            inside = [one for one in arguments_of(annotation) if not isinstance(one, ast.Constant)]
+            return max((self._annotated(one, scope) for one in inside), default=FIXED)
         return _TYPES.get(name, UNKNOWN)
 
     def _is_enum(self, class_: ClassRef | None) -> bool:

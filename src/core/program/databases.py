@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 import attrs
 
 from core.config.model import Binding, Configuration
+from core.program.annotations import arguments_of
 from core.program.built import BuiltTexts
 from core.program.classes import ClassRef, own_class
 from core.program.entered import entered
@@ -345,8 +346,7 @@ class Databases:
         annotation, where = self.reader.written_out(annotation, resolved.scope)
         if not isinstance(annotation, ast.Subscript) or self.modules.outside(annotation, where) not in REQUESTS:
             return None
-        inside = annotation.slice.elts[0] if isinstance(annotation.slice, ast.Tuple) else annotation.slice
-        return self.reader.class_of(inside, where)
+        return self.reader.class_of(arguments_of(annotation)[0], where)
 
     def _env_of_object(self, class_: ClassRef, name: str) -> ClassRef | None:
         """The type of `self.env` in a Durable Object."""

@@ -59,7 +59,9 @@ def entry_of(configuration: Configuration) -> Entry:
     file = (directory / main).resolve()
     at = f"{configuration.path.name}:{configuration.line_of('main')}"
     if not file.is_file():
-        fix = f'Write its file, as in main = "{_file_of(main)}"' if ":" in main else "Write it, or correct main"
+        fix = "Write it, or correct main"
+        if ":" in main:  # as a server's `module:name`
+            fix = f'Write its file, as in main = "{main.partition(":")[0].replace(".", "/")}.py"'
         raise ConfigurationError([f"{at}: main: there is no file {main}. {fix}"])
     if file.suffix != ".py":
         raise ConfigurationError([f"{at}: main: {main} is not a Python file. Write the one that has `{attribute}`"])
@@ -69,11 +71,6 @@ def entry_of(configuration: Configuration) -> Entry:
         folder, written = Path(normpath(directory / base)), Path(normpath(directory / main))
         module = ".".join(written.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
     return Entry(str(folder), named or module, attribute, config, str(file))
-
-
-def _file_of(main: str) -> str:
-    """The file of a main that was written as a server's `module:name`."""
-    return f"{main.partition(':')[0].replace('.', '/')}.py"
 
 
 def import_main(entry: Entry) -> ModuleType:

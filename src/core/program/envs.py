@@ -244,7 +244,7 @@ def _may_be(attribute: EnvAttribute, binding: Binding) -> bool:
     if attribute.kind in ANYTHING:
         return True
     if binding.kind == "var":
-        return attribute.kind != "Secret" and _json_fits(attribute, binding.entry)
+        return attribute.kind != "Secret" and json_fits(attribute.kind, binding.entry, attribute.literals)
     if binding.kind == "secret":
         return attribute.kind in ("str", "Secret")
     return attribute.kind == protocol_of(binding)
@@ -267,7 +267,7 @@ def _kind_problem(
                 f"{is_a} is plain text that everyone with the file can read. "
                 f"Move its value to .dev.vars, and write {required}"
             )
-        if _json_fits(attribute, binding.entry):
+        if json_fits(attribute.kind, binding.entry, attribute.literals):
             inside = attribute.inside(binding.entry, binding.name)
             return f"{is_a} {inside}. Correct one of the two" if inside is not None else None
         value = (
@@ -284,8 +284,9 @@ def _kind_problem(
     return f"{is_a} declares {with_article(title)}. Write {binding.name}: {annotation_for(binding)}"
 
 
-def _json_fits(attribute: EnvAttribute, value: object) -> bool:
-    match attribute.kind:
+def json_fits(kind: str, value: object, literals: Sequence[object]) -> bool:
+    """Return True for a value of JSON that is of a kind of `EnvAttribute`, or one of the `literals` of a `Literal`."""
+    match kind:
         case "str":
             return isinstance(value, str)
         case "bool":
@@ -299,8 +300,8 @@ def _json_fits(attribute: EnvAttribute, value: object) -> bool:
         case "dict" | "table":
             return isinstance(value, dict)
         case "Literal":
-            return any(type(value) is type(literal) and value == literal for literal in attribute.literals)
-        case kind:
+            return any(type(value) is type(literal) and value == literal for literal in literals)
+        case _:
             return kind in ANYTHING
 
 

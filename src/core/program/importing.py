@@ -44,10 +44,14 @@ def file_of(module: object) -> str:
     return file if isinstance(file, str) else ""
 
 
-class Notes:
-    """The notes, in the order in which they are made."""
+class Imports:
+    """The imports of one start, and what is noted in it, in its order. `assume`: packages that are not installed are no
+    mistakes.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, *, assume: bool) -> None:
+        self.assume = assume
+        self.assumed: dict[str, None] = {}
         self.places: dict[int, Place] = {}
         self.kept: list[object] = []
         """The objects of `places`, so that nothing else gets their ids."""
@@ -56,6 +60,11 @@ class Notes:
         """Registrations of something that is only assumed to be there."""
         self.stopped: set[str] = set()
         """The files of modules that stopped half way."""
+        self.opened: dict[str, None] = {}
+        self.folders: dict[str, None] = {}
+        self.environ: dict[str, str] = {}
+        self.repeats = True
+        self.ran = False
 
     def note(self, kind: str, message: str, place: Place, fix: str = "") -> None:
         """Note something that is refused. A refusal of one router that is mounted twice is told once."""
@@ -77,20 +86,6 @@ class Notes:
         """Note where something is made or registered."""
         self.kept.append(one)
         self.places[id(one)] = place or caller()
-
-
-class Imports(Notes):
-    """The imports of one start. `assume`: packages that are not installed are no mistakes."""
-
-    def __init__(self, *, assume: bool) -> None:
-        super().__init__()
-        self.assume = assume
-        self.assumed: dict[str, None] = {}
-        self.opened: dict[str, None] = {}
-        self.folders: dict[str, None] = {}
-        self.environ: dict[str, str] = {}
-        self.repeats = True
-        self.ran = False
 
     def watch_files(self) -> None:
         """Note files, folders and variables from here on."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -66,7 +66,11 @@ class Memory:
     def keep(self) -> None:
         """Write the findings into the cache, for the next run."""
         if self._cache is not None and self.looked:
-            found = {path: (key, *_as_json(one)) for path, (key, one) in self._found.items() if os.path.exists(path)}
+            found = {
+                path: (key, [attrs.astuple(finding) for finding in one.findings], one.statements, one.unread)
+                for path, (key, one) in self._found.items()
+                if os.path.exists(path)
+            }
             self._cache.write(_NAME, [], found)
 
     def _texts(self, rules: ModuleRules, module: Module) -> Iterator[str]:
@@ -88,7 +92,3 @@ def without_collecting() -> Generator[None]:
         gc.unfreeze()
         if collects:
             gc.enable()
-
-
-def _as_json(looked: Looked) -> Sequence[object]:
-    return [attrs.astuple(finding) for finding in looked.findings], *looked[1:]

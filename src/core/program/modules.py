@@ -20,7 +20,7 @@ from core.program.entry import module_of
 from core.program.findings import Finding, syntax_error
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-ScopeNode: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+ScopeNode: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _Node = TypeVar("_Node", bound=ast.AST)
 _BUILTINS: Final = frozenset(vars(builtins))
 _STEPS: Final = 50
@@ -84,8 +84,7 @@ class Scope:
         """The dotted name of the class or function, without its module."""
         if isinstance(self.node, ast.Module) or self.parent is None:
             return ""
-        own = self.node.name if not isinstance(self.node, ast.Lambda) else "<lambda>"
-        return f"{self.parent.qualname}.{own}" if self.parent.qualname else own
+        return f"{self.parent.qualname}.{self.node.name}".removeprefix(".")
 
 
 @attrs.define(eq=False)
@@ -282,15 +281,17 @@ class Modules:
         home = scope.home_of(name)
         if home is not None:
             return self._in_scope(name, home)
-        for star in scope.module.scope.stars:
-            module = self.find(star)
-            if module is not None and name in module.scope.names:
-                return self._in_scope(name, module.scope)
-            if module is None and star.split(".")[0] == "core":
-                return External(f"{star}.{name}")
-        if scope.module.scope.stars:
-            return None
+        stars = scope.module.scope.stars
+        if stars:
+            outside = (star for star in stars if star.split(".")[0] == "core" and self.find(star) is None)
+            return self._starred(name, scope.module) or next((External(f"{star}.{name}") for star in outside), None)
         return External(f"builtins.{name}") if name in _BUILTINS else None
+
+    def _starred(self, name: str, module: Module) -> Resolved | None:
+        """The object behind a name that a module takes with all names of another."""
+        others = filter(None, map(self.find, module.scope.stars))
+        home = next((other.scope for other in others if name in other.scope.names), None)
+        return self._in_scope(name, home) if home is not None else None
 
     def _in_scope(self, name: str, scope: Scope) -> Resolved | None:
         """The object behind a name of a scope, found once."""
@@ -331,24 +332,16 @@ class Modules:
         submodule = self.find(f"{module.name}.{name}") if module.path.name == "__init__.py" else None
         if submodule is not None:
             return ModuleReference(submodule)
-        for star in module.scope.stars:
-            other = self.find(star)
-            if other is not None and name in other.scope.names:
-                return self._in_scope(name, other.scope)
-        return None
+        return self._starred(name, module)
 
     # -- values
 
     def value(self, expression: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
         """An expression, or the value that the variable it names was assigned once, wherever that is."""
-        for _ in range(_STEPS):
-            if not isinstance(expression, ast.Name | ast.Attribute):
-                break
-            resolved = self.resolve(expression, scope)
-            if not isinstance(resolved, Local) or resolved.definition.value is None:
-                break
-            expression, scope = resolved.definition.value, resolved.scope
-        return expression, scope
+        resolved = self.resolve(expression, scope) if isinstance(expression, ast.Name | ast.Attribute) else None
+        if not isinstance(resolved, Local) or resolved.definition.value is None:
+            return expression, scope
+        return resolved.definition.value, resolved.scope
 
     def entered(self, name: ast.expr, scope: Scope) -> tuple[ast.expr, Scope] | None:
         """The context manager whose `with` gives a name its value, if nothing else does."""

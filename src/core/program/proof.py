@@ -420,7 +420,7 @@ def _at(place: Place, message: str) -> Finding:
     return Finding("core-env", message, place.file, place.line)
 
 
-_IGNORE: Final = re.compile(r"#\s*(?:type:\s*ignore(?=\[|\W|$)|core:\s*ignore(?=\[))(?:\[(?P<codes>[^\]]*)\])?")
+_IGNORE: Final = re.compile(r"#\s*(?:type:\s*ignore|core:\s*ignore(?=\[))(?:\[(?P<codes>[^\]]*)\])?")
 
 
 def _ignored(finding: Finding) -> bool:

@@ -106,13 +106,9 @@ class _Types:
         found = next(filter(None, (self._member(member, inner) for member, inner in members)), None)
         return found or (self._alike(members) if len(members) > 1 else None)
 
-    def _arguments(self, expression: ast.expr, scope: Scope) -> tuple[str, list[ast.expr]]:
-        """The full name of a class from outside of the program, and the arguments that it is given."""
-        arguments = arguments_of(expression) if isinstance(expression, ast.Subscript) else []
-        return self.reader.modules.outside(expression, scope), arguments
-
     def _member(self, expression: ast.expr, scope: Scope) -> str | None:
-        name, arguments = self._arguments(expression, scope)
+        name = self.reader.modules.outside(expression, scope)
+        arguments = arguments_of(expression) if isinstance(expression, ast.Subscript) else []
         if name in NOT_READ:
             return unreadable(name.rpartition(".")[2])
         if name in ("builtins.tuple", "typing.Tuple") and any(self._is_unpacked(part, scope) for part in arguments):

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, cast
 
 from core.program.annotations import Annotations
 from core.program.classes import ClassRef
-from core.program.envs import EnvAttribute, EnvShape, no_problem
+from core.program.envs import EnvAttribute, EnvShape, json_fits, no_problem
 from core.program.findings import Location
 from core.program.modules import Modules, Scope
 from core.program.wording import json_type, with_article
@@ -129,22 +129,11 @@ def _unlike(value: object, shown: str, path: str, *, of_literal: bool = False) -
 
 
 def _fits(type_: _Type, value: object) -> bool:
-    match type_.kind:
-        case "str":
-            return isinstance(value, str)
-        case "bool":
-            return isinstance(value, bool)
-        case "int":  # 3.0 is a whole number to JSON
-            is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-            return is_whole and not isinstance(value, bool)
-        case "float":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "None":
-            return value is None
-        case "Literal":
-            return any(type(value) is type(literal) and value == literal for literal in type_.literals)
-        case _:
-            return False
+    if type_.kind == "None":
+        return value is None
+    if type_.kind == "int" and isinstance(value, float):
+        return value.is_integer()  # 3.0 is a whole number to JSON
+    return json_fits(type_.kind, value, type_.literals)
 
 
 class Reader(Annotations):

@@ -150,7 +150,8 @@ def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | N
     if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name | ast.Attribute):
         class_ = reader.class_of(expression.value, scope)
         if class_ is not None:
-            return _member(reader, class_, expression.attr)
+            is_refused = _is_plain_enum(reader, class_) and expression.attr in class_.body.names
+            return Given(frozenset(), enum=class_.node.name) if is_refused else None
     value, where = reader.modules.value(expression, scope)
     match value:
         case ast.Constant(value=constant):
@@ -193,14 +194,8 @@ def _refused(reader: Reader, annotation: ast.expr, scope: Scope) -> str:
     return name if name in ("dict", "set", "frozenset") else ""
 
 
-def _member(reader: Reader, class_: ClassRef, name: str) -> Given | None:
-    """A member of an Enum that is neither a number nor a string, as `bind` refuses it."""
-    if not _is_plain_enum(reader, class_) or name not in class_.body.names:
-        return None
-    return Given(frozenset(), enum=class_.node.name)
-
-
 def _is_plain_enum(reader: Reader, class_: ClassRef) -> bool:
+    """Return True for an Enum of neither numbers nor strings, whose members `bind` refuses."""
     bases = reader.outside(class_)
     return bool(bases) and bases <= _ENUMS
 

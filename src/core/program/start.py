@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import core.app
 import core.router
+from core.env import Bindings, fields_of
 from core.errors import DeveloperError, EnvError, RegistrationError
 from core.explain.frames import is_own
 from core.handlers import MiddlewareInfo, attach_info, info_of, name_of
@@ -232,8 +233,6 @@ def _objects(module: ModuleType) -> Iterator[Made]:
 
 
 def _env(cls: Any) -> Env:
-    from core.env import Bindings, fields_of
-
     problems: tuple[str, ...] = ()
     fields: tuple[EnvField, ...] = ()
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple, cast, get_args, get_origin, get_type_hints
 
@@ -175,11 +175,6 @@ class Table(NamedTuple):
     def app(self) -> App | None:
         """The application that is served."""
         return next((app for app in self.apps if app.main), None)
-
-    def routes(self) -> Iterator[Route]:
-        """The routes of all applications."""
-        for app in self.apps:
-            yield from app.routes
 
 
 def digest_of(value: str | None) -> str:
