@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from core.config.nearest import FILE_NAMES
 from core.program.cache import Cache, python_of_now
 from core.program.settings import Settings, read_settings
+from core.program.table import is_set
 
 if TYPE_CHECKING:
     from core.config.checks import Code
@@ -66,7 +67,7 @@ class Findings:
         cache = Cache(self._settings.root)
         key = [self._config_file, self._python, python_of_now()]
         kept: Any = cache.read(_NAME, key)
-        if kept is not None and _has(kept["environ"]):
+        if kept is not None and is_set(kept["environ"]):
             return {path: [Told(*one) for one in found] for path, found in kept["found"].items()}
         proven = self._proven
         if proven.files:
@@ -121,10 +122,3 @@ class Findings:
             files |= {self._config_file} if self._config_file is not None else set()
         told_by_file = {file: sorted(by_place.values()) for file, by_place in found.items()}
         return _Proven(told_by_file, files if repeats else set(), sorted(environ), called)
-
-
-def _has(environ: Sequence[tuple[str, str]]) -> bool:
-    """Return True if the variables have the values that these digests are of."""
-    from core.program.table import digest_of
-
-    return all(digest_of(os.environ.get(name)) == digest for name, digest in environ)

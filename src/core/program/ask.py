@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from core.program.cache import Cache, stamp, stamps
 from core.program.entry import Entry
-from core.program.table import Function, Place, Refusal, Table, digest_of, from_json, to_json
+from core.program.table import Function, Place, Refusal, Table, from_json, is_set, to_json
 
 _SECONDS: Final = 30
 """The time after which a start that has not ended is given up."""
@@ -60,7 +60,7 @@ def _name(entry: Entry, python: str) -> tuple[str, object]:
 
 def _held(table: Table, state: Mapping[str, str], texts: Mapping[str, str | None]) -> Table | None:
     """The kept table with the lines of now, where a start would give it again."""
-    if any(digest_of(os.environ.get(name)) != digest for name, digest in table.environ):
+    if not is_set(table.environ):
         return None
     moves: dict[str, list[tuple[int, int]]] = {}
     for path in (path for path, stamped in state.items() if stamp(path) != stamped):

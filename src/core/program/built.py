@@ -62,23 +62,19 @@ class BuiltTexts:
         if known is not None or depth > _DEEPEST:
             return (known,) if known is not None else ()
         value, scope = self.modules.value(value, scope)
-        among: Sequence[ast.expr] = ()
+        found: list[tuple[str, ...]] = []
         match value:
             case ast.Constant(value=int() as number):
                 return (str(number),)
             case ast.IfExp(body=body, orelse=other):
-                among = [body, other]
+                found = [self._choices(one, scope, depth + 1) for one in (body, other)]
             case ast.Subscript(value=owner) | ast.Call(func=ast.Attribute(value=owner, attr="get"), args=[_, _]):
                 grown = isinstance(owner, ast.Name) and any(True for _ in self._put_in(owner.id, scope, "values"))
                 owner, where = self.modules.value(owner, scope)
                 if isinstance(owner, ast.Dict) and not grown:
                     found = [self._choices(one, where, depth + 1) for one in owner.values]
-                    found += (
-                        [self._choices(one, scope, depth + 1) for one in value.args[1:]]
-                        if isinstance(value, ast.Call)
-                        else []
-                    )
-                    return tuple(text for each in found for text in each) if all(found) else ()
+                    others = value.args[1:] if isinstance(value, ast.Call) else ()
+                    found += [self._choices(one, scope, depth + 1) for one in others]
             case ast.Call(func=ast.Attribute(attr="join"), args=[items]):
                 match items:
                     case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult()) | ast.BinOp(left=one, op=ast.Mult()):
@@ -94,7 +90,6 @@ class BuiltTexts:
                     return tuple(map(str, read.literals)) if read.kind == "Literal" and not read.optional else ()
             case _:
                 pass
-        found = [self._choices(one, scope, depth + 1) for one in among]
         return tuple(text for each in found for text in each) if all(found) else ()
 
     def _parts(self, text: ast.expr, scope: Scope, *, whole: bool = False) -> Iterator[str | Interpolated]:

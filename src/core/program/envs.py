@@ -105,8 +105,8 @@ def check_env(
 
 def migration_problems(
     shape: EnvShape, configurations: Sequence[Configuration], schema: Callable[[Configuration, Binding], Schema]
-) -> Iterator[tuple[Location, str]]:
-    """The migrations that fail, each at the attribute of Env that has the database."""
+) -> Iterator[Finding]:
+    """The migrations that fail, each at the attribute of Env that has the database (`core-sql`)."""
     for attribute in shape.attributes:
         if attribute.kind != "D1Database" or attribute.inherited:
             continue
@@ -117,7 +117,7 @@ def migration_problems(
 
                 for problem in schema(configuration, binding).problems:
                     text = problem_text(problem, configuration.directory)
-                    yield attribute.location, f"{shape.name}.{attribute.attribute}: {text}"
+                    yield Finding("core-sql", f"{attribute_name(shape, attribute)}: {text}", *attribute.location)
 
 
 def contradicted(shape: EnvShape, attribute: EnvAttribute, configurations: Sequence[Configuration]) -> bool:

@@ -24,13 +24,12 @@ _GROUP: Final = "core.extensions"
 class Declared(NamedTuple):
     """Everything that is declared.
 
-    `middleware` is by every full name, `named` the functions that take a binding's name. `kinds` are the kinds of
-    bindings that a package has a type for, with the full name of the type; `types` every name of such a type, with that
-    full name. `problems` name those that could not be loaded, and `sources` the files read, for digests.
+    `middleware` is by every full name. `kinds` are the kinds of bindings that a package has a type for, with the full
+    name of the type; `types` every name of such a type, with that full name. `problems` name those that could not be
+    loaded, and `sources` the files read, for digests.
     """
 
     middleware: Mapping[str, DeclaredMiddleware]
-    named: frozenset[str]
     kinds: Mapping[str, str]
     types: Mapping[str, str]
     problems: tuple[str, ...] = ()
@@ -62,7 +61,6 @@ def declared() -> Declared:
     bindings = [binding for extension in extensions for binding in extension.bindings]
     return Declared(
         middleware,
-        frozenset(name for name, one in middleware.items() if one.bindings),
         {binding.kind: binding.protocol for binding in bindings},
         {name: binding.protocol for binding in bindings for name in (binding.protocol, *binding.exported_as)},
         tuple(problems),

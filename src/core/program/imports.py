@@ -11,7 +11,8 @@ def with_attrs(text: str, local: Collection[str] = ()) -> str:
     """The text of a module with `import attrs` in it. `local` are the top names of the program's own modules."""
     tree = ast.parse(text)
     imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    if any(isinstance(node, ast.Import) and _binds_attrs(node) for node in imports):
+    names = [alias for node in imports if isinstance(node, ast.Import) for alias in node.names]
+    if any(alias.name == "attrs" and alias.asname is None for alias in names):
         return text
     lines = text.split("\n")
     before: ast.Import | ast.ImportFrom | None = None
@@ -24,11 +25,8 @@ def with_attrs(text: str, local: Collection[str] = ()) -> str:
         own = _section(before, local) == 2
         last = imports[imports.index(before) - 1] if imports.index(before) else None
         apart = last is not None and _section(last, local) < 2 and lines[before.lineno - 2].strip() != ""
-        lines[before.lineno - 1 : before.lineno - 1] = [
-            *([""] if apart else []),
-            "import attrs",
-            *([] if own else [""]),
-        ]
+        at = before.lineno - 1
+        lines[at:at] = [*([""] if apart else []), "import attrs", *([] if own else [""])]
     elif imports:
         end = imports[-1].end_lineno or imports[-1].lineno
         lines[end:end] = ["import attrs"] if _section(imports[-1], local) == 2 else ["", "import attrs"]
@@ -46,10 +44,6 @@ def _first_import(tree: ast.Module, lines: list[str]) -> list[str]:
     while at < len(lines) and lines[at].startswith("#"):
         at += 1
     return [*lines[:at], "import attrs", "", *lines[at:]]
-
-
-def _binds_attrs(node: ast.Import) -> bool:
-    return any(alias.name == "attrs" and alias.asname is None for alias in node.names)
 
 
 def _root(node: ast.Import | ast.ImportFrom) -> str:

@@ -112,8 +112,8 @@ class ModuleRules:
         """A binding that a middleware, or the store that it is given, goes by, named by a text:
         `rate_limit(kv_binding="SESSIONS")`. It is compared with the Env of the application that uses it.
         """
-        bodies, maker = self.trees.bodies, self.trees.maker_of(call, scope)
-        if maker not in declared().named:
+        bodies, middleware = self.trees.bodies, declared().middleware.get(self.trees.maker_of(call, scope))
+        if middleware is None or not middleware.bindings:
             return
         envs = {app.env for app in bodies.table.apps if app.env is not None}
         # A module that took no part in the start, such as a test, has applications of its own.
@@ -121,7 +121,7 @@ class ModuleRules:
         is_idle = any(place.file == file and place.line in lines for place in bodies.table.idle)
         if len(envs) != 1 or file not in bodies.table.modules or is_idle:
             return
-        env, middleware = bodies.class_of(envs.pop()), declared().middleware[maker]
+        env = bodies.class_of(envs.pop())
         for option, expected in middleware.bindings.items() if env is not None else ():
             given = next((keyword.value for keyword in call.keywords if keyword.arg == option), None)
             given = call.args[0] if option == middleware.first and call.args else given

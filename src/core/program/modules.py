@@ -101,11 +101,6 @@ class Module:
     imports: list[str] = attrs.field(factory=list[str])
     scope: Scope = attrs.field(init=False)
 
-    @property
-    def package(self) -> str:
-        """The package that relative imports start from."""
-        return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
-
 
 class External(NamedTuple):
     """Something outside of the program, by its full name, as it was imported."""
@@ -494,7 +489,9 @@ def _absolute(module: Module, node: ast.ImportFrom) -> str:
     """The full name of the module that a `from` import names."""
     if not node.level:
         return node.module or ""
-    parts = module.package.split(".")
+    parts = module.name.split(".")
+    if module.path.name != "__init__.py":
+        parts.pop()
     base = ".".join(parts[: len(parts) - node.level + 1])
     return f"{base}.{node.module}" if node.module and base else node.module or base
 

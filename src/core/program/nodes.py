@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from core.program.classes import ClassRef, parsed_string
+from core.program.classes import ClassRef
 from core.program.modules import Module, Scope, placed
 
 
@@ -40,7 +40,4 @@ def annotation_at(function: ast.AST, position: int) -> ast.expr | None:
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return None
     arguments = placed(function)
-    annotation = arguments[position].annotation if len(arguments) > position else None
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        return parsed_string(annotation.value)
-    return annotation
+    return arguments[position].annotation if len(arguments) > position else None

@@ -19,7 +19,7 @@ from typing import Final
 
 import attrs
 
-from core.config.checks import Code, Severity
+from core.config.checks import Severity
 from core.config.model import Configuration
 from core.errors import ConfigurationError
 from core.program.ask import ask
@@ -300,10 +300,6 @@ class _Program:
                 case _:
                     pass
 
-    def add(self, code: Code, message: str, module: Module, node: ast.expr | ast.stmt) -> None:
-        """Note a finding at a node."""
-        self.found.append(Finding(code, message, str(module.path), node.lineno, node.col_offset + 1))
-
     # -- the files
 
     def _start(self, main: Path | None, paths: Sequence[Path]) -> list[Module]:
@@ -368,24 +364,23 @@ class _Program:
         unmatched = self._unmatched()
         told = False
         for class_ in self._classes():
-            checked = self.reader.is_env(class_)
-            for problem in unmatched if checked or self.reader.is_marked(class_) else ():
-                told = True
-                self.add("core-env", f"{class_.node.name}: {problem}", class_.module, class_.node)
+            node, checked = class_.node, self.reader.is_env(class_)
+            place = str(class_.module.path), node.lineno, node.col_offset + 1
+            at_class = [*unmatched] if checked or self.reader.is_marked(class_) else []
+            told = told or bool(at_class)
+            at_class += self.options.problems if checked else ()
+            self.found += (Finding("core-env", f"{node.name}: {problem}", *place) for problem in at_class)
+            own = any(isinstance(statement, ast.AnnAssign) for statement in node.body)
             if not checked:
                 continue
-            node = class_.node
-            for problem in self.options.problems:
-                self.add("core-env", f"{node.name}: {problem}", class_.module, node)
-            own = any(isinstance(statement, ast.AnnAssign) for statement in node.body)
             if own and not node.decorator_list and not self.reader.is_protocol(class_) and not node.keywords:
                 message = f"{node.name} has attributes of its own but no decorator. Put @attrs.frozen above it"
-                self.add("core-env", message, class_.module, node)
+                self.found.append(Finding("core-env", message, *place))
                 continue
             shape = self._shape(class_)
             self.names += sum(a.kind not in ANYTHING and not a.inherited for a in shape.attributes)
             self.found += check_env(shape, self.configurations, entry_names=names)
-            self._check_migrations(shape)
+            self.found += migration_problems(shape, self.configurations, self.databases.schema)
         if not told:
             # mypy tells what is in a file of Python alone.
             where = next((one.place for one in self.table.apps), Place(str(self.configuration.path), 1))
@@ -406,10 +401,6 @@ class _Program:
             binding = declares_bindings(self.configurations)
             line = binding.line or 1 if binding is not None else 1
             self.found.append(Finding("core-env", message, str(self.configuration.path), line))
-
-    def _check_migrations(self, shape: EnvShape) -> None:
-        for place, text in migration_problems(shape, self.configurations, self.databases.schema):
-            self.found.append(Finding("core-sql", text, place.file, place.line, place.column))
 
     def _shape(self, class_: ClassRef) -> EnvShape:
         partial = self.reader.named is None and (not self.sources.complete or class_.node.name in self.sources.bases)

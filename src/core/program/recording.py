@@ -27,7 +27,7 @@ class Recorder(Imports):
         super().__init__(assume=assume)
         self.apps: list[Any] = []
         self.events: list[tuple[Any, str, str | None, object, Place]] = []
-        self.errors: list[tuple[Any, tuple[type, ...], object, Place]] = []
+        self.errors: list[tuple[Any, object, Place]] = []
         self.made: dict[int, Place] = {}
         """Where each declared middleware was made."""
         self.registered_at: dict[int, Place] = {}
@@ -115,9 +115,9 @@ class Recorder(Imports):
             case "lifespan", (app, handler):
                 self.events.append((app, "lifespan", None, handler, caller()))
             case "not_found", (app, handler):
-                self.errors.append((app, (), handler, caller()))
-            case "_register_error_handler", (router, classes, handler):
-                self.errors.append((router._view_of, classes, handler, caller()))
+                self.errors.append((app, handler, caller()))
+            case "_register_error_handler", (router, _, handler):
+                self.errors.append((router._view_of, handler, caller()))
             case _:
                 pass
 

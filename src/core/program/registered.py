@@ -17,7 +17,7 @@ from core.config.model import Configuration
 from core.program.absent import no_module
 from core.program.annotations import arguments_of
 from core.program.bodies import Bodies
-from core.program.classes import ClassRef, class_at
+from core.program.classes import ClassRef
 from core.program.envs import EnvShape, deployed
 from core.program.extensions import declared
 from core.program.findings import Finding, syntax_error
@@ -107,9 +107,7 @@ class Registered:
         for step in (*route.steps, *([route.handler] if route.handler is not None else [])):
             described = self.table.steps[step]
             arguments, scope = self._request_arguments(step)
-            if scope is None:
-                pass
-            elif len(arguments) > 2 and (step in own or step == route.handler):
+            if scope is not None and len(arguments) > 2 and (step in own or step == route.handler):
                 read = self.trees.reader.annotation(arguments[2], scope)
                 wanted = [str(value) for value in read.literals] if read.kind == "Literal" else []
                 message = (
@@ -127,17 +125,16 @@ class Registered:
 
     def _request_arguments(self, step: int) -> tuple[list[ast.expr], Scope | None]:
         """The type arguments of the request in a step's own annotation, two at least: `Request[Env, User]`."""
-        for outermost in self.table.steps[step].bodies[:1]:
-            found = self.bodies.function(outermost)
-            first = annotation_at(found[0], outermost.bound) if found is not None else None
-            if found is None or first is None:
-                continue
-            annotation, scope = self.trees.reader.written_out(first, found[1])
-            if isinstance(annotation, ast.Subscript) and self.trees.modules.outside(annotation, scope) in REQUESTS:
-                arguments = arguments_of(annotation)
-                if len(arguments) > 1:
-                    return arguments, scope
-        return [], None
+        bodies = self.table.steps[step].bodies
+        found = self.bodies.function(bodies[0]) if bodies else None
+        first = annotation_at(found[0], bodies[0].bound) if found is not None else None
+        if found is None or first is None:
+            return [], None
+        annotation, scope = self.trees.reader.written_out(first, found[1])
+        if not isinstance(annotation, ast.Subscript) or self.trees.modules.outside(annotation, scope) not in REQUESTS:
+            return [], None
+        arguments = arguments_of(annotation)
+        return (arguments, scope) if len(arguments) > 1 else ([], None)
 
     # -- events
 
@@ -157,25 +154,30 @@ class Registered:
         served, reader = self.bodies.served[function], self.trees.reader
         env = self.bodies.env_of(function)
         second = annotation_at(function, served.bound + 1)
-        if env is not None and isinstance(second, ast.Name | ast.Attribute):
-            given = class_at(self.trees.modules.resolve(second, scope))
-            is_env = given is not None and not reader.is_protocol(given) and reader.is_env(given)
-            if given is not None and is_env and given not in reader.ancestors(env):
-                call = f'{event.kind}("{event.name}")' if event.name is not None else f"{event.kind}()"
-                name, own = self.table.steps[event.handler].name, env.node.name
-                message = f"{call}: {name} takes env: {given.node.name}, but the app has {own}. Write env: {own}"
-                code: Code = "core-queue" if event.kind == "queue" else "core-env"
-                yield Finding(code, message, event.place.file, second.lineno, second.col_offset + 1)
+        given = reader.class_of(second, scope) if second is not None else None
+        if env is not None and second is not None and given is not None and self._is_other(given, env):
+            call = f'{event.kind}("{event.name}")' if event.name is not None else f"{event.kind}()"
+            name, own = self.table.steps[event.handler].name, env.node.name
+            message = f"{call}: {name} takes env: {given.node.name}, but the app has {own}. Write env: {own}"
+            code: Code = "core-queue" if event.kind == "queue" else "core-env"
+            yield Finding(code, message, event.place.file, second.lineno, second.col_offset + 1)
         if event.kind == "queue":
-            env = env or (reader.class_of(second, scope) if second is not None else None)
+            env = env or given
             shape = self.shape(env) if env is not None else None
             payload = self._payload(annotation_at(function, served.bound), scope)
             problem = queue_problem(event.name or "", payload, shape, self.configurations)
             if problem is not None:
                 yield _at(event.place, "core-queue", problem)
 
+    def _is_other(self, given: ClassRef, env: ClassRef) -> bool:
+        """Return True for an Env that another one is not."""
+        reader = self.trees.reader
+        return reader.is_env(given) and not reader.is_protocol(given) and given not in reader.ancestors(env)
+
     def _payload(self, annotation: ast.expr | None, scope: Scope) -> tuple[str, str] | None:
         """The T of `MessageBatch[T]`: its full name, and how it is shown."""
+        if annotation is not None:
+            annotation, scope = self.trees.reader.written_out(annotation, scope)
         if not isinstance(annotation, ast.Subscript) or self.trees.modules.outside(annotation, scope) not in _BATCHES:
             return None
         name = self.trees.reader.full_name(annotation.slice, scope)

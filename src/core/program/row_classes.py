@@ -22,7 +22,7 @@ from core.program.nodes import scopes_in
 from core.program.queries import TYPED
 from core.program.reader import Reader
 from core.program.rows import NONE, class_fields, inner_class, row_kinds
-from core.program.syntax import Node
+from core.program.syntax import Node, finding_at
 from core.sql.classes import check_row, groups_of, inside, is_absent
 from core.sql.rows import RowField, field_type, misfit
 from core.sql.statement import Column, Statement
@@ -39,10 +39,7 @@ class Use(NamedTuple):
 
     def finding(self, message: str) -> Finding:
         """A finding where the class is asked for."""
-        place = self.node
-        return Finding(
-            "core-sql", f"{self.label}: {message}", str(self.module.path), place.lineno, place.col_offset + 1
-        )
+        return finding_at(self.node, self.module.scope, "core-sql", f"{self.label}: {message}")
 
 
 class Retyped(NamedTuple):
@@ -138,14 +135,13 @@ class RowClasses:
         if not isinstance(expression, ast.Name) or self.databases.modules.resolve(expression, scope) is not None:
             return None
         name, module = expression.id, scope.module
-        current: Scope | None = scope
-        while current is not None:
-            for definition in current.names.get(name, ()):
-                source = self.databases.modules.find(definition.alias[0]) if definition.alias is not None else None
-                if source is None or definition.alias is None or definition.alias[1] in source.scope.names:
-                    return None  # a variable, or something that cannot be followed
-                return _Missing(source, definition.alias[1]) if not source.scope.stars else None
-            current = current.parent
+        home = scope.home_of(name)
+        if home is not None:
+            base, name = home.names[name][0].alias or ("", "")
+            source = self.databases.modules.find(base)
+            if source is None or name in source.scope.names:
+                return None  # a variable, or something that cannot be followed
+            module = source
         return _Missing(module, name) if not module.scope.stars else None
 
     # -- classes in classes

@@ -12,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from core.program.findings import Finding
-from core.program.modules import Scope, placed
+from core.program.modules import Scope, blocks_of, placed
 from core.program.nodes import own_arguments
 from core.program.receivers import RESPONSE, Receivers
 from core.program.shapes import SENDERS
 from core.program.syntax import finding_at
 
+_LOOKED_INTO = ast.If | ast.For | ast.AsyncFor | ast.While | ast.Match
 _PLAIN = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Pass
 
 
@@ -55,7 +56,7 @@ def _pairs(body: Sequence[ast.stmt]) -> Iterator[tuple[_Sent, _Sent]]:
             yield before, now
         if now is not None or not isinstance(statement, _PLAIN) or (before and _names(statement, before.response)):
             before = now or _falls_through(statement)
-        for block in _blocks(statement):
+        for block in blocks_of(statement) if isinstance(statement, _LOOKED_INTO) else ():
             yield from _pairs(block)
 
 
@@ -87,15 +88,3 @@ def _sent_by(statement: ast.stmt) -> _Sent | None:
 
 def _names(statement: ast.stmt, name: str) -> bool:
     return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(statement))
-
-
-def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
-    match statement:
-        case ast.If() | ast.For() | ast.AsyncFor() | ast.While():
-            yield statement.body
-            yield statement.orelse
-        case ast.Match():
-            for case in statement.cases:
-                yield case.body
-        case _:
-            pass

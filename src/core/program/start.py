@@ -139,8 +139,8 @@ class Start(Recorder):
                 if owner is app
             ),
             tuple(
-                ErrorHandler(tuple(f"{c.__module__}.{c.__qualname__}" for c in classes), self._step(handler), place)
-                for owner, classes, handler, place in self.errors
+                ErrorHandler(self._step(handler), place)
+                for owner, handler, place in self.errors
                 if id(owner) in router_errors
             ),
         )

@@ -81,7 +81,7 @@ def _mismatch(
             return unknown_parameter(name, paths, known, f"url_for({shown}, {_named(name)})"), value
     if not whole:
         return None
-    fitting = [way for way in ways if _fits(way, frozenset(given))]
+    fitting = [way for way in ways if not _has_nameless(way) and set(way.parameters) == set(given)]
     if fitting:
         texts = {name: text_of(value) for name, value in given.items()}
         refused = [_refused(pattern, texts) for pattern in fitting]
@@ -118,11 +118,6 @@ def _refused(pattern: Pattern, texts: Mapping[str, str | None]) -> str | None:
             return name
     rest = texts.get("*") if pattern.rest else None
     return "*" if rest is not None and not {".", ".."}.isdisjoint(rest.split("/")) else None
-
-
-def _fits(pattern: Pattern, names: frozenset[str]) -> bool:
-    """Return True if a path has just these parameters."""
-    return not _has_nameless(pattern) and frozenset(pattern.parameters) == names
 
 
 def _has_nameless(pattern: Pattern) -> bool:

@@ -68,28 +68,18 @@ _THREADS: Final = (
 _PROCESSES: Final = "There are no processes. Send the work to a queue, or to a service that has them"
 _SOCKETS: Final = "asyncio has no sockets there. Use fetch or a binding"
 
-MISSING_NAMES: Final[Mapping[str, str]] = {
-    "hashlib.pbkdf2_hmac": _KEYS,
-    "hashlib.scrypt": _KEYS,
-    "asyncio.create_subprocess_exec": _PROCESSES,
-    "asyncio.create_subprocess_shell": _PROCESSES,
-    "asyncio.open_connection": _SOCKETS,
-    "asyncio.start_server": _SOCKETS,
-    "concurrent.futures.ProcessPoolExecutor": _PROCESSES,
-    "concurrent.futures.ThreadPoolExecutor": _THREADS,
-    "multiprocessing.Pool": _PROCESSES,
-    "multiprocessing.Process": _PROCESSES,
-    "multiprocessing.Queue": _PROCESSES,
-    "os.fork": _PROCESSES,
-    "os.popen": _PROCESSES,
-    "subprocess.Popen": _PROCESSES,
-    "subprocess.call": _PROCESSES,
-    "subprocess.check_call": _PROCESSES,
-    "subprocess.check_output": _PROCESSES,
-    "subprocess.run": _PROCESSES,
-    "threading.Thread": _THREADS,
-    "threading.Timer": "There are no threads. Use asyncio, req.ctx.wait_until or a cron trigger",
+_LACKING: Final[Mapping[str, str]] = {
+    _KEYS: "hashlib.pbkdf2_hmac hashlib.scrypt",
+    _PROCESSES: (
+        "asyncio.create_subprocess_exec asyncio.create_subprocess_shell concurrent.futures.ProcessPoolExecutor "
+        "multiprocessing.Pool multiprocessing.Process multiprocessing.Queue os.fork os.popen subprocess.Popen "
+        "subprocess.call subprocess.check_call subprocess.check_output subprocess.run"
+    ),
+    _SOCKETS: "asyncio.open_connection asyncio.start_server",
+    _THREADS: "concurrent.futures.ThreadPoolExecutor threading.Thread",
+    "There are no threads. Use asyncio, req.ctx.wait_until or a cron trigger": "threading.Timer",
 }
+MISSING_NAMES: Final[Mapping[str, str]] = {name: way for way, names in _LACKING.items() for name in names.split()}
 """Functions and classes that are missing or fail whenever they are used, and the way to do without each."""
 
 _WAITS: Final = "Await the runtime's own fetch: `from js import fetch`, or a service binding"
