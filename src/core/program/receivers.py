@@ -102,12 +102,12 @@ class Receivers:
             return NEXT if arguments[1].annotation is not None and self._parameter(second) == RESPONSE else ""
         return ""
 
-    def function(self, expression: ast.expr, scope: Scope) -> FunctionNode | None:
-        """The function of the program that an expression names, as its `def` has it."""
+    def function(self, expression: ast.expr, scope: Scope) -> tuple[FunctionNode, Scope] | None:
+        """The function of the program that an expression names, as its `def` has it, and the scope that it is in."""
         found = self.reader.function(expression, scope)
         if found is None or found[0].decorator_list or len(found[1].names.get(found[0].name, ())) != 1:
             return None
-        return found[0]
+        return found
 
     def is_coroutine(self, expression: ast.expr, scope: Scope) -> bool:
         """Return True for a call that certainly gives a coroutine, itself or by a name that is assigned once."""
@@ -116,10 +116,7 @@ class Receivers:
             return False
         match call.func:
             case ast.Name() as func:
-                function = self.reader.function(func, scope)
-                if function is None:
-                    return self.kind(func, scope) == NEXT
-                return self._is_async(func, scope)
+                return self._is_async(func, scope) or self.kind(func, scope) == NEXT
             case ast.Attribute(value=owner, attr=name) as func:
                 if name in _EVERY:
                     if name in ASYNC_METHODS.get(self.kind(owner, scope), ()):
@@ -131,8 +128,7 @@ class Receivers:
                 return False
 
     def _is_async(self, func: ast.expr, scope: Scope) -> bool:
-        found = self.reader.function(func, scope)
-        if found is None or not isinstance(found[0], ast.AsyncFunctionDef) or self.function(func, scope) is None:
+        found = self.function(func, scope)
+        if found is None or not isinstance(found[0], ast.AsyncFunctionDef):
             return False
-        inside = found[1].children.get(found[0])
-        return inside is not None and not inside.nodes.of(ast.Yield)
+        return not found[1].children[found[0]].nodes.of(ast.Yield)

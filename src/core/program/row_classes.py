@@ -96,25 +96,27 @@ class RowClasses:
         self.edits: dict[Path, list[Edit]] = {}
         self.problems: list[Finding] = []
         self.classes: int = 0
-        self._known: dict[ClassRef, list[Use]] = {}
-        self._unknown: dict[_Missing, list[Use]] = {}
+        self._wanted: dict[ClassRef | _Missing, list[Use]] = {}
         self._inner: dict[tuple[ClassRef | _Missing, str], _Inner] = {}
         self._above: dict[_Missing, ast.stmt] = {}
         for use, scope in self._uses(modules):
-            class_ = self.reader.class_of(use.node, scope)
-            if class_ is not None:
-                self._known.setdefault(class_, []).append(use)
-            elif (target := self._missing(use.node, scope)) is not None:
-                self._unknown.setdefault(target, []).append(use)
-        owners: list[tuple[ClassRef | _Missing, list[Use]]] = [*self._known.items(), *self._unknown.items()]
-        for owner, uses in [(owner, list(uses)) for owner, uses in owners]:
+            target = self.reader.class_of(use.node, scope) or self._missing(use.node, scope)
+            if target is not None:
+                self._wanted.setdefault(target, []).append(use)
+        for owner, uses in [(owner, list(uses)) for owner, uses in self._in_order()]:
             self._find_inner(owner, uses)
-        for class_, uses in self._known.items():
-            if _within(uses, files):
-                self._update(class_, uses)
-        for target, uses in self._unknown.items():
-            if _within(uses, files):
-                self._write(target, uses)
+        for owner, uses in self._in_order():
+            if files is not None and not any(use.module.path in files for use in uses):
+                continue
+            columns = self._columns(uses)
+            if columns is not None and isinstance(owner, _Missing):
+                self._write(owner, uses, columns)
+            elif columns is not None and isinstance(owner, ClassRef):
+                self._update(owner, uses, columns)
+
+    def _in_order(self) -> list[tuple[ClassRef | _Missing, list[Use]]]:
+        """The classes that are there before those that are not."""
+        return sorted(self._wanted.items(), key=lambda item: isinstance(item[0], _Missing))
 
     def _uses(self, modules: Sequence[Module]) -> Iterator[tuple[Use, Scope]]:
         for module in modules:
@@ -151,19 +153,16 @@ class RowClasses:
         for name in dict.fromkeys(name for use in uses for name in groups_of(use.statement)):
             some = [use for use in uses if name in groups_of(use.statement)]
             field = self._field(owner, name)
-            target: ClassRef | _Missing | None
+            target: ClassRef | _Missing | None = None
+            optional = False
             if field is not None:
                 target = inner_class(self.reader, field.annotation, field.owner.body)
                 optional = "none" in row_kinds(self.reader, field.annotation, field.owner.body)
-                written = ""
-            else:
-                target = self._inner_target(owner, name) if len(some) == len(uses) else None
-                optional = False
-                written = (
-                    target.name if isinstance(target, _Missing) else target.node.name if target is not None else ""
-                )
+            elif len(some) == len(uses):
+                target = self._inner_target(owner, name)
             if target is None:
                 continue
+            written = _title(target) if field is None else ""
             before = self._inner.get((owner, name))
             absent = not optional and any(is_absent(use.statement, name) for use in some)
             absent = absent or (before is not None and before.absent)
@@ -172,13 +171,10 @@ class RowClasses:
                 use._replace(statement=inside(use.statement, name, optional=optional or absent), inner=True)
                 for use in some
             ]
-            if isinstance(target, _Missing):
-                self._unknown.setdefault(target, []).extend(inner)
-                statement = self._statement_of(owner, uses)
-                if statement is not None:
-                    self._above.setdefault(target, statement)
-            else:
-                self._known.setdefault(target, []).extend(inner)
+            self._wanted.setdefault(target, []).extend(inner)
+            statement = self._statement_of(owner, uses)
+            if statement is not None and isinstance(target, _Missing):
+                self._above.setdefault(target, statement)
             self._find_inner(target, inner)
 
     def _field(self, owner: ClassRef | _Missing, name: str) -> Field | None:
@@ -189,7 +185,7 @@ class RowClasses:
         """The class for a field that is not there: one of its name, or a new one."""
         if not _can_be_field(name):
             return None
-        module, title = (owner.module, owner.name if isinstance(owner, _Missing) else owner.node.name)
+        module, title = owner.module, _title(owner)
         own = "".join(word[:1].upper() + word[1:] for word in name.split("_"))
         for candidate in (own, f"{title}{own}"):
             if candidate not in module.scope.names:
@@ -209,10 +205,9 @@ class RowClasses:
 
     # -- a class that is there
 
-    def _update(self, class_: ClassRef, uses: Sequence[Use]) -> None:
+    def _update(self, class_: ClassRef, uses: Sequence[Use], columns: Mapping[str, Sequence[Column]]) -> None:
         read = class_fields(self.reader, class_)
-        columns = self._columns(uses)
-        if read is None or columns is None:
+        if read is None:
             return
         title, fields, whole = read
         self.classes += 1
@@ -271,10 +266,7 @@ class RowClasses:
 
     # -- a class that is not
 
-    def _write(self, target: _Missing, uses: Sequence[Use]) -> None:
-        columns = self._columns(uses)
-        if columns is None:
-            return
+    def _write(self, target: _Missing, uses: Sequence[Use], columns: Mapping[str, Sequence[Column]]) -> None:
         self.classes += 1
         lines = self._lines(target, columns, target.name, uses)
         if not lines:
@@ -338,8 +330,8 @@ class RowClasses:
         self.edits.setdefault(module.path, []).append(edit)
 
 
-def _within(uses: Sequence[Use], files: Collection[Path] | None) -> bool:
-    return files is None or any(use.module.path in files for use in uses)
+def _title(owner: ClassRef | _Missing) -> str:
+    return owner.name if isinstance(owner, _Missing) else owner.node.name
 
 
 def _can_be_field(name: str) -> bool:

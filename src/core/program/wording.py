@@ -36,17 +36,17 @@ def required_secret(name: str, configuration: Configuration) -> str:
 
 def annotation_for(binding: Binding) -> str:
     """Return the annotation that an attribute for a binding needs."""
-    if binding.kind != "var":
-        match binding.kind:
-            case "assets":
-                return "Assets"
-            case "queue":
-                return "Queue[…]"
-            case "durable_object":
-                return f"DurableObjectNamespace[{binding.entry.class_name}]"
-            case _:
-                return (protocol_of(binding) or "object").rpartition(".")[2]
-    return variable_type(binding.entry)
+    match binding.kind:
+        case "var":
+            return variable_type(binding.entry)
+        case "assets":
+            return "Assets"
+        case "queue":
+            return "Queue[…]"
+        case "durable_object":
+            return f"DurableObjectNamespace[{binding.entry.class_name}]"
+        case _:
+            return (protocol_of(binding) or "object").rpartition(".")[2]
 
 
 def variable_type(value: object) -> str:
