@@ -384,7 +384,7 @@ class _Program:
         if not told:
             # mypy tells what is in a file of Python alone.
             where = next((one.place for one in self.table.apps), Place(str(self.configuration.path), 1))
-            self.found += (_at(where, problem) for problem in unmatched)
+            self.found += (Finding("core-env", problem, *where) for problem in unmatched)
 
     def _check_apps(self) -> None:
         """Every application: over a class that is an Env, wherever there are bindings to compare with."""
@@ -392,11 +392,11 @@ class _Program:
         message = None if known else no_env(self.configurations)
         for app in self.table.apps:
             if app.env is not None and not app.env.bindings and self.options.env is None:
-                self.found.append(_at(app.place, not_bindings(app.env.qualname, app.env.module)))
+                self.found.append(Finding("core-env", not_bindings(app.env.qualname, app.env.module), *app.place))
             elif app.env is None and message is not None and self.table.finished and not self.table.assumed:
-                self.found.append(_at(app.place, message))
+                self.found.append(Finding("core-env", message, *app.place))
             elif app.env is not None:
-                self.found += (_at(app.place, problem) for problem in app.env.problems)
+                self.found += (Finding("core-env", problem, *app.place) for problem in app.env.problems)
         if message is not None and not self.table.apps:
             binding = declares_bindings(self.configurations)
             line = binding.line or 1 if binding is not None else 1
@@ -405,10 +405,6 @@ class _Program:
     def _shape(self, class_: ClassRef) -> EnvShape:
         partial = self.reader.named is None and (not self.sources.complete or class_.node.name in self.sources.bases)
         return self.reader.shape(class_, partial=partial)
-
-
-def _at(place: Place, message: str) -> Finding:
-    return Finding("core-env", message, place.file, place.line)
 
 
 _IGNORE: Final = re.compile(r"#\s*(?:type:\s*ignore|core:\s*ignore(?=\[))(?:\[(?P<codes>[^\]]*)\])?")

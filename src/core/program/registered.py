@@ -25,8 +25,8 @@ from core.program.modules import Scope
 from core.program.nodes import annotation_at
 from core.program.problems import handler_parameters, queue_problem
 from core.program.syntax import REQUESTS, SyntaxTrees
-from core.program.table import Event, Place, Refusal, Route, Table
-from core.routing.pattern import parse
+from core.program.table import Event, Refusal, Route, Table
+from core.routing.pattern import Pattern, parse
 
 _CODES: Final[Mapping[str, Code]] = {
     "DefaultDeny": "core-route",
@@ -41,7 +41,6 @@ _CODES: Final[Mapping[str, Code]] = {
 }
 _IMPORTS: Final = frozenset(["NoApp", "NoModule", "NoName", "NoStart"])
 _BATCHES: Final = frozenset(["core.MessageBatch", "core.bindings.queue.MessageBatch"])
-_MORE: Final = re.compile(r"[{}()?+]")
 _ABSENT: Final = re.compile(r"No module named '([\w.]+)'")
 USER: Final = "req.user"
 
@@ -58,7 +57,7 @@ def refused(refusal: Refusal) -> Finding:
         way = f"importing the program fails here: {refusal.kind}: {message}"
         told = way if fix in message else f"{way}. {fix}"  # a MissingExtraError is its fix
         message = told if absent is None else no_module(absent[1])
-    return Finding(code, message, refusal.place.file, refusal.place.line)
+    return Finding(code, message, *refusal.place)
 
 
 def parameters_of(route: Route) -> tuple[str, ...]:
@@ -90,7 +89,7 @@ class Registered:
         main = self.table.app
         if self.table.finished and main is not None:
             for code, message in _unhandled(self.configurations, main.events):
-                yield _at(main.place, code, message)
+                yield Finding(code, message, *main.place)
 
     def _handler(self, route: Route) -> Iterator[Finding]:
         """The parameters and the user that annotations ask for: of a handler, and of all that runs before it."""
@@ -102,7 +101,7 @@ class Registered:
                 told = (
                     f"{middleware.name}() answers every request, so everything after it in {_shown(route)} never runs"
                 )
-                yield _at(route.place, "core-params", f"{told}. Put it last")
+                yield Finding("core-params", f"{told}. Put it last", *route.place)
         user = route.authenticated or route.optional
         for step in (*route.steps, *([route.handler] if route.handler is not None else [])):
             described = self.table.steps[step]
@@ -114,13 +113,13 @@ class Registered:
                     handler_parameters(described.name, wanted, route.path, parameters_of(route)) if wanted else None
                 )
                 if message is not None:
-                    yield _at(route.place, "core-params", message)
+                    yield Finding("core-params", message, *route.place)
             account = None if user or scope is None else self.trees.user_of(arguments[1], scope)
             if account is not None:
                 call = _shown(route)
                 told = f"{described.name} wants a user, {account}, and {call} has no authenticator before it"
                 view = f"Register it on a view: app.authenticated(…).{call.partition('(')[0]}(…)"
-                yield _at(route.place, "core-user", f"{told}. {view}")
+                yield Finding("core-user", f"{told}. {view}", *route.place)
             user = user or USER in described.provides
 
     def _request_arguments(self, step: int) -> tuple[list[ast.expr], Scope | None]:
@@ -145,7 +144,7 @@ class Registered:
         if event.kind == "scheduled":
             message = _cron_problem(event.name, self.configurations) if event.name is not None else None
             if message is not None:
-                yield _at(event.place, "core-env", message)
+                yield Finding("core-env", message, *event.place)
         bodies = self.table.steps[event.handler].bodies
         found = self.bodies.function(bodies[0]) if bodies else None
         if found is None:
@@ -167,7 +166,7 @@ class Registered:
             payload = self._payload(annotation_at(function, served.bound), scope)
             problem = queue_problem(event.name or "", payload, shape, self.configurations)
             if problem is not None:
-                yield _at(event.place, "core-queue", problem)
+                yield Finding("core-queue", problem, *event.place)
 
     def _is_other(self, given: ClassRef, env: ClassRef) -> bool:
         """Return True for an Env that another one is not."""
@@ -182,10 +181,6 @@ class Registered:
             return None
         name = self.trees.reader.full_name(annotation.slice, scope)
         return (name, self.trees.reader.annotation(annotation.slice, scope).shown) if name else None
-
-
-def _at(place: Place, code: Code, message: str) -> Finding:
-    return Finding(code, message, place.file, place.line)
 
 
 # -- events of the configuration
@@ -234,44 +229,32 @@ def _unhandled(configurations: Sequence[Configuration], events: Iterable[Event])
 
 def _unreachable(routes: Sequence[Route]) -> Iterator[Finding]:
     """The routes that an earlier one answers in their place: the first one that matches does (`core.routing.table`)."""
-    earlier: dict[str, list[tuple[Route, list[str] | None]]] = {}
+    earlier: dict[str, list[tuple[Route, Pattern]]] = {}
     """Those so far by their first segments: a path that begins with another text is not covered."""
     for late in routes:
-        segments = _segments(late.path)
+        pattern = parse(late.path)
         begin = late.path[1:].partition("/")[0]
         keys = ["", begin] if begin and begin[0] not in ":*" else [""]
         for early, before in (one for key in keys for one in earlier.get(key, ())):
-            if _is_for(early, late.method) and (early.path == late.path or _covers(before, segments)):
-                yield _at(late.place, "core-route", _told(early, late))
+            if _is_for(early, late.method) and (early.path == late.path or _covers(before, pattern)):
+                yield Finding("core-route", _told(early, late), *late.place)
                 break
         if late.handler is not None and late.kind != "websocket":
-            earlier.setdefault(keys[-1], []).append((late, segments))
+            earlier.setdefault(keys[-1], []).append((late, pattern))
 
 
 def _is_for(early: Route, method: str) -> bool:
     return early.method in ("*", method) or (early.method, method) == ("GET", "HEAD")
 
 
-def _covers(first: list[str] | None, second: list[str] | None) -> bool:
-    """Return True if every path of the later route matches the earlier one."""
-    if first is None or second is None:
+def _covers(first: Pattern, second: Pattern) -> bool:
+    """Return True if every path of the later route certainly matches the earlier one."""
+    if first.checks or second.checks or first.optional or second.optional or second.rest > first.rest:
         return False
-    rest, longer = first[-1:] == ["*"], second[-1:] == ["*"]
-    if not rest and len(first) != len(second):
-        return False  # so for most
-    first, second = first[: len(first) - rest], second[: len(second) - longer]
     # A rest may be empty or not by the router's own rule; it is certainly covered where something is left.
-    if longer > rest or (rest and len(second) < len(first) + (not longer)):
-        return False
-    return all(a == b or a[:1] == ":" for a, b in zip(first, second, strict=False))
-
-
-def _segments(path: str) -> list[str] | None:
-    """The segments of a path of plain texts and parameters; None where a parameter is more than a name."""
-    segments = path[1:].split("/")
-    if segments[-1] == "":
-        segments.pop()
-    return None if _MORE.search(path) or "*" in segments[:-1] else segments
+    longer = len(second.parts) - len(first.parts)
+    fits = longer >= (not second.rest) if first.rest else longer == 0
+    return fits and first.covers(second)
 
 
 def _told(early: Route, late: Route) -> str:
