@@ -15,7 +15,6 @@ from core.explain.imports import fix_for_name
 from core.explain.names import IN_WORKERD, MODULE, WORKERD
 from core.program.findings import Finding
 from core.program.modules import Modules, Scope
-from core.program.nodes import above
 from core.program.syntax import finding_at
 from core.program.wording import did_you_mean
 
@@ -80,6 +79,6 @@ def _is_there(name: str) -> bool:
 
 def _is_for_later(node: ast.AST, scope: Scope) -> bool:
     """Return True for an import inside a function or an `if`, and not in a `try` that expects it to fail."""
-    outside = [*above(node, scope.nodes.parents)]
+    outside = [*scope.nodes.above(node)]
     later = not isinstance(scope.node, ast.Module) or any(isinstance(one, ast.If) for one in outside)
     return later and not any(isinstance(one, ast.Try | ast.With) for one in outside)

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import attrs
 
-from core.program.classes import ClassRef
+from core.program.classes import ClassRef, classes_in
 from core.program.findings import Unread
 from core.program.modules import FunctionNode, Module, Modules, Scope
-from core.program.nodes import classes_in
 from core.program.table import App, Env, Event, Function, Place, Route, Table
 
 

@@ -259,6 +259,13 @@ def own_class(parameter: Local) -> ClassRef | None:
     return ClassRef(around.node, around.parent) if parameter.definition.node is self_of(method) else None
 
 
+def classes_in(module: Module) -> Iterator[ClassRef]:
+    """The classes of a module."""
+    for scope in module.scope.walk():
+        if isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
+            yield ClassRef(scope.node, scope.parent)
+
+
 def class_at(resolved: Resolved | None) -> ClassRef | None:
     """Return the class that a name stands for, None for everything else."""
     if isinstance(resolved, Local) and isinstance(resolved.definition.node, ast.ClassDef):

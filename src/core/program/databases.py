@@ -21,7 +21,6 @@ from core.program.classes import ClassRef, own_class
 from core.program.entered import entered
 from core.program.findings import Finding, Unread, is_wanted, level_of
 from core.program.modules import Local, Module, Modules, Scope
-from core.program.nodes import scopes_in
 from core.program.places import place_in
 from core.program.reader import Reader
 from core.program.sources import Sources
@@ -99,7 +98,7 @@ class Databases:
         if module not in self._calls:
             self._calls[module] = {
                 (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset): Node(node, scope)
-                for scope in scopes_in(module.scope)
+                for scope in module.scope.walk()
                 for node in scope.nodes.of(ast.Call)
                 if isinstance(node.func, ast.Attribute) and node.func.attr in _CALLED
             }

@@ -18,7 +18,6 @@ from core.program.envs import EnvShape
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread
 from core.program.modules import Module, Scope, placed
-from core.program.nodes import scopes_in
 from core.program.problems import binding_problem, unknown_parameter
 from core.program.queries import batch_problems, bind_problems, prepare_problems, run_problems, value_problems
 from core.program.readable import READS, read_problem
@@ -64,7 +63,7 @@ class ModuleRules:
     def look(self, module: Module) -> Looked:
         """Everything that is wrong in a module."""
         read, unread = self.databases.read, len(self.databases.unread)
-        found = [finding for scope in scopes_in(module.scope) for finding in self._in(scope)]
+        found = [finding for scope in module.scope.walk() for finding in self._in(scope)]
         found += worker_findings(self.trees.modules, [module], self.databases.configurations)
         return Looked(found, self.databases.read - read, self.databases.unread[unread:])
 
@@ -206,10 +205,10 @@ class ModuleRules:
         for inner in _seeing(scope, name):
             for node in inner.nodes.of(ast.Call):
                 match node:
-                    case ast.Call(func=ast.Attribute(attr="parse", value=value), args=[type_], keywords=[]):
-                        row = (
-                            row_fields(self.trees.reader, type_, inner) if self._is_params(value, inner, name) else None
-                        )
+                    case ast.Call(func=ast.Attribute(attr="parse", value=read), args=[type_], keywords=[]) if (
+                        self._is_params(read, inner, name)
+                    ):
+                        row = row_fields(self.trees.reader, type_, inner)
                         if row is not None:
                             yield [field.name for field in row[1] if field.required], row[0], type_
                     case _:
@@ -242,7 +241,7 @@ _BY_METHOD: Final = {name: [rule for rule, of in _RULES if name in of] for _, na
 
 def _seeing(scope: Scope, name: str) -> Iterator[Scope]:
     """A function and those inside it that give a name of it to nothing else."""
-    return (inner for inner in scopes_in(scope) if inner is scope or name not in inner.names)
+    return (inner for inner in scope.walk() if inner is scope or name not in inner.names)
 
 
 def _unknown(name: str, routes: Sequence[Route], read: str) -> str | None:

@@ -51,6 +51,12 @@ class Nodes(NamedTuple):
             return self.kinds.get(kinds[0], ())
         return [node for kind in kinds for node in self.kinds.get(kind, ())]
 
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around one, from the inside out."""
+        while (parent := self.parents.get(node)) is not None:
+            yield parent
+            node = parent
+
 
 @attrs.define(eq=False)
 class Scope:
@@ -67,6 +73,12 @@ class Scope:
     def nodes(self) -> Nodes:
         """The nodes of the module, class or function."""
         return _nodes_in(self.node)
+
+    def walk(self) -> Iterator[Scope]:
+        """The scope and all scopes inside it."""
+        yield self
+        for child in self.children.values():
+            yield from child.walk()
 
     def home_of(self, name: str) -> Scope | None:
         """The scope that a name has its meaning from here: this one, or one around it that binds it. Names of a class

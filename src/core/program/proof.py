@@ -25,7 +25,7 @@ from core.errors import ConfigurationError
 from core.program.ask import ask
 from core.program.bodies import Bodies
 from core.program.cache import stamps
-from core.program.classes import ClassRef
+from core.program.classes import ClassRef, classes_in
 from core.program.databases import Behind, CallPlace, Databases
 from core.program.entry import Entry, entry_of, import_roots, python_files
 from core.program.envs import ANYTHING, EnvShape, check_env, declares_bindings, migration_problems
@@ -34,7 +34,6 @@ from core.program.findings import Finding, Unread, configuration_findings, level
 from core.program.memory import Memory
 from core.program.module_rules import ModuleRules
 from core.program.modules import Module, Modules
-from core.program.nodes import classes_in
 from core.program.problems import no_env, not_bindings
 from core.program.reader import Reader
 from core.program.registered import Registered

@@ -12,8 +12,7 @@ from typing import Final
 
 from core.program.databases import Databases
 from core.program.entered import entered
-from core.program.modules import FunctionNode, Local, Scope, placed
-from core.program.nodes import own_arguments
+from core.program.modules import FunctionNode, Local, Scope
 from core.program.reader import Reader
 from core.program.syntax import REQUESTS, Node, SyntaxTrees
 
@@ -85,12 +84,7 @@ class Receivers:
             if name in _BY_NAME:
                 return _BY_NAME[name]
             return self.reader.annotation(node.annotation, scope).kind
-        function = scope.node
-        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            return ""
-        served = self.trees.bodies.served.get(function)
-        own = served.bound if served is not None else own_arguments(scope.parent)
-        arguments = placed(function)[own:]
+        served, arguments = self.trees.bodies.served.get(scope.node), self.trees.arguments(scope)
         at = arguments.index(node) if node in arguments else -1
         # A decorator that calls the function may give it what it likes.
         if at in (0, 1) and len(arguments) == 2 and served is not None and served.handles and served.direct:

@@ -21,8 +21,7 @@ from core.program.classes import ClassRef
 from core.program.envs import EnvShape, deployed
 from core.program.extensions import declared
 from core.program.findings import Finding, syntax_error
-from core.program.modules import Scope
-from core.program.nodes import annotation_at
+from core.program.modules import FunctionNode, Scope, placed
 from core.program.problems import handler_parameters, queue_problem
 from core.program.syntax import REQUESTS, SyntaxTrees
 from core.program.table import Event, Refusal, Route, Table
@@ -126,7 +125,7 @@ class Registered:
         """The type arguments of the request in a step's own annotation, two at least: `Request[Env, User]`."""
         bodies = self.table.steps[step].bodies
         found = self.bodies.function(bodies[0]) if bodies else None
-        first = annotation_at(found[0], bodies[0].bound) if found is not None else None
+        first = _annotation_at(found[0], bodies[0].bound) if found is not None else None
         if found is None or first is None:
             return [], None
         annotation, scope = self.trees.reader.written_out(first, found[1])
@@ -152,7 +151,7 @@ class Registered:
         function, scope = found
         served, reader = self.bodies.served[function], self.trees.reader
         env = self.bodies.env_of(function)
-        second = annotation_at(function, served.bound + 1)
+        second = _annotation_at(function, served.bound + 1)
         given = reader.class_of(second, scope) if second is not None else None
         if env is not None and second is not None and given is not None and self._is_other(given, env):
             call = f'{event.kind}("{event.name}")' if event.name is not None else f"{event.kind}()"
@@ -163,7 +162,7 @@ class Registered:
         if event.kind == "queue":
             env = env or given
             shape = self.shape(env) if env is not None else None
-            payload = self._payload(annotation_at(function, served.bound), scope)
+            payload = self._payload(_annotation_at(function, served.bound), scope)
             problem = queue_problem(event.name or "", payload, shape, self.configurations)
             if problem is not None:
                 yield Finding("core-queue", problem, *event.place)
@@ -181,6 +180,11 @@ class Registered:
             return None
         name = self.trees.reader.full_name(annotation.slice, scope)
         return (name, self.trees.reader.annotation(annotation.slice, scope).shown) if name else None
+
+
+def _annotation_at(function: FunctionNode, position: int) -> ast.expr | None:
+    arguments = placed(function)
+    return arguments[position].annotation if len(arguments) > position else None
 
 
 # -- events of the configuration

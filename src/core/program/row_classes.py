@@ -18,7 +18,6 @@ from core.program.databases import Databases
 from core.program.findings import Finding
 from core.program.generate import is_keyword_only
 from core.program.modules import Module, Scope
-from core.program.nodes import scopes_in
 from core.program.queries import TYPED
 from core.program.reader import Reader
 from core.program.rows import NONE, class_fields, inner_class, row_kinds
@@ -120,7 +119,7 @@ class RowClasses:
 
     def _uses(self, modules: Sequence[Module]) -> Iterator[tuple[Use, Scope]]:
         for module in modules:
-            for scope in scopes_in(module.scope):
+            for scope in module.scope.walk():
                 if not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
                     continue
                 for node in scope.nodes.of(ast.Call):

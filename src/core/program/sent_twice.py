@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from core.program.findings import Finding
-from core.program.modules import Scope, blocks_of, placed
-from core.program.nodes import own_arguments
+from core.program.modules import Scope, blocks_of
 from core.program.receivers import RESPONSE, Receivers
 from core.program.shapes import SENDERS
 from core.program.syntax import finding_at
@@ -35,7 +34,7 @@ def sent_twice(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
     function = scope.node
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return
-    if len(placed(function)) - own_arguments(scope.parent) > 2:
+    if len(receivers.trees.arguments(scope)) > 2:
         return
     for first, second in _pairs(function.body):
         owners = [call.func.value for call in (first.call, second.call) if isinstance(call.func, ast.Attribute)]

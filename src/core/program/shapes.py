@@ -21,8 +21,7 @@ from core.explain.misuse import snake
 from core.explain.names import NAMES
 from core.program.classes import ClassRef
 from core.program.findings import Finding
-from core.program.modules import Scope, blocks_of, placed
-from core.program.nodes import above
+from core.program.modules import Nodes, Scope, blocks_of
 from core.program.receivers import CONTEXT, REQUEST, RESPONSE, Receivers
 from core.program.rows import DISPLAYS
 from core.program.syntax import Node, finding_at
@@ -47,21 +46,23 @@ def returned_problems(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
     served = receivers.trees.bodies.served.get(function)
     if served is None or not served.direct or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return
-    names = [one.arg for one in placed(function)[served.bound :]]
+    names = [one.arg for one in receivers.trees.arguments(scope)]
     if len(names) != 2 or not any(route.kind == "http" for route in served.handles):
         return
-    parents, res = scope.nodes.parents, names[1]
+    res = names[1]
     returns = [node for node in scope.nodes.of(ast.Return) if node.value is not None]
     if scope.children or not returns or len(scope.names.get(res, ())) != 1:
         return
-    may_send = [node for node in scope.nodes.of(ast.Name) if node.id == res and _may_send(node, parents)]
+    may_send = [node for node in scope.nodes.of(ast.Name) if node.id == res and _may_send(node, scope.nodes)]
     for node in returns:
         kind, fix = _kind(receivers, node.value, scope) if node.value is not None else ("", "")
-        in_loop = any(isinstance(one, ast.For | ast.AsyncFor | ast.While) for one in above(node, parents))
+        in_loop = any(isinstance(one, ast.For | ast.AsyncFor | ast.While) for one in scope.nodes.above(node))
         if (
             kind
             and not in_loop
-            and all(name.lineno > node.lineno or _leaves(name, parents) not in (None, node) for name in may_send)
+            and all(
+                name.lineno > node.lineno or _leaves(name, scope.nodes.parents) not in (None, node) for name in may_send
+            )
         ):
             article = "an" if kind[0] in "aeiou" or kind.startswith("http.") else "a"
             message = f"{function.name} returns {article} {kind}, which nothing sends. {fix}"
@@ -86,11 +87,11 @@ def _kind(receivers: Receivers, value: ast.expr, scope: Scope) -> tuple[str, str
     return kind, f"Send it: `return res.{'text' if kind == 'str' else 'json'}(value)`"
 
 
-def _may_send(name: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> bool:
+def _may_send(name: ast.Name, nodes: Nodes) -> bool:
     """Return True if a use of the response may answer: a sender in its chain of calls, or handing it on."""
     node: ast.AST = name
     last = ""
-    for around in above(name, parents):
+    for around in nodes.above(name):
         match around:
             case ast.Attribute(value=value, attr=last) if value is node:
                 if last in SENDERS:

@@ -14,7 +14,6 @@ from core.config.checks import Code
 from core.program.bodies import Bodies
 from core.program.findings import Finding
 from core.program.modules import Modules, Scope, placed
-from core.program.nodes import own_arguments
 from core.program.reader import Reader
 
 REQUESTS: Final = frozenset(["core.Request", "core.request.Request"])
@@ -83,12 +82,15 @@ class SyntaxTrees:
         known = self.modules.outside(expression, scope).startswith(("builtins.", "core.middleware."))
         return read.shown if known and read.kind not in ("object", "Any") else None
 
+    def arguments(self, scope: Scope) -> Sequence[ast.arg]:
+        """The parameters of a function that have a place, without those that it is bound to: `self` of a method."""
+        if not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return ()
+        served = self.bodies.served.get(scope.node)
+        is_method = scope.parent is not None and isinstance(scope.parent.node, ast.ClassDef)
+        return placed(scope.node)[served.bound if served is not None else is_method :]
+
     def request_of(self, scope: Scope) -> str | None:
         """The name of a handler's request, if nothing else has that name."""
-        node = scope.node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            return None
-        served = self.bodies.served.get(node)
-        at = served.bound if served is not None else own_arguments(scope.parent)
-        arguments = placed(node)[at : at + 1]
+        arguments = self.arguments(scope)
         return arguments[0].arg if arguments and len(scope.names.get(arguments[0].arg, ())) == 1 else None

@@ -14,7 +14,6 @@ from typing import Final
 from core.config.model import Configuration
 from core.program.findings import Finding
 from core.program.modules import Module, Modules, Scope
-from core.program.nodes import above, scopes_in
 
 _FILES: Final = "A worker has no files to keep: use a KV namespace, D1 or R2"
 _USERS: Final = 'A worker has no users and no processes: leave it out, or ask under `if sys.platform != "emscripten":`'
@@ -152,7 +151,7 @@ class _Missing:
 
     def found(self) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
         """Yield the missing things in the module."""
-        for scope in scopes_in(self.module.scope):
+        for scope in self.module.scope.walk():
             for node, message in self._in(scope):
                 if _runs(node, scope):
                     yield node, message
@@ -174,7 +173,7 @@ class _Missing:
         for call in scope.nodes.of(ast.Call):
             yield from self._use(call.func, scope)
             for node, message in self._wait(call, scope) if waits else ():
-                if not any(isinstance(one, ast.Lambda) for one in above(call, scope.nodes.parents)):
+                if not any(isinstance(one, ast.Lambda) for one in scope.nodes.above(call)):
                     yield node, message
         for class_ in scope.nodes.of(ast.ClassDef):
             for base in class_.bases:
@@ -251,7 +250,7 @@ def _runs(node: ast.AST, scope: Scope) -> bool:
     """
     around: Scope | None = scope
     while around is not None:
-        for parent in above(node, around.nodes.parents):
+        for parent in around.nodes.above(node):
             if isinstance(parent, ast.Try) and parent.handlers and node not in (*parent.handlers, *parent.finalbody):
                 return False
             if isinstance(parent, ast.If) and _is_asked(parent.test):
