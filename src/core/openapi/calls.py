@@ -290,9 +290,7 @@ class Calls:
         targets = self.methods(info, attribute.name, Value(attribute.expr, frame)) or ()
         return [(each, inside) for inside in self._enter(targets, (), {}) for each in inside.notes.returned]
 
-    def _enter(
-        self, targets: Sequence[Target], given: Sequence[Value], named: Mapping[str, Value]
-    ) -> Iterator[Frame]:
+    def _enter(self, targets: Sequence[Target], given: Sequence[Value], named: Mapping[str, Value]) -> Iterator[Frame]:
         for target in targets:
             if target.node is not None:
                 yield self.frames.enter(target, given, named)

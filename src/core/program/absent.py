@@ -16,7 +16,6 @@ from core.explain.names import IN_WORKERD, MODULE, WORKERD
 from core.program.findings import Finding
 from core.program.modules import Modules, Scope
 from core.program.syntax import finding_at
-from core.program.wording import did_you_mean
 
 
 def absent_names(modules: Modules, scope: Scope) -> Iterator[Finding]:

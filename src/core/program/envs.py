@@ -15,7 +15,7 @@ import attrs
 
 from core.bindings.kinds import KINDS
 from core.config.model import Binding, Configuration, DurableObjectTable
-from core.config.words import and_list, as_attribute
+from core.config.words import as_attribute, listed
 from core.program.extensions import declared, protocol_of
 from core.program.findings import Finding, Location
 from core.program.wording import (
@@ -98,7 +98,8 @@ def check_env(
             together.setdefault(key, []).append(finding)
     findings: list[Finding] = []
     for first, *others in together.values():
-        also = f". The same in {and_list([f'[env.{one.environment}]' for one in others])}" if others else ""
+        environments = [f"[env.{one.environment}]" for one in others]
+        also = f". The same in {listed(environments, 'and')}" if others else ""
         findings.append(attrs.evolve(first, message=first.message + also))
     return findings
 

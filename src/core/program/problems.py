@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.config.model import Configuration
-from core.config.words import and_list, or_list
+from core.config.words import listed
 from core.program.envs import ANYTHING, EnvShape, attribute_name, declares_bindings
 from core.program.wording import did_you_mean, with_article
 
@@ -46,7 +46,7 @@ def binding_problem(call: str, name: str, shape: EnvShape, *, expected: str = "K
     if attribute is not None:
         if attribute.kind in ANYTHING or attribute.kind == expected:
             return None
-        hint = f"Did you mean {or_list(fitting)}?" if fitting else f"{shape.name} has no {expected}"
+        hint = f"Did you mean {listed(fitting, 'or')}?" if fitting else f"{shape.name} has no {expected}"
         return f"{call}: {attribute_name(shape, attribute)} is {with_article(attribute.shown)}, not {with_article(expected)}. {hint}"
     hint = did_you_mean(name, [a.attribute for a in shape.attributes], f"Write {name}: {expected} on {shape.name}")
     hint = did_you_mean(name, fitting, hint)
@@ -58,21 +58,19 @@ def unknown_parameter(name: str, path: str, known: Sequence[str], read: str) -> 
 
     `read` is how it is read, as messages show it.
     """
-    other = f"It has {and_list(known)}" if known else f"It has none. Write /:{name} where it belongs"
+    other = f"It has {listed(known, 'and')}" if known else f"It has none. Write /:{name} where it belongs"
     hint = did_you_mean(name, known, other)
     return f"{read}: the path {path} has no parameter {name}. {hint}"
 
 
 def handler_parameters(handler: str, wanted: Sequence[str], path: str, known: Sequence[str]) -> str | None:
     """A handler over `Request[Env, U, Literal["org"]]` on a path without `:org` (`core-params`)."""
-    lacking = [name for name in wanted if name not in known]
+    lacking = [f":{name}" for name in wanted if name not in known]
     if not lacking:
         return None
-    has = f"it has {and_list(known)}" if known else "it has no parameters"
-    return (
-        f"{handler} reads {and_list([f':{name}' for name in lacking])}, which the path {path} does not have: {has}. "
-        f"Register it on a path with {and_list([f':{name}' for name in lacking])}"
-    )
+    names = listed(lacking, "and")
+    has = f"it has {listed(known, 'and')}" if known else "it has no parameters"
+    return f"{handler} reads {names}, which the path {path} does not have: {has}. Register it on a path with {names}"
 
 
 def queue_problem(

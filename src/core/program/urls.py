@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from core.config.words import and_list
+from core.config.words import listed
 from core.program.findings import Finding
 from core.program.modules import Modules, Scope
 from core.program.problems import unknown_parameter
@@ -95,9 +95,9 @@ def _mismatch(
         return f"url_for({shown}): {message}", None
     lacking = min((sorted(set(way.parameters) - set(given)) for way in ways), key=len)
     if lacking and len({way.text for way in ways}) == 1:
-        message = f"the path {paths} needs {and_list(lacking)}. Give {', '.join(map(_named, lacking))}"
+        message = f"the path {paths} needs {listed(lacking, 'and')}. Give {', '.join(map(_named, lacking))}"
         return f"url_for({shown}): {message}", None
-    has = f"has just {and_list(list(given))}" if given else "is without parameters"
+    has = f"has just {listed(list(given), 'and')}" if given else "is without parameters"
     return f"url_for({shown}): no route of it {has}. Give those of {paths}", None
 
 

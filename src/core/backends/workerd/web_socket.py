@@ -30,8 +30,7 @@ class WorkerdWebSocket(WebSocket):
     def __init__(self, socket: Any, protocol: str | None) -> None:
         self.js_socket = socket
         """The runtime's own object."""
-        self.protocol = protocol
-        """The subprotocol that was agreed on, if any."""
+        self._protocol = protocol
         self._accepted = False
         self.session: object | None = None
         """Stands for the session that the socket is of; `within` sets it."""
@@ -108,6 +107,11 @@ class WorkerdWebSocket(WebSocket):
     async def drained(self) -> None:
         """Return when nothing is left to be sent by the socket's own request, which has to live until then."""
         await self._drained.wait()
+
+    @property
+    def protocol(self) -> str | None:
+        """The subprotocol that was agreed on, if any."""
+        return self._protocol
 
     async def receive(self) -> str | bytes:
         self.accept()

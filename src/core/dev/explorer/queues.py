@@ -86,10 +86,10 @@ async def _redeliver(req: Request[Places], res: Response) -> None:
     target = chosen.to
     if target is None:
         raise CoreError(400, "The queue that the messages go `to` is missing")
-    broker, name = broker_of(req.env.loaded.store), req.params["queue"]
+    broker = broker_of(req.env.loaded.store)
 
     def move(rows: list[Any]) -> None:
-        _, moved = broker.settle(name, [], [], rows, target)
+        _, moved = broker.settle(rows, [], rows, target)
         broker.arrived(target, moved)
 
     res.json({"redelivered": await _settle(req, chosen, move)})
@@ -97,8 +97,8 @@ async def _redeliver(req: Request[Places], res: Response) -> None:
 
 @api.post("/queues/:queue/delete")
 async def _delete(req: Request[Places], res: Response) -> None:
-    broker, name = broker_of(req.env.loaded.store), req.params["queue"]
-    deleted = await _settle(req, await req.json(Chosen), lambda rows: broker.settle(name, rows, [], [], None))
+    broker = broker_of(req.env.loaded.store)
+    deleted = await _settle(req, await req.json(Chosen), lambda rows: broker.settle(rows, [], [], None))
     res.json({"deleted": deleted})
 
 

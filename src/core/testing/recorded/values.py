@@ -11,8 +11,8 @@ from typing import Any, Final, cast
 
 import attrs
 
+from core.middleware.authentication import Refusal
 from core.middleware.jwt_token import parse_token, write_part
-from core.middleware.token_source import Refusal
 from core.signing import sign
 
 Record = dict[str, Any]
