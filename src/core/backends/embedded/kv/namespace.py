@@ -19,6 +19,7 @@ from core.backends.embedded.disk import StoreError
 from core.backends.embedded.files import Files
 from core.backends.embedded.keys import decode_cursor
 from core.backends.embedded.kv.arguments import (
+    MAX_KEY,
     MAX_VALUE,
     Verb,
     check_cache_ttl,
@@ -63,8 +64,10 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
             found = await self._get_bulk(key, type, cache_ttl)
             return {name: None if entry is None else entry[0] for name, entry in found.items()}
         raw = key_of(key, "GET")
-        check_length("GET", raw)
-        check_cache_ttl("GET", cache_ttl)
+        if len(raw) > MAX_KEY:
+            check_length("GET", raw)
+        if cache_ttl is not None:
+            check_cache_ttl("GET", cache_ttl)
         # Most reads end here: a small value, and nobody else at the database.
         try:
             stored = self._select(raw)
