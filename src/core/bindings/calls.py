@@ -81,10 +81,7 @@ class BoundHook(NamedTuple):
     ) -> Awaitable[Any]:
         """Pass a call through the hook, then through those that were there before it."""
         call = BindingCall(self.binding, self.kind, method, args, options, target, function)
-        inner = self.inner
-        if inner is None:
-            return self.hook(call, proceed)
-        return self.hook(call, lambda: inner(method, args, options, proceed, target=target, function=function))
+        return self.hook(call, proceed if self.inner is None else _through(self.inner, call, proceed))
 
     def around(
         self, method: str, function: Callable[..., Awaitable[Any]], target: tuple[Any, ...] = ()
@@ -95,6 +92,13 @@ class BoundHook(NamedTuple):
             return self(method, args, options, lambda: function(*args, **options), target=target)
 
         return call
+
+
+def _through(bound: BoundHook, call: BindingCall, proceed: Proceed) -> Proceed:
+    """The rest of a call for the hook around `bound`."""
+    own = call._replace(binding=bound.binding, kind=bound.kind)
+    rest = proceed if bound.inner is None else _through(bound.inner, call, proceed)
+    return lambda: bound.hook(own, rest)
 
 
 class Hookable:
