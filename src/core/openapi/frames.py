@@ -58,7 +58,7 @@ from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import Held
 from core.openapi.schemas import Schemas
 from core.openapi.solving import UNKNOWN, info_in, member, returned_for, solved, without
-from core.openapi.trees import Notes, changed, docstring, parts_of
+from core.openapi.trees import Notes, changed, docstring, notes_of, parts_of
 from core.openapi.values import DEEPEST, Depth, Frame, Home, Target, Value, bounded
 
 _CHAINED: Final = frozenset(["status", "header", "append", "cookie", "delete_cookie"])
@@ -82,7 +82,7 @@ class Frames:
         self.classes: list[TypeInfo] = []
         self.modules: dict[str, Frame] = {}
         self.depth: Depth = Depth()
-        self.notes_of: Callable[[FuncDef | LambdaExpr], Notes] = cache(lambda node: Notes(node.body))
+        self.notes_of: Callable[[FuncDef | LambdaExpr], Notes] = cache(notes_of)
         """What the text of a function says of its names."""
         self._held: dict[int, Value] = {}
         for name, tree in sorted(trees.items()):

@@ -24,8 +24,9 @@ _CHALLENGE: Final = "www-authenticate"
 def parameters(
     components: Components, path: str, found: Sequence[Effect], patterns: Mapping[str, str]
 ) -> list[JsonObject]:
-    """Everything that is read of the path, the query, the headers and the cookies. `patterns` are those that the
-    route demands of parameters of the path.
+    """Everything that is read of the path, the query, the headers and the cookies.
+
+    `patterns` are those that the route demands of parameters of the path.
     """
     result: dict[tuple[str, str], JsonObject] = {}
     asked = set[tuple[str, str]]()

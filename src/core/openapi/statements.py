@@ -68,8 +68,8 @@ _SUPPRESS: Final = "contextlib.suppress"
 class Statements(Expressions):
     """A call of a function, with what its body does."""
 
-    exits: list[State] = attrs.field(init=False, factory=list)
-    jumps: list[State] = attrs.field(init=False, factory=list)
+    exits: list[State] = attrs.field(init=False, factory=list[State])
+    jumps: list[State] = attrs.field(init=False, factory=list[State])
     """The response where the innermost loop ends a turn in its middle."""
     _handled_as: Node | None = attrs.field(init=False, default=None)
     """The name of `except … as name`, for which conditions may have ruled some out."""

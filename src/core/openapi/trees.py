@@ -6,7 +6,7 @@ Nothing is followed here: what a name stands for depends on the call that is rea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from mypy import nodes
 from mypy.constant_fold import constant_fold_expr
@@ -81,11 +81,11 @@ def parts_of(node: Node) -> Iterator[Node]:
             yield from _nodes(getattr(node, name))
 
 
-def _nodes(value: object) -> Iterator[Node]:
+def _nodes(value: Any) -> Iterator[Node]:
     """The nodes of an attribute: one, or several in a list of any depth, or none."""
     if isinstance(value, Node):
         yield value
-    elif isinstance(value, list | tuple):
+    elif value.__class__ in (list, tuple):
         for each in value:
             yield from _nodes(each)
 
@@ -218,6 +218,11 @@ class Notes:
     def _loop(self, index: Expression, through: Expression) -> None:
         if isinstance(index, NameExpr) and index.node is not None:
             self.looped[index.node] = through
+
+
+def notes_of(function: FuncDef | LambdaExpr) -> Notes:
+    """What the text of a function says of its names."""
+    return Notes(function.body)
 
 
 def _leaves(block: Block) -> bool:
