@@ -363,6 +363,13 @@ async def signed_up(req: Req, res: Response) -> None:
         res.status(201).json({"id": id, "count": count})
 
 
+async def put(req: Req, res: Response) -> None:
+    put = "INSERT INTO users (id, name) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET name = 'x' RETURNING id"
+    id = await req.env.DB.prepare(put).bind(1, "x").one("id")
+    known = await req.env.DB.prepare("SELECT EXISTS (SELECT 1 FROM users) AS known").first("known")
+    res.json({"id": id, "known": known})
+
+
 async def renamed(req: Req, res: Response) -> None:
     with conflict("name"):
         await req.env.DB.prepare("UPDATE users SET name = ? WHERE id = 1 RETURNING id").bind("x").one("id")
@@ -962,6 +969,12 @@ def test_a_value_that_may_be_taken_is_a_409_and_an_insert_has_its_row(functions:
     conflict = ((409,), {"const": "Conflict"})
     assert raises(functions["signed_up"]) == [conflict]
     assert raises(functions["renamed"]) == [((404,), {"const": "Not Found"}), conflict]
+
+
+def test_what_gives_a_row_for_certain_is_what_the_checks_of_sql_say(functions: Functions) -> None:
+    assert raises(functions["put"]) == []
+    ((_, _, body),) = answers(functions["put"])
+    assert body["properties"]["known"] == {"type": "integer"}
 
 
 def test_a_page_with_its_count_has_the_types_of_its_statements(functions: Functions) -> None:
