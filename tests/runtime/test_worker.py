@@ -227,7 +227,7 @@ def test_a_queue_delivers_to_its_consumer_and_again_what_was_sent_back(worker: R
 
 
 def test_in_a_cluster_a_batch_waits_for_a_binding_that_is_away(start: Callable[..., Running]) -> None:
-    running = start(texts={RETRY_DELAYS_BINDING: '{"jobs": 0}'})
+    running = start(bindings=[{"name": RETRY_DELAYS_BINDING, "text": '{"jobs": 0}'}])
     assert running.request("POST", "/jobs/503").status == 202
     running.until("/kv/job:503", lambda value: value is not None, seconds=60)
     # Without the wait its two retries would follow at once.

@@ -144,7 +144,7 @@ class _Dev:
         # Records go to standard error as they are: through `sys.stderr` they would be text that somebody printed.
         log = ServiceLog(self._options.log_format)
         root = Path(project.entry.folder)
-        on_line, texts = node_output(log, root, write=_write)
+        on_line, bindings = node_output(log, root, write=_write)
         node = await start_node(
             tools,
             bundle,
@@ -155,7 +155,7 @@ class _Dev:
             private_network=True,
             lock=self._lock,
             closed=True,
-            texts=texts,
+            bindings=bindings,
             on_line=on_line,
         )
         self._node = node

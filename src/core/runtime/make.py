@@ -127,7 +127,7 @@ async def _start_once(bundle: Bundle, toolchain: Toolchain) -> None:
                 bundle,
                 state=Path(folder) / "state",
                 env={**os.environ, **dict.fromkeys(secrets, "placeholder")},
-                texts={PLACEHOLDERS_BINDING: "yes"} if secrets else {},
+                bindings=[{"name": PLACEHOLDERS_BINDING, "text": "yes"}] if secrets else (),
             )
     except DeveloperError as error:
         shutil.rmtree(bundle.folder, ignore_errors=True)

@@ -146,7 +146,7 @@ async def start_node(
     private_network: bool = False,
     closed: bool = False,
     sockets: Mapping[str, Socket] | None = None,
-    texts: Mapping[str, str | None] = {},
+    bindings: Sequence[Mapping[str, Any]] = (),
     adjust: Callable[[Sequence[Mapping[str, Any]]], None] = lambda services: None,
     on_line: Callable[[str], object] = lambda line: None,
 ) -> Node:
@@ -156,8 +156,8 @@ async def start_node(
     `front` is the proxy whose headers are to be believed: give it only behind one that sets them. `lock` is the lock of
     the state folder, which the process is to hold as well. With `closed` it listens and lets events wait, until it is
     told to let them in by `make_ready`: a request that hangs would else come before the question whether the process is
-    well. `env` is the environment of the process, with the secrets in it; `texts` are further bindings of
-    texts; `adjust` is that of `worker_config`.
+    well. `env` is the environment of the process, with the secrets in it; `bindings` are further ones, in Cap'n Proto's
+    form; `adjust` is that of `worker_config`.
     """
     listening = {
         "http": Socket("127.0.0.1:0", proto_header=front.proto_header),
@@ -170,8 +170,8 @@ async def start_node(
         ORIGIN_BINDING: front.origin,
         RETRY_DELAYS_BINDING: json.dumps(delays) if cluster is not None and delays else None,
         CLOSED_BINDING: "1" if closed else None,
-        **texts,
     }
+    own = [{"name": name, "text": text} for name, text in texts.items() if text is not None]
     async with AsyncExitStack() as opened:
         buckets: Mapping[str, External] = {}
         if plan.r2:
@@ -194,7 +194,7 @@ async def start_node(
             sockets=listening,
             cluster=cluster,
             buckets=buckets,
-            extra_bindings=[{"name": name, "text": text} for name, text in texts.items() if text is not None],
+            extra_bindings=[*bindings, *own],
             private_network=private_network,
             adjust=adjust,
         )
@@ -223,8 +223,8 @@ def node_output(
     label: str = "",
     extra: Mapping[str, Any] | None = None,
     metrics: bool = False,
-) -> tuple[Callable[[str], None], Mapping[str, str]]:
-    """Return what takes the lines of a node whose application is in `root`, and the texts that tell it what to give.
+) -> tuple[Callable[[str], None], Sequence[Mapping[str, str]]]:
+    """Return what takes the lines of a node whose application is in `root`, and the bindings that tell it what to give.
 
     Lines of text begin with `label`, and go to `write` instead of the log where that is given. Records have `extra`.
     """
@@ -240,7 +240,7 @@ def node_output(
     else:
         to = write or log.write
         reader = LogReader(lambda line: to(f"{label}{line}"), root)
-    return reader.line, texts
+    return reader.line, [{"name": name, "text": text} for name, text in texts.items()]
 
 
 async def try_bundle(
@@ -250,7 +250,7 @@ async def try_bundle(
     state: Path,
     env: Mapping[str, str],
     lock: int | None = None,
-    texts: Mapping[str, str | None] = {},
+    bindings: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """The trial of a bundle, before a new build takes over, and before `core build` says that one is made.
 
@@ -266,7 +266,7 @@ async def try_bundle(
             env=env,
             lock=lock,
             closed=True,
-            texts=texts,
+            bindings=bindings,
         )
         try:
             await make_ready(node, bundle, migrate=True, opened=False)

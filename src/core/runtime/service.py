@@ -117,7 +117,7 @@ class _Builds:
     async def start(self, name: str, bundle: Bundle, migrate: bool) -> Node:
         """Start a node, which is ready some time later."""
         options, several = self._options, self._options.processes > 1
-        on_line, texts = node_output(
+        on_line, bindings = node_output(
             self._log,
             bundle.root,
             label=f"[{name}] " if several else "",
@@ -136,7 +136,7 @@ class _Builds:
             private_network=options.private_network,
             lock=self._lock,
             closed=True,
-            texts=texts,
+            bindings=bindings,
             on_line=on_line,
         )
         node.ready = node.takes_over = asyncio.ensure_future(
