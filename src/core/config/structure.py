@@ -109,9 +109,9 @@ def _choice(value: Any, arms: Sequence[Any], path: KeyPath, problems: Problems) 
     """A union by the JSON type of the value. `T | None` is a `T` that may be null."""
     if len(arms) == 1:
         return None if value is None else _structure(value, arms[0], path, problems)
-    kind = type(value)
+    is_list, is_table = isinstance(value, list), isinstance(value, dict)
     for arm in arms:
-        if kind is arm or (kind is list and get_origin(arm) is Sequence) or (kind is dict and attrs.has(arm)):
+        if type(value) is arm or (is_list and get_origin(arm) is Sequence) or (is_table and attrs.has(arm)):
             return _structure(value, arm, path, problems)
     raise _Mismatch(f"must be {listed([_title(arm) for arm in arms], 'or')}, not {type_name(value)}.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Iterable, Sequence
 from types import CoroutineType
-from typing import Any, Final, NoReturn, cast
+from typing import Final, NoReturn, cast
 
 _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 
@@ -67,17 +67,17 @@ class Faults:
         self._depth += is_container
         if self._depth > self._most:
             _refuse(ValueError, place, self._too_deep)
-        plain: Any
+        plain: object
         # Loops, since a comprehension would be one more frame for each level.
         if isinstance(value, dict):
-            plain = {}
+            plain = members = dict[str, object]()
             entries = [(self._name(key, place), inner) for key, inner in cast("dict[object, object]", value).items()]
             for name, inner in entries:
-                plain[name] = self.plain(inner, (place, f".{name}"))
+                members[name] = self.plain(inner, (place, f".{name}"))
         elif isinstance(value, (list, tuple)):
-            plain = []
+            plain = items = list[object]()
             for number, inner in enumerate(cast("list[object]", value)):
-                plain.append(self.plain(inner, (place, f"[{number}]")))
+                items.append(self.plain(inner, (place, f"[{number}]")))
         else:
             plain = self.plain(self._convert_at(place, value), place)
         self._depth -= is_container

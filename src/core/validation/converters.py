@@ -90,8 +90,8 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
     dispatch: Any = converter._structure_func  # it has no public name
     dispatch._single_dispatch = singledispatch(dispatch._single_dispatch.dispatch(object))
     dispatch.clear_cache()
-    read_int: Any = partial(exactly, int, "must be an integer")
-    read_bool: Any = partial(exactly, bool, "must be true or false")
+    read_int: Callable[[Any, Any], Any] = partial(exactly, int, "must be an integer")
+    read_bool: Callable[[Any, Any], Any] = partial(exactly, bool, "must be true or false")
     if strings:
         read_int, read_bool = integer_of_text, boolean_of_text
     elif source == "client":
