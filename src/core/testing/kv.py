@@ -81,14 +81,14 @@ class FakeKVNamespace(Faulty, _Place):
         if places < 1:
             raise ValueError(f"FakeKVNamespace(places={places}) must be at least 1")
         places = max(places, seam.running.places)
-        self._places: list[_Place] = [_Place(clock) for _ in range(places)] if places > 1 else [self]
+        self._places = [_Place(clock) for _ in range(places)] if places > 1 else []
         super().__init__(clock)
         self._begin("KV", "kv", clock, latency)
         for key, value in (values or {}).items():
             data = value.encode() if isinstance(value, str) else bytes(value)
-            for place in {self, *self._places}:
+            for place in (self, *self._places):
                 place._apply(key.encode(), (data, None, None, None))
-        self._staleness = staleness if staleness is not None else _OLDEST if places > 1 else 0.0
+        self._staleness = staleness if staleness is not None else _OLDEST if self._places else 0.0
 
     @property
     def staleness(self) -> float:
@@ -99,22 +99,33 @@ class FakeKVNamespace(Faulty, _Place):
     def staleness(self, seconds: float) -> None:
         self._staleness = seconds
         if seconds <= 0:
-            for place in self._places:
+            for place in (self, *self._places):
                 place._see(float("inf"))
 
     def _write(self, raw: bytes, stored: Stored | None, *, publish: Path | None = None) -> None:
-        others = [*self._places]
-        if len(others) > 1:
-            self._apply(raw, stored)
-            others.pop(seam.place.get() % len(others))._learn(0.0, raw, stored)
-        for place in others:
-            place._learn(self._staleness, raw, stored)
+        if self._places:
+            super()._write(raw, stored, publish=publish)
+            here = seam.place.get() % len(self._places)
+            for number, place in enumerate(self._places):
+                place._learn(0.0 if number == here else self._staleness, raw, stored)
+        elif self._staleness > 0:
+            self._learn(self._staleness, raw, stored)
+        else:
+            super()._write(raw, stored, publish=publish)
 
     def _select(self, raw: bytes) -> Stored | None:
-        return _Place._select(self._here(raw), raw)
+        if self._places:
+            return self._here(raw)._select(raw)
+        if self._unseen:
+            self._see(self._now())
+        return super()._select(raw)
 
     def _rows(self, start: bytes, after: bytes, count: int) -> KeyRows:
-        return _Place._rows(self._here(None), start, after, count)
+        if self._places:
+            return self._here(None)._rows(start, after, count)
+        if self._unseen:
+            self._see(self._now())
+        return super()._rows(start, after, count)
 
     def _here(self, raw: bytes | None) -> _Place:
         """The place of the running request, with all of `raw` (of every key, when None) that it sees by now."""

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextvars import ContextVar
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from core.bindings.calls import BindingCall
@@ -68,6 +68,7 @@ class IsolateDied(BaseException):  # not an Exception: no handler sees its own d
     """The isolate of an event died at a call of a binding. It is raised only in a simulation."""
 
 
-running: Seam = Seam()
+PLAIN: Final = Seam()
+running: Seam = PLAIN
 place: ContextVar[int] = ContextVar("place", default=0)
 """The place at which a request came in, among those of `FakeKVNamespace(places=…)`."""
