@@ -181,7 +181,7 @@ def arguments_of(callable_: object) -> int | None:
     unfit, which is None too. What `functools.wraps` names is asked only where the wrapper takes anything (`*args`).
     """
     # A bound method answers for its function's attributes, `__code__` included: it is asked for first.
-    function = getattr(callable_, "__func__", None)
+    function: Any = getattr(callable_, "__func__", None)
     bound = 0 if function is None or not hasattr(callable_, "__self__") else 1  # a staticmethod has none
     if function is None:
         function = callable_

@@ -113,7 +113,7 @@ class Problems:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.found: list[tuple[int, str]] = []
-        self.misspelt = 0
+        self.misspelt: int = 0
         self.foreign: list[str] = []
         # Keys inside of tables that are read over, with whether the platform is known to have them.
         self.unknown: dict[KeyPath, bool] = {}

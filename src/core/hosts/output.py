@@ -67,8 +67,8 @@ class LineReader:
 class JsonStream(io.TextIOBase):
     """Replaces `sys.stdout` or `sys.stderr`: text written in one go, or up to a line break, becomes a record."""
 
-    encoding = "utf-8"
-    errors = "replace"
+    encoding: str = "utf-8"
+    errors: str | None = "replace"
 
     def __init__(self, stream: TextIO, logger: str, records: TextIO | None = None) -> None:
         self._stream = stream

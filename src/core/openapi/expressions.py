@@ -153,10 +153,10 @@ class Expressions(Here):
             elif given and call is not None and constant(call.args[0]) != (None,):
                 self.raises(call.args[0], passed=True)  # `next(err)`
             elif self.current and not given:
-                self.effects += self.current  # `next()` in an error handler: the error goes on
+                self.effects.extend(self.current)  # `next()` in an error handler: the error goes on
             else:
                 ends.append(target.rest(state))
-        self.state = merged(ends) if ends else start
+        self.state: State = merged(ends) if ends else start
 
     def _leaves(self, call: CallExpr, *, is_known: bool) -> None:
         """A call of a function that is not the program's, or that is not known."""

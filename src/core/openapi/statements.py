@@ -143,7 +143,7 @@ class Statements(Expressions):
         if not ends:
             self.state, self.frame.errors = start, errors
             return False
-        self.state = merged([state for state, _ in ends])
+        self.state: State = merged([state for state, _ in ends])
         joined: dict[Node, dict[int, Raise]] = {}
         for _, found in ends:
             for node, each in found.items():
@@ -249,7 +249,8 @@ class Statements(Expressions):
         outer, outer_name = self.current, self._handled_as
         for handler, node, caught in handled:
             self.state = merged([start, after])
-            self.current, self._handled_as = caught, node
+            self._handled_as = node
+            self.current: tuple[Raise, ...] = caught
             self.frame.errors = {**errors, **({node: caught} if node is not None else {})}
             if self._block(handler):
                 ends.append(self.state)
@@ -263,7 +264,7 @@ class Statements(Expressions):
             self.evaluate(statement.from_expr)
         if statement.expr is None:
             known = self.frame.errors.get(self._handled_as) if self._handled_as is not None else None
-            self.effects += self.current if known is None else known
+            self.effects.extend(self.current if known is None else known)
             return
         self.consume(statement.expr)
         self.raises(statement.expr)

@@ -17,7 +17,7 @@ from core.request import Request
 from core.response import Response
 from core.router import Router
 
-api = Router[Places]()
+api: Router[Places] = Router()
 
 
 @api.get("/openapi")

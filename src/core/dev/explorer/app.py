@@ -34,7 +34,7 @@ from core.types import Next
 _TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".woff2": "font/woff2"}
 _PAGE: Final = resources.files("core.dev.explorer") / "page"
 
-api = Router[Places]()
+api: Router[Places] = Router()
 
 
 @attrs.frozen

@@ -48,7 +48,7 @@ class Alarm:
     time: int | None
 
 
-api = Router[Places]()
+api: Router[Places] = Router()
 
 # -- which there are
 

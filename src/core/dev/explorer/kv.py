@@ -42,7 +42,7 @@ _LISTING: Final = Listing(
     where="expiration IS NULL OR expiration > CAST(strftime('%s', 'now') AS INTEGER)",
 )
 
-api = Router[Places]()
+api: Router[Places] = Router()
 
 
 @api.get("/kv/:binding")

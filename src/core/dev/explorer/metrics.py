@@ -13,7 +13,7 @@ from core.response import Response
 from core.router import Router
 from core.telemetry.metrics import BUCKETS, CONTENT_TYPE, FAMILIES, Meter, Snapshot, exposition
 
-api = Router[Places]()
+api: Router[Places] = Router()
 
 
 def counting(loaded: Loaded | None) -> Callable[[], Snapshot]:

@@ -39,7 +39,7 @@ class Chosen:
     to: str | None = None
 
 
-api = Router[Places]()
+api: Router[Places] = Router()
 
 
 def _file(req: Request[Places]) -> Path | None:

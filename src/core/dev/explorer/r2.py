@@ -35,7 +35,7 @@ class Metadata:
     custom_metadata: dict[str, str]
 
 
-api = Router[Places]()
+api: Router[Places] = Router()
 
 
 @api.get("/r2/:binding")

@@ -22,7 +22,7 @@ _TOGETHER = 0.1
 """Seconds that changes are gathered: a burst of requests is a few lines for the page and not thousands."""
 
 
-api = Router[Places]()
+api: Router[Places] = Router()
 
 
 @api.get("/exchanges")

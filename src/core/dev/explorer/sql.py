@@ -66,7 +66,7 @@ class RowChange:
     values: JsonObject | None = None
 
 
-api = Router[Places]()
+api: Router[Places] = Router()
 
 # -- tables and migrations
 

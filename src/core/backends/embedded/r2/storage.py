@@ -23,6 +23,7 @@ from core.backends.embedded.r2.listing import Page, read_page
 from core.backends.embedded.r2.rows import SCHEMA, Chosen, Described, Part, Row, find_parts, insert, joined, select
 from core.backends.embedded.store import Database, Store, run_script
 from core.bindings.r2 import KnownLengthStream
+from core.context import Clock
 from core.errors import R2Error
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ class BucketStorage(R2Storage[Incoming]):
     """The rows and bodies of the bucket `name` of `store`: an `R2Storage`."""
 
     def __init__(self, store: Store, name: str) -> None:
-        self.clock = store.clock
+        self.clock: Clock = store.clock
         self._database: Database = store.database("r2", name)
         self._connection: sqlite3.Connection = self._database.connection
         self._files = store.files("r2", name)
