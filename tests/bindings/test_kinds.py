@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -16,9 +17,11 @@ import core
 import core.testing
 from core.assembly.embedded import _MAKERS, _NAMES
 from core.backends.workerd.env import _KINDS
-from core.bindings.kinds import KINDS, PROTOCOLS, Kind
+from core.bindings.kinds import KINDS, PROTOCOLS, Kind, bindings_of
+from core.bindings.kv import KVNamespace
 from core.config.model import HyperdriveTable, Worker
 from core.runtime.project import unsupported
+from core.testing import FakeKVNamespace
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "core"
@@ -110,6 +113,16 @@ def test_every_file_of_bindings_belongs_to_a_kind() -> None:
 
 def test_a_javascript_class_tells_of_a_kind_that_workerd_has_a_class_for() -> None:
     assert all(KINDS[kind].engine("Workerd") for kind in _KINDS.values())
+
+
+@pytest.mark.parametrize("made", [attrs.frozen, dataclass, dataclass(frozen=True, slots=True)])
+def test_bindings_are_found_in_an_env_of_every_form(made: Callable[[type], type]) -> None:
+    class Env:
+        KV: KVNamespace
+        NAME: str
+
+    bindings = FakeKVNamespace()
+    assert [*bindings_of(made(Env)(bindings, "x"))] == [("KV", "kv", bindings)]
 
 
 def test_a_worker_without_bindings_asks_for_nothing_that_workerd_lacks() -> None:

@@ -12,6 +12,9 @@ from tests.support.command_line import run
 from tests.support.copies import copy_project
 from tests.support.libraries import with_libraries
 
+from core.errors import DeveloperError
+from core.openapi.reading import load_document
+
 USERS = Path(__file__).parents[2] / "examples" / "users"
 
 
@@ -80,6 +83,22 @@ def test_a_missing_file_is_told_with_the_command_that_writes_it(users: Path) -> 
     done = run("openapi", "--check", "-o", "api.json", folder=users)
     assert done.returncode == 1
     assert done.stderr == ("error: api.json does not exist. Write it, and commit it: core openapi -o api.json\n")
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({"paths": []}, "paths is not an object"),
+        ({"components": []}, "components is not an object"),
+        ({"paths": {"/": "x"}}, "paths / is not an object"),
+        ({"paths": {"/": {"get": "x"}}}, "GET / is not an object"),
+        ({"paths": {"/": {"get": {"responses": "x"}}}}, "responses of GET / is not an object"),
+        ({"components": {"schemas": []}}, "components schemas is not an object"),
+    ],
+)
+def test_a_file_of_another_form_is_told_at_its_place(tmp_path: Path, document: dict[str, object], told: str) -> None:
+    with pytest.raises(DeveloperError, match=f"^api.json is not an OpenAPI document: {told}. Write it anew: make it$"):
+        load_document(json.dumps({"openapi": "3.2.0", **document}), "api.json", "make it")
 
 
 def test_yaml_by_the_files_name_and_a_page(users: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from core.app import App
 from core.errors import CoreError, HandlerError, OptionError, RegistrationError
 from core.hosts.asgi import asgi
-from core.http.websocket import WebSocket, WebSocketClosed, check_close, pair
+from core.http.websocket import WebSocket, WebSocketClosed, check_close, hand_over, pair
 from core.middleware.logger import logger
 from core.middleware.secure_headers import secure_hdrs
 from core.request import Request
@@ -561,3 +561,30 @@ def test_a_page_that_would_take_every_handshake_is_refused(register: str) -> Non
     getattr(app, register)("/chat", page)
     with pytest.raises(RegistrationError, match=r"takes every handshake\. Register the WebSocket first$"):
         app.websocket("/chat")(chat)
+
+
+@pytest.mark.parametrize("late", [True, False], ids=["and a message comes", "and none comes"])
+async def test_what_was_sent_before_a_close_arrives_through_a_connection_that_is_handed_over(late: bool) -> None:
+    theirs, peer = pair()
+    server, client = pair()
+    for number in range(5):
+        await theirs.send(str(number))
+    await theirs.close(3000, "done")
+    if late:
+        await client.send("late")
+    await hand_over(peer, None).run(server)
+    assert [await client.receive() for _ in range(5)] == ["0", "1", "2", "3", "4"]
+    with pytest.raises(WebSocketClosed, match="3000 done"):
+        await client.receive()
+
+
+async def test_the_last_messages_of_a_client_arrive_through_a_connection_that_is_handed_over() -> None:
+    theirs, peer = pair()
+    server, client = pair()
+    await client.send("last")
+    await client.close(3001)
+    await theirs.send("late")
+    await hand_over(peer, None).run(server)
+    assert await theirs.receive() == "last"
+    with pytest.raises(WebSocketClosed, match="3001"):
+        await theirs.receive()

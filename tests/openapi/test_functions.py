@@ -333,6 +333,17 @@ def described(name: str) -> dict[str, Any]:
     return {"name": name, "length": len(name)}
 
 
+def either(name: str) -> dict[str, Any]:
+    if name == "number":
+        return {"value": 1, "name": name}
+    return {"value": "text", "name": name}
+
+
+async def one_of_two(req: Req, res: Response) -> None:
+    data = either(req.params["name"])
+    res.json({"value": data["value"]})
+
+
 async def columns(req: Req, res: Response) -> None:
     one = await req.env.DB.prepare("SELECT id, name, email FROM users WHERE id = ?").bind(1).first()
     count = await req.env.DB.prepare("SELECT count(*) AS n FROM users").first("n")
@@ -565,6 +576,15 @@ async def methods(req: Req, res: Response, base: Base) -> None:
 
 async def handed_on(req: Req, res: Response) -> None:
     await asyncio.gather(*map(functools.partial(run_one), [refuse]))
+
+
+async def failed() -> int:
+    raise CoreError(410, "Gone")
+
+
+async def gathered(req: Req, res: Response) -> None:
+    found = await asyncio.gather(failed(), failed(), return_exceptions=True)
+    res.json({"right": sum(isinstance(each, int) for each in found)})
 
 
 async def run_one(what: Any) -> None:
@@ -871,6 +891,15 @@ def test_what_is_sent_at_once_has_the_type_that_was_asked_for(functions: Functio
     }
     assert first == {"anyOf": [{"$class": "app.Numbered"}, null]}
     assert numbers == several
+
+
+def test_errors_that_are_returned_answer_nobody(functions: Functions) -> None:
+    assert not any(isinstance(each, Raise) for each in functions["gathered"])
+
+
+def test_an_item_of_one_of_two_dicts_may_be_that_of_either(functions: Functions) -> None:
+    ((_, _, body),) = answers(functions["one_of_two"])
+    assert body["properties"]["value"] == {"enum": [1, "text"]}
 
 
 def test_what_comes_from_sql_has_the_types_of_its_columns(functions: Functions) -> None:

@@ -589,6 +589,15 @@ def test_an_env_that_mirrors_its_file_is_understood_in_every_spelling(body: str,
     assert check(root) == []
 
 
+def test_a_database_is_known_by_the_alias_of_its_attribute(root: Path) -> None:
+    aliased = ENV.replace("    DB: D1Database\n", '    database: D1Database = attrs.field(alias="DB")\n')
+    assert aliased != ENV
+    body = "async def h(env: Env):\n    await env.database.prepare('SELECT nope FROM users').all()\n"
+    project(root, app=body, src__env=aliased)
+    (told,) = check(root)
+    assert "no such column: nope" in told
+
+
 def test_env_classes_can_be_named(root: Path) -> None:
     plain = ENV.replace("(Bindings)", "").replace("    ORIGIN: str\n", "")
     project(root, src__env=plain)

@@ -72,6 +72,33 @@ async def test_cookies_are_kept_and_forgotten_as_the_application_says(app: App[A
     assert (await (await client.get("/echo")).json())["cookies"] == {}
 
 
+@pytest.mark.parametrize(
+    ("attributes", "kept"),
+    [
+        ("Path=/; HttpOnly", True),
+        ("Max-Age=60", True),
+        ("max-age=0", False),
+        ("Max-Age=-60", False),
+        ("Expires=Thu, 01 Jan 1970 00:00:00 GMT; Path=/", False),
+        ("Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=60", True),
+        ("Expires=Fri, 01 Jan 2100 00:00:00 GMT", True),
+        ("Expires=Fri, 01 Jan 2100 00:00:00 GMT; Max-Age=0", False),
+        ("Expires=soon", True),
+    ],
+)
+async def test_a_cookie_of_the_past_is_forgotten(attributes: str, kept: bool) -> None:
+    app = create_app()
+
+    @app.get("/")
+    async def again(req: Request, res: Response) -> None:
+        res.append("Set-Cookie", f"seen=2; {attributes}").send()
+
+    client = Client(app, None)
+    client.cookies["seen"] = "1"
+    await client.get("/")
+    assert client.cookies == ({"seen": "2"} if kept else {})
+
+
 def test_the_fixtures_build_client_env_and_context_from_the_settings(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         application="""

@@ -189,7 +189,12 @@ def bindings_of(env: object, /) -> Iterator[tuple[str, str, Any]]:
     """
     kinds = {kind.engine(place): kind.name for kind in KINDS.values() for place in kind.engines}
     fields: Any = getattr(type(env), "__attrs_attrs__", None)
-    for name in [*getattr(env, "__dict__", {})] if fields is None else [str(field.name) for field in fields]:
+    named = (
+        [field.name for field in fields]
+        if fields is not None
+        else getattr(env, "__dataclass_fields__", getattr(env, "__dict__", ()))
+    )
+    for name in named:
         binding: Any = getattr(env, name, None)
         kind = next((kinds[cls.__name__] for cls in type(binding).__mro__ if cls.__name__ in kinds), None)
         if kind is not None:

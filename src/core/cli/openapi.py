@@ -268,6 +268,8 @@ def _version(root: Path) -> str:
 
 # The lock -----------------------------------------------------------------------------------------------------------
 
+_WHAT = {"openapi": "an OpenAPI document", "mcp": "a list of tools"}
+
 
 def _check(file: Path, text: str, outcome: _Outcome, mcp: bool) -> int:
     """Compare with the committed document, and list the changes for a client."""
@@ -279,19 +281,21 @@ def _check(file: Path, text: str, outcome: _Outcome, mcp: bool) -> int:
         raise DeveloperError(f"{name} does not exist. Write it, and commit it: {command}") from None
     from core.openapi.written import meaning
 
-    if before == text or meaning(parsed := _parsed(before, name, command, "mcp" if mcp else "openapi")) == meaning(
-        outcome.document
-    ):
+    kind = "mcp" if mcp else "openapi"
+    if before == text or meaning(parsed := _parsed(before, name, command, kind)) == meaning(outcome.document):
         print(f"{name} is up to date.")
         return 0
     from core.openapi.changes import compare
 
     documents = [parsed, outcome.document]
-    if mcp:
-        from core.openapi.tools import as_document
+    try:
+        if mcp:
+            from core.openapi.tools import as_document
 
-        documents = [*map(as_document, documents)]
-    changes = compare(*documents)
+            documents = [*map(as_document, documents)]
+        changes = compare(*documents)
+    except (AttributeError, KeyError, TypeError) as error:  # a part is of another type than the specification has
+        raise DeveloperError(f"{name} is not {_WHAT[kind]}: {error}. Write it anew: {command}") from error
     places = {(operation, status): (source, line) for (operation, status), (source, line) in outcome.places}
     breaking = [change for change in changes if change.level == "breaking"]
     for change in changes:
@@ -306,10 +310,9 @@ def _check(file: Path, text: str, outcome: _Outcome, mcp: bool) -> int:
 def _parsed(text: str, name: str, command: str, kind: str) -> Mapping[str, Any]:
     from core.openapi.reading import load_document
 
-    what = "an OpenAPI document" if kind == "openapi" else "a list of tools"
-    document = load_document(text, name, command, what)
+    document = load_document(text, name, command, _WHAT[kind])
     if kind not in document:
-        raise DeveloperError(f"{name} is not {what}. Write it anew: {command}")
+        raise DeveloperError(f"{name} is not {_WHAT[kind]}. Write it anew: {command}")
     return document
 
 

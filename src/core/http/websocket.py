@@ -287,7 +287,9 @@ def hand_over(peer: WebSocket, protocol: str | None, headers: tuple[tuple[str, s
     async def session(socket: WebSocket) -> None:
         both = {asyncio.ensure_future(_carry(socket, peer)), asyncio.ensure_future(_carry(peer, socket))}
         try:
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if all(one.exception() is None and not one.result() for one in done):
+                await asyncio.wait(both)  # the one that is closed may still have messages of before
         finally:
             for one in both:
                 one.cancel()
@@ -303,13 +305,20 @@ def hand_over(peer: WebSocket, protocol: str | None, headers: tuple[tuple[str, s
     return Upgrade(session, protocol, headers, peer, close)
 
 
-async def _carry(source: WebSocket, target: WebSocket) -> None:
-    """Carry messages from one connection to another until one of them is closed, and close the other as it was."""
-    try:
-        while True:
-            await target.send(await source.receive())
-    except WebSocketClosed as closed:
-        await close_as(source if closed.socket is target else target, closed)
+async def _carry(source: WebSocket, target: WebSocket) -> bool:
+    """Carry messages from one connection to another until `source` is closed, and close `target` as it was; False where
+    `target` is closed before.
+    """
+    while True:
+        try:
+            message = await source.receive()
+        except WebSocketClosed as closed:
+            await close_as(target, closed)
+            return True
+        try:
+            await target.send(message)
+        except WebSocketClosed:
+            return False
 
 
 async def close_as(socket: WebSocket, closed: WebSocketClosed) -> None:

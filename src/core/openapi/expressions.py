@@ -73,6 +73,12 @@ class Expressions(Here):
 
     def _call(self, call: CallExpr) -> None:
         callee = call.callee
+        if self._keeps_errors(call):
+            mark = len(self.effects)
+            for given in call.args:
+                self.evaluate(given)
+            self.effects[mark:] = [each for each in self.effects[mark:] if not isinstance(each, Raise)]
+            return
         if isinstance(callee, MemberExpr):
             if callee.name in _LATER:
                 return
@@ -81,13 +87,6 @@ class Expressions(Here):
                 for part in (callee.expr, *call.args):
                     self.evaluate(part)
                 sent.respond(self, call, callee.name)
-                return
-            if receiver == _TASK_GROUP:
-                # Its errors come as a group, which no handler of errors is for.
-                mark = len(self.effects)
-                for given in call.args:
-                    self.evaluate(given)
-                self.effects[mark:] = [each for each in self.effects[mark:] if not isinstance(each, Raise)]
                 return
             reads.request(self, call, callee, receiver)
             _of_binding(self, call, callee.name, receiver)
@@ -98,6 +97,13 @@ class Expressions(Here):
             self.raises(call)
         else:
             self._goes_to(call)
+
+    def _keeps_errors(self, call: CallExpr) -> bool:
+        """True where the errors of what is handed over come as values, or as a group, which no error handler is for."""
+        if called(call) == "asyncio.tasks.gather":
+            kept = argument(call, len(call.args), "return_exceptions")
+            return kept is not None and constant(kept) == (True,)
+        return isinstance(call.callee, MemberExpr) and self.class_of(call.callee.expr) == _TASK_GROUP
 
     def _property(self, expression: MemberExpr) -> None:
         """A property of the program is a call."""

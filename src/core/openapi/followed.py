@@ -325,11 +325,8 @@ class Followed:
             case _:
                 pass
         whole = self.schema(expression.base, frame)
-        for part in whole.get("anyOf", [whole]):
-            if name in part.get("properties", {}):
-                found: Schema = part["properties"][name]
-                return found
-        return plain
+        parts: list[Schema] = [part.get("properties", {}) for part in whole.get("anyOf", [whole])]
+        return any_of(part[name] for part in parts if name in part) if any(name in part for part in parts) else plain
 
     def _values(self, container: Expression, frame: Frame) -> list[Schema]:
         """The schemas of everything in a list or dict."""

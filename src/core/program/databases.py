@@ -272,7 +272,7 @@ class Databases:
                 attributes = self.reader.shape(owner).attributes if self._is_env(owner) else ()
                 attribute = next((a for a in attributes if a.attribute == value.attr), None)
                 if attribute is not None:
-                    return attribute.kind == "D1Database", value.attr.lstrip("_")
+                    return attribute.kind == "D1Database", attribute.name
                 declared = self._kept(owner, value.attr)
                 return declared is not None and self.reader.annotation(*declared).kind == "D1Database", None
             case ast.IfExp(body=body, orelse=orelse):

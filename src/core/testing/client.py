@@ -7,6 +7,7 @@ execution context, so that a test can wait for the work given to `wait_until`.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -22,6 +23,7 @@ from core.context import ExecutionContext, ScheduledEvent, system_clock
 from core.description import description_of
 from core.explain.diagnosis import with_note
 from core.explain.failure import Failure, failure_of, is_failure
+from core.http.dates import read_date
 from core.http.escapes import encode_query
 from core.testing import seam
 from core.testing.clock import clock_of
@@ -318,9 +320,13 @@ class Client(Generic[E]):
         return res
 
     def _keep(self, text: str) -> None:
-        pair, *attributes = text.split(";")
-        name, _, value = pair.strip().partition("=")
-        if any(attribute.strip().lower() in ("max-age=0", "max-age=-1") for attribute in attributes):
+        (name, value), *given = [each.strip().partition("=")[::2] for each in text.split(";")]
+        attributes = {key.lower(): value for key, value in given}
+        now = (clock_of(self.env) or system_clock).time()
+        ends = read_date(attributes.get("expires"), now)
+        if re.fullmatch(r"-?\d+", attributes.get("max-age", "")):  # counts more than a date: RFC 6265, section 4.1.2.2
+            ends = now + int(attributes["max-age"])
+        if ends is not None and ends <= now:
             self.cookies.pop(name, None)
         else:
             self.cookies[name] = value
