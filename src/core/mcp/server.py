@@ -204,7 +204,7 @@ class MCP(Generic[E, U]):
 
         given = {"params": params, "query": query, "body": body}
         types = {place: type_ for place, type_ in given.items() if type_ is not None}
-        self._add(self.tools, Exposed(self.app, handler, name, description, hints, types, key, returns))
+        self._add(self.tools, lambda: Exposed(self.app, handler, name, description, hints, types, key, returns))
 
     def offer(self, handler: Callable[[object, Response], Awaitable[object]], /) -> None:
         """Expose the handler of a route that is registered with `tool=True`, unless it is exposed already."""
@@ -268,12 +268,13 @@ class MCP(Generic[E, U]):
         """The decorator that registers what `make` makes of a function, or `function` once it has done so."""
 
         def register(function: Function) -> Function:
-            self._add(table, make(function))
+            self._add(table, lambda: make(function))
             return function
 
         return register if function is None else register(function)
 
-    def _add(self, table: JsonObject, registered: Registered) -> None:
+    def _add(self, table: JsonObject, make: Callable[[], Registered]) -> None:
+        registered = make()  # here, where `core check` notes what is refused, and goes on
         if registered.key in table:
             raise RegistrationError(f"{registered.where} is registered already. Give it another name")
         table[registered.key] = registered
