@@ -323,7 +323,7 @@ class Client(Generic[E]):
         (name, value), *given = [each.strip().partition("=")[::2] for each in text.split(";")]
         attributes = {key.lower(): value for key, value in given}
         now = (clock_of(self.env) or system_clock).time()
-        ends = read_date(attributes.get("expires"), now)
+        ends: float | None = read_date(attributes.get("expires"), now)
         if re.fullmatch(r"-?\d+", attributes.get("max-age", "")):  # counts more than a date: RFC 6265, section 4.1.2.2
             ends = now + int(attributes["max-age"])
         if ends is not None and ends <= now:
