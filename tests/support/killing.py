@@ -21,10 +21,12 @@ def written_until_killed(program: str, state: Path, log: Path, *, seed: int) -> 
     pauses = random.Random(seed)
     first = 0
     for _ in range(4):
+        before = log.stat().st_size if log.exists() else 0
         process = subprocess.Popen([sys.executable, "-c", program, str(state), str(log), str(first)])
         try:
             deadline = time.monotonic() + 120
-            while (not log.exists() or log.stat().st_size < 100) and time.monotonic() < deadline:
+            while not log.exists() or log.stat().st_size < before + 100:  # some 30 answers of this process
+                assert time.monotonic() < deadline, "the process wrote nothing"
                 time.sleep(0.01)
             time.sleep(pauses.uniform(0.1, 0.4))
         finally:
