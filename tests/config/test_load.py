@@ -591,13 +591,18 @@ def test_a_mistake_is_told_with_line_key_path_and_fix(text: str, told: str, tmp_
 
 
 def test_json_is_told_in_the_words_of_json(tmp_path: Path) -> None:
-    text = '{\n "kv_namespaces": { "binding": "A" },\n "ai": [],\n "d1_databases": [{}],\n "$schema": "x"\n}'
+    limit = '"ratelimits": [{"name": "L", "namespace_id": "1"}]'
+    text = f'{{\n "kv_namespaces": {{ "binding": "A" }},\n "ai": [],\n "d1_databases": [{{}}],\n "$schema": "x",\n {limit}\n}}'
     assert problems(tmp_path, text, "wrangler.jsonc") == [
         'wrangler.jsonc:2: kv_namespaces must be an array of tables, not one table. Write "kv_namespaces": [{ … }].',
         'wrangler.jsonc:3: ai must be one table, not a list. Write "ai": { … }.',
         (
             "wrangler.jsonc:4: d1_databases[0].binding is missing. Every D1 database needs the name of its attribute on Env, "
             'for example "binding": "DB".'
+        ),
+        (
+            "wrangler.jsonc:6: ratelimits[0].simple is missing. Every rate limit needs its limit and period, for example "
+            '"simple": {"limit": 100, "period": 60}.'
         ),
     ]
 

@@ -7,6 +7,7 @@ platform's business, and unchecked.
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -241,9 +242,12 @@ def _need(class_: Any, name: str, path: KeyPath, is_json: bool) -> str:
     return f"Every {title} needs {needed}, for example {_pair(name, example, is_json)}."
 
 
-def _pair(name: str, example: str | int, is_json: bool) -> str:
-    value = f'"{example}"' if isinstance(example, str) and not example.startswith("{") else str(example)
-    return f'"{name}": {value}' if is_json else f"{name} = {value}"
+def _pair(name: str, example: str | int | Mapping[str, int], is_json: bool) -> str:
+    if is_json:
+        return f'"{name}": {json.dumps(example, ensure_ascii=False)}'
+    if isinstance(example, Mapping):
+        return f"{name} = {{ {', '.join(f'{key} = {value}' for key, value in example.items())} }}"
+    return f'{name} = "{example}"' if isinstance(example, str) else f"{name} = {example}"
 
 
 _TITLES: Final[Mapping[str, str]] = {
@@ -258,7 +262,7 @@ _TITLES: Final[Mapping[str, str]] = {
 }
 
 
-_NEEDS: Final[Mapping[tuple[str, str], tuple[str, str | int]]] = {
+_NEEDS: Final[Mapping[tuple[str, str], tuple[str, str | int | Mapping[str, int]]]] = {
     ("QueueProducer", "queue"): ("the name of its queue", "jobs"),
     ("QueueConsumer", "queue"): ("the name of its queue", "jobs"),
     ("DurableObjectTable", "class_name"): ("the name of its class", "Counter"),
@@ -267,7 +271,7 @@ _NEEDS: Final[Mapping[tuple[str, str], tuple[str, str | int]]] = {
     ("RenamedClass", "to"): ("the new name", "Tally"),
     ("ServiceTable", "service"): ("the name of the other worker", "auth"),
     ("RateLimitTable", "namespace_id"): ("a number of its own, as a string", "1001"),
-    ("RateLimitTable", "simple"): ("its limit and period", "{ limit = 100, period = 60 }"),
+    ("RateLimitTable", "simple"): ("its limit and period", {"limit": 100, "period": 60}),
     ("SimpleLimit", "limit"): ("the number of requests", 100),
     ("SimpleLimit", "period"): ("its seconds, 10 or 60", 60),
     ("VectorizeTable", "index_name"): ("the name of its index", "articles"),
