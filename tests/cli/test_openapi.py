@@ -12,8 +12,8 @@ from tests.support.command_line import run
 from tests.support.copies import copy_project
 from tests.support.libraries import with_libraries
 
+from core.cli.openapi import _parsed
 from core.errors import DeveloperError
-from core.openapi.reading import load_document
 
 USERS = Path(__file__).parents[2] / "examples" / "users"
 
@@ -96,9 +96,9 @@ def test_a_missing_file_is_told_with_the_command_that_writes_it(users: Path) -> 
         ({"components": {"schemas": []}}, "components schemas is not an object"),
     ],
 )
-def test_a_file_of_another_form_is_told_at_its_place(tmp_path: Path, document: dict[str, object], told: str) -> None:
+def test_a_file_of_another_form_is_told_at_its_place(document: dict[str, object], told: str) -> None:
     with pytest.raises(DeveloperError, match=f"^api.json is not an OpenAPI document: {told}. Write it anew: make it$"):
-        load_document(json.dumps({"openapi": "3.2.0", **document}), "api.json", "make it")
+        _parsed(json.dumps({"openapi": "3.2.0", **document}), "api.json", "make it", "openapi")
 
 
 def test_yaml_by_the_files_name_and_a_page(users: Path) -> None:

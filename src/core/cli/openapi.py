@@ -308,11 +308,15 @@ def _check(file: Path, text: str, outcome: _Outcome, mcp: bool) -> int:
 
 
 def _parsed(text: str, name: str, command: str, kind: str) -> Mapping[str, Any]:
-    from core.openapi.reading import load_document
+    from core.openapi.reading import load_document, objects_of
+    from core.validation.schema import is_object
 
     document = load_document(text, name, command, _WHAT[kind])
     if kind not in document:
         raise DeveloperError(f"{name} is not {_WHAT[kind]}. Write it anew: {command}")
+    for place, part in objects_of(document) if kind == "openapi" else ():
+        if not is_object(part):
+            raise DeveloperError(f"{name} is not {_WHAT[kind]}: {place} is not an object. Write it anew: {command}")
     return document
 
 

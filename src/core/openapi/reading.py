@@ -29,8 +29,8 @@ _WORDING: Final = re.compile(r"\s|^[A-Z][a-z]").search
 def load_document(text: str, name: str, command: str, what: str = "an OpenAPI document") -> Mapping[str, Any]:
     """The document in the text of a file, JSON or YAML.
 
-    Raises DeveloperError for anything but an object of objects, with the `name` of the file and the `command` that
-    writes it anew, and MissingExtraError for YAML where pyyaml is not installed.
+    Raises DeveloperError for anything but an object, with the `name` of the file and the `command` that writes it anew,
+    and MissingExtraError for YAML where pyyaml is not installed.
     """
     try:
         found: Any = json.loads(text)
@@ -55,13 +55,10 @@ def load_document(text: str, name: str, command: str, what: str = "an OpenAPI do
             raise DeveloperError(f"{name} is neither JSON nor YAML: {told}. Write it anew: {command}") from None
     if not is_object(found):
         raise DeveloperError(f"{name} is not {what}: it is not an object. Write it anew: {command}")
-    for place, part in _objects_of(found):
-        if not is_object(part):
-            raise DeveloperError(f"{name} is not {what}: {place} is not an object. Write it anew: {command}")
     return found
 
 
-def _objects_of(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def objects_of(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """The parts of a document that every reader goes through, with their places: each has to be an object."""
     for top in ("paths", "components"):
         whole: Mapping[str, Any] = {} if document.get(top) is None else document[top]
