@@ -589,6 +589,11 @@ def test_an_env_that_mirrors_its_file_is_understood_in_every_spelling(body: str,
     assert check(root) == []
 
 
+def test_a_name_that_other_frameworks_have_is_guessed_in_a_module_of_the_program_as_any_other(root: Path) -> None:
+    project(root, app="from pages import redirect\n", src__pages="def redirects() -> None: ...\n")
+    assert check(root) == ["src/app.py:6 core-import: pages has no redirect. Did you mean redirects?"]
+
+
 def test_a_database_is_known_by_the_alias_of_its_attribute(root: Path) -> None:
     aliased = ENV.replace("    DB: D1Database\n", '    database: D1Database = attrs.field(alias="DB")\n')
     assert aliased != ENV

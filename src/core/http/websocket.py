@@ -288,7 +288,7 @@ def hand_over(peer: WebSocket, protocol: str | None, headers: tuple[tuple[str, s
         both = {asyncio.ensure_future(_carry(socket, peer)), asyncio.ensure_future(_carry(peer, socket))}
         try:
             done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if all(one.exception() is None and not one.result() for one in done):
+            if not any(one.cancelled() or one.exception() or one.result() for one in done):
                 await asyncio.wait(both)  # the one that is closed may still have messages of before
         finally:
             for one in both:

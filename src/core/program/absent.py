@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from core.explain.imports import fix_for_name
-from core.explain.names import IN_WORKERD, MODULE, WORKERD
+from core.explain.names import IN_WORKERD, WORKERD
 from core.program.findings import Finding
 from core.program.modules import Modules, Scope
 from core.program.syntax import finding_at
@@ -37,7 +37,7 @@ def absent_names(modules: Modules, scope: Scope) -> Iterator[Finding]:
 def no_name(module: str, name: str, names: list[str]) -> str:
     """The message about a name that a module does not have."""
     fix = fix_for_name(module, name, names)
-    return f"{module} has no {name}. {fix if name in MODULE else fix.replace('`', '')}"  # findings quote code alone
+    return f"{module} has no {name}. {fix if fix.startswith('In core') else fix.replace('`', '')}"  # findings quote code alone
 
 
 def no_module(name: str) -> str:
