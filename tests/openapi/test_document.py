@@ -1172,6 +1172,15 @@ async def local(req: Request, res: Response) -> None:
 async def whichever(req: Request, res: Response) -> None:
     res.status(HTTPStatus(int(req.query.get("status") or 200))).json({})
 
+class Grown:
+    STATUSES = {"a": 404}
+
+Grown.STATUSES["b"] = 410
+
+@app.get("/class-grown")
+async def class_grown(req: Request, res: Response) -> None:
+    res.status(Grown.STATUSES[req.query.get("key") or "a"]).json({})
+
 @app.get("/endless")
 async def endless(req: Request, res: Response) -> None:
     res.status(again(1)).json({})
@@ -1196,6 +1205,7 @@ async def failed(err: Failed, req: Request, res: Response, next: Next) -> None:
         "/grow": unknown,
         "/local": unknown,
         "/any": unknown,
+        "/class-grown": unknown,
         "/endless": unknown,
     }
-    assert len([each for each in described.problems if "status of this answer is not known" in str(each)]) == 4
+    assert len([each for each in described.problems if "status of this answer is not known" in str(each)]) == 5

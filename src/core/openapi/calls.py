@@ -6,7 +6,7 @@ Where a call goes to functions of libraries alone there are none; where it is no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 
 import attrs
 from mypy.nodes import (
@@ -24,6 +24,7 @@ from mypy.nodes import (
     MemberExpr,
     MypyFile,
     NameExpr,
+    Node,
     OpExpr,
     OverloadedFuncDef,
     RefExpr,
@@ -258,6 +259,15 @@ class Calls:
         first = next(iter(Notes(node.info.defn.defs).assigned.get(node, ())), None)
         return (first, home) if first is not None else None
 
+    @cached_property
+    def _filled(self) -> frozenset[Node | str]:
+        """The variables, and the names of the attributes, that any code of the program puts items into."""
+        functions = [self.frames.notes_of(node) for node in self.frames.homes if isinstance(node, FuncDef)]
+        found: set[Node | str] = set()
+        for notes in (*(frame.notes for frame in self.frames.modules.values()), *functions):
+            found.update(notes.items, notes.filled)
+        return frozenset(found)
+
     def entries(self, table: Expression, key: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
         """The values of a dict that is written out and stays as it is: that of the key, or of all where it varies."""
         place = self.frames.origin(table, frame).place
@@ -266,8 +276,12 @@ class Calls:
             owner = named if isinstance(named, TypeInfo) else self.frames.info_of(table.expr, frame)
             place = self.class_variable(owner, table.name) if owner is not None else None
         written, at = place or (table, frame)
-        changed = isinstance(table, NameExpr) and any(table.node in each.notes.items for each in at.chain())
-        if not isinstance(written, DictExpr) or changed or any(name is None for name, _ in written.items):
+        filled = table.node if isinstance(table, NameExpr) else getattr(table, "name", None)
+        if (
+            not isinstance(written, DictExpr)
+            or filled in self._filled
+            or any(name is None for name, _ in written.items)
+        ):
             return []
         wanted = constant(key)
         exact = [value for name, value in written.items if name is not None and wanted and constant(name) == wanted]

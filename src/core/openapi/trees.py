@@ -119,6 +119,8 @@ class Notes:
         """The values of `self.name`."""
         self.sets: set[str] = set()
         """The attributes of anything that it gives values."""
+        self.filled: set[str] = set()
+        """The attributes of anything that it puts items into."""
         self.shared: set[str] = set()
         """The variables around it that it declares `global` or `nonlocal`."""
         self.calls_above: list[CallExpr] = []
@@ -190,6 +192,8 @@ class Notes:
         """Something in a dict is changed, or in what is in that."""
         while isinstance(whole, IndexExpr):
             whole = whole.base
+        if isinstance(whole, MemberExpr):
+            self.filled.add(whole.name)
         if isinstance(whole, NameExpr) and whole.node is not None:
             self.items.setdefault(whole.node, []).append(None)
 
