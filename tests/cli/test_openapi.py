@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -99,6 +100,23 @@ def test_a_missing_file_is_told_with_the_command_that_writes_it(users: Path) -> 
 def test_a_file_of_another_form_is_told_at_its_place(document: dict[str, object], told: str) -> None:
     with pytest.raises(DeveloperError, match=f"^api.json is not an OpenAPI document: {told}. Write it anew: make it$"):
         _parsed(json.dumps({"openapi": "3.2.0", **document}), "api.json", "make it", "openapi")
+
+
+def test_a_file_with_a_part_of_another_type_is_told_and_written_anew(users: Path) -> None:
+    file = users / "openapi.json"
+    whole = file.read_text("utf-8")
+    document = json.loads(whole)
+    document["paths"]["/users"]["get"]["responses"]["200"]["content"] = "json"
+    file.write_text(json.dumps(document), "utf-8")
+    done = run("openapi", "-o", "openapi.json", "--check", folder=users)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(
+        r"error: openapi\.json is not an OpenAPI document in all of its parts \(.+\)\. Write it anew: "
+        r"core openapi -o openapi\.json\n",
+        done.stderr,
+    )
+    assert run("openapi", "-o", "openapi.json", folder=users).returncode == 0
+    assert file.read_text("utf-8") == whole
 
 
 def test_yaml_by_the_files_name_and_a_page(users: Path) -> None:

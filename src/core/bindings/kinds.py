@@ -8,7 +8,7 @@ then names every file that is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 
@@ -188,12 +188,9 @@ def bindings_of(env: object, /) -> Iterator[tuple[str, str, Any]]:
     `env` is an Env, or anything with the bindings as attributes.
     """
     kinds = {kind.engine(place): kind.name for kind in KINDS.values() for place in kind.engines}
-    fields: Any = getattr(type(env), "__attrs_attrs__", None)
-    named = (
-        [field.name for field in fields]
-        if fields is not None
-        else getattr(env, "__dataclass_fields__", getattr(env, "__dict__", ()))
-    )
+    named: Iterable[str] = getattr(env, "__dataclass_fields__", getattr(env, "__dict__", ()))
+    if (fields := getattr(type(env), "__attrs_attrs__", None)) is not None:
+        named = [field.name for field in fields]
     for name in named:
         binding: Any = getattr(env, name, None)
         kind = next((kinds[cls.__name__] for cls in type(binding).__mro__ if cls.__name__ in kinds), None)

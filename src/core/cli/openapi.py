@@ -294,8 +294,9 @@ def _check(file: Path, text: str, outcome: _Outcome, mcp: bool) -> int:
 
             documents = [*map(as_document, documents)]
         changes = compare(*documents)
-    except (AttributeError, KeyError, TypeError) as error:  # a part is of another type than the specification has
-        raise DeveloperError(f"{name} is not {_WHAT[kind]}: {error}. Write it anew: {command}") from error
+    except (AttributeError, KeyError, TypeError) as error:
+        told = f"{name} is not {_WHAT[kind]} in all of its parts ({error}). Write it anew: {command}"
+        raise DeveloperError(told) from error
     places = {(operation, status): (source, line) for (operation, status), (source, line) in outcome.places}
     breaking = [change for change in changes if change.level == "breaking"]
     for change in changes:
