@@ -1,8 +1,7 @@
 """The command line: its commands, and the meaning of its exit codes.
 
-A command's module is imported when it is asked for, so that `core --help` and completion cost next to nothing. Each has
-`add(subparsers)` and `run(args) -> int`. The meaning of an exit code is said once, in `_EXIT_CODES`; a command that
-ends otherwise says so in the epilog of its own parser.
+A command's module is imported when it is asked for, so that `core --help` costs next to nothing. Each has
+`DESCRIPTION`, `add(parser)` and `run(args) -> int`, and `EXIT_CODES` where these are not the common ones.
 """
 
 from __future__ import annotations
@@ -168,10 +167,11 @@ def parser_for(*names: str) -> CoreParser:
     parser = CoreParser(prog="core", epilog=_EXIT_CODES)
     subparsers = parser.add_subparsers(dest="command", parser_class=CoreParser)
     for name in names:
-        import_module(COMMANDS[name].module).add(subparsers)
+        command = COMMANDS[name]
+        module = import_module(command.module)
+        epilog = getattr(module, "EXIT_CODES", _EXIT_CODES)
+        module.add(subparsers.add_parser(name, help=command.help, description=module.DESCRIPTION, epilog=epilog))
     parser.commands = subparsers.choices
-    for sub in parser.commands.values():
-        sub.epilog = sub.epilog or _EXIT_CODES
     return parser
 
 

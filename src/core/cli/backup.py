@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Copy a state folder (of `core serve`, with or without --python, or of `core dev`) into a new folder or a .tar.gz, while it
 is in use: every database as SQLite's own backup copies it, with all that was acknowledged when its turn came, and the
 files beside it. Each database is whole; two databases may be some moments apart. `core restore` puts it back.
@@ -14,9 +14,8 @@ files beside it. Each database is whole; two databases may be some moments apart
 In a cluster the state is in the bucket: back up the bucket."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("backup", help="copy a node's state while it runs", description=_DESCRIPTION)
     parser.add_argument("state", metavar="STATE", type=Path, help="the state folder, such as .core/python")
     parser.add_argument("target", metavar="TARGET", type=Path, help="a new folder, or a new file that ends in .tar.gz")
 

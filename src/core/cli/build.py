@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from core.cli.project import add_configuration, find_configuration
 from core.dev.terminal import table
@@ -14,7 +14,7 @@ from core.dev.terminal import table
 if TYPE_CHECKING:
     from core.runtime.bundle import Bundle, PackageSize
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Make a folder that workerd runs by itself: the application, its pure-Python dependencies, CPython, and a memory
 snapshot with all of it imported. The application is inspected in a real worker first: the errors it raises at import,
 which bindings it lacks, and whether it draws randomness, opens files or connections while it is imported.
@@ -22,9 +22,8 @@ which bindings it lacks, and whether it draws randomness, opens files or connect
 workerd and pyodide are fetched from npm the first time."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("build", help="make a bundle for workerd", description=_DESCRIPTION)
     add_configuration(parser.add_argument_group("project"))
     group = parser.add_argument_group("bundle")
     group.add_argument("--out", metavar="FOLDER", type=Path, help="where to write it (default: dist beside the file)")

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from core.cli.project import add_configuration, configurations_of, find_configuration
 from core.cli.style import shown_path, tell_error
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from core.program.memory import Memory
     from core.program.proof import Proof
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Prove the program against its configuration file: Env in both directions and in every environment, names of bindings,
 path parameters, queues, crons, the order of middleware, SQL against the migrations, and modules that a worker's Python lacks.
 Imports the module that `main` names, in a process of its own, and reads the texts of its functions. The findings are those of the mypy plugin, and so are the options: `env` and
@@ -35,9 +35,7 @@ Imports the module that `main` names, in a process of its own, and reads the tex
 At the end stands what was proven, and what was not read: handlers whose function is not found, statements whose text or database is
 not known, each with its place as a note. --strict makes them errors, as CI should have it.
 
---watch checks again after every change of a file, and only the modules that the change affects.
-
-Exit codes: 0 no error was found, 1 one was, 2 the configuration cannot be read or the command was wrong."""
+--watch checks again after every change of a file, and only the modules that the change affects."""
 
 
 _COLOURS: Final = {"error": "red", "warning": "yellow", "note": "blue"}
@@ -57,11 +55,8 @@ def _is_watched(change: Change, path: str) -> bool:
     )
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser(
-        "check", help="prove the program against its configuration", description=_DESCRIPTION
-    )
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="further files or folders to check")
     parser.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="(default: %(default)s)")
     parser.add_argument(

@@ -5,24 +5,24 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from core.cli.style import difference
 from core.errors import UsageError
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Write a typed client of an API from its OpenAPI document (3.0, 3.1 or 3.2; JSON, or YAML with the extra `openapi`).
 Every operation is a method of `Client` and of `AsyncClient`, in a namespace for each tag: it returns the body of the
 answer, and raises errors, each status as a class of its own. The file needs the standard library alone. The same
-document gives the same file.
+document gives the same file."""
 
+EXIT_CODES: Final = """\
 Exit codes: 0 the client was written, or is up to date; 1 --check found a difference, or the document cannot be used;
-2 the command was wrong."""
+2 the command was wrong, 130 interrupted with Ctrl-C."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("client", help="write a typed client of an API", description=_DESCRIPTION)
     parser.add_argument("document", metavar="DOCUMENT", type=Path, help="the OpenAPI document")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to FILE instead of standard output")
     parser.add_argument("--check", action="store_true", help="write nothing; show how FILE would change")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from core.errors import MissingExtraError
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Print a completion script. Load it once, or from the shell's start-up file:
 
   bash   source <(core completion bash)
@@ -22,9 +22,8 @@ Print a completion script. Load it once, or from the shell's start-up file:
 Needs pip install 'core-edge[dev]'."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("completion", help="completion for a shell", description=_DESCRIPTION)
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
 
 

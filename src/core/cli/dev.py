@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from core.cli.project import add_log_format, add_project_options, port_of, project_options
 
 if TYPE_CHECKING:
     from core.dev.options import Options
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Serve the application over HTTP with its bindings embedded: their state is kept in a folder beside the
 configuration file, nothing leaves this machine. On every change of a file the application is loaded again.
 
 At the address's /_core/ is the explorer: requests as they happen, KV, SQL, objects, queues, triggers."""
 
-_EXIT_CODES = """\
+EXIT_CODES: Final = """\
 Exit codes: 0 stopped with Ctrl-C or SIGTERM, background work finished; 1 it could not start;
 2 the command or the configuration file was wrong; 130 a second Ctrl-C cut background work short."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("dev", help="serve here and reload", description=_DESCRIPTION, epilog=_EXIT_CODES)
     group = parser.add_argument_group("address")
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     group.add_argument(

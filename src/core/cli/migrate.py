@@ -8,7 +8,7 @@ import re
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from core.cli.project import add_project_options, find_databases, only_database, project_options
 from core.cli.style import Progress, tell_error
@@ -19,16 +19,15 @@ if TYPE_CHECKING:
     from core.dev.options import Options
     from core.sql.migrations import Migration
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Migrations are the .sql files of a database's migrations_dir, applied in order, each in one transaction and once.
 They are applied to the embedded database of `core dev`; the platform's own tool applies them there. `list` and `apply`
 say which were changed since they were applied. `reset` empties the embedded databases and applies all anew, and empties
 those of `core dev --runtime workerd`, which applies them when it starts."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("migrate", help="migrations of SQL databases", description=_DESCRIPTION)
     parser.add_argument("action", choices=("list", "apply", "new", "reset"), help="the action")
     parser.add_argument("name", nargs="?", help="for `new`: the name of the migration, as in add_email")
     parser.add_argument("--binding", metavar="NAME", help="one database only (default: all; `new` needs it if several)")

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from core.errors import DeveloperError, UsageError
 from core.http.json import JsonObject
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BINDINGS: Final = ("kv", "mcp", "queue", "r2")
 """What a project may have beside its database: bindings, and an MCP server."""
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Make a folder with a small API: an application, its Env, one router over a SQL database, a migration, tests over
 fakes, and the configuration of mypy, pytest and the editor. Its tests, `mypy` and `core check` pass as they are.
 
@@ -34,9 +34,8 @@ Bindings: the SQL database is always there. --with adds kv (a rate limit), queue
 r2 (files of notes), mcp (tools for models, at /mcp), or `all`."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("new", help="make a project", description=_DESCRIPTION)
     parser.add_argument("name", help="the project's name and folder: lower-case letters, digits and hyphens")
     parser.add_argument(
         "--with", dest="bindings", metavar="BINDINGS", default="", help="further bindings, as in kv,queue, and mcp"

@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     from core.program.entry import Entry
     from core.program.start import Start
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Write the OpenAPI document of the application. Routes come from the application itself, answers and errors from the
 types of its code: nothing is declared twice. A value whose type is not known is {} in the document and a finding
 (core-openapi) at its line; [core.checks] in the configuration file makes these errors, or turns them off.
 
-With --mcp: what its MCP servers list, tools, prompts and resources, and the changes for a model's client.
+With --mcp: what its MCP servers list, tools, prompts and resources, and the changes for a model's client."""
 
+EXIT_CODES: Final = """\
 Exit codes: 0 the document was written, or is up to date; 1 --check found a difference, or the application cannot be
-read; 2 the command or the configuration was wrong."""
+read; 2 the command or the configuration was wrong, 130 interrupted with Ctrl-C."""
 
 _FILE: Final = Path("openapi.json")
 _TOOLS: Final = Path("mcp.json")
@@ -43,9 +44,8 @@ _OF_A_SHELL: Final = frozenset(["_", "OLDPWD", "SHLVL", "COLUMNS", "LINES"])
 _IGNORE: Final = re.compile(r"#\s*core:\s*ignore\[[^\]]*\bcore-openapi\b[^\]]*\]")
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("openapi", help="describe the API as OpenAPI", description=_DESCRIPTION)
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to FILE instead of standard output")
     parser.add_argument(
         "--check",

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from core.cli.project import add_project_options, project_options
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Write a pytest of requests that `core dev` has seen, one file for each. A request is sent again over the data that the
 bindings had, loaded into the fakes, and rows, keys and objects are taken away while the answer and what it writes stay
 the same. The test seeds what is left, sends the request, and asserts the answer and the writes.
 
-Secrets, tokens, cookies and passwords are replaced. A value of .dev.vars is never written.
-
-Exit codes: 0 all tests are written, 1 a request could not become a test, 2 the command or the configuration was wrong."""
+Secrets, tokens, cookies and passwords are replaced. A value of .dev.vars is never written."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("record", help="write tests of requests that were seen", description=_DESCRIPTION)
     parser.add_argument("keys", nargs="*", metavar="KEY", help="a request, by the key that the explorer's address has")
     parser.add_argument("--last", metavar="N", type=int, default=1, help="the latest N requests (default: %(default)s)")
     parser.add_argument(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from core.cli.project import add_cluster, find_bundle, given_of
 from core.errors import UsageError
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Make a state folder from a backup. Every file is compared with its hash, and every database is checked by SQLite, before
 the folder is there. A folder that has a state already is refused; with --replace it is moved aside, to a name that is
 told, unless a node has it.
@@ -21,11 +21,8 @@ What is there already is left as it is: the command may be run again when it was
 has other contents. CORE_CLUSTER_KEY and the bucket's credentials are as for `core serve`."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser(
-        "restore", help="make a state folder, or a cluster's state, from a backup", description=_DESCRIPTION
-    )
     parser.add_argument(
         "backup", metavar="BACKUP", type=Path, help="the copy that `core backup` made: a folder or a .tar.gz"
     )

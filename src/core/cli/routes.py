@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from core.cli.project import add_project_options, find_configuration
 from core.cli.style import say_refused
@@ -17,15 +17,14 @@ from core.http.json import JsonObject
 if TYPE_CHECKING:
     from core.program.table import Table
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 List the routes in the order in which they are tried, each with the middleware that runs before its handler.
 `*` marks routes behind an authenticator, `?` those that look for a user and let everyone in. TOOLS are those of MCP
 that call a route, and all of a server at the server's own."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("routes", help="list the routes", description=_DESCRIPTION)
     parser.add_argument("--format", choices=("table", "json"), default="table", help="(default: %(default)s)")
     add_project_options(parser)
 

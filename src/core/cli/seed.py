@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from core.cli.project import find_configuration
 from core.cli.sql import add_sql_options, opened, read_file, run_text
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Run seed.sql, beside the configuration file, on a local database, as one transaction. Write statements that may run again:
-INSERT OR IGNORE, or ON CONFLICT DO NOTHING. `core migrate reset` and then `core seed` is a fresh start.
-
-Exit codes: 0 all statements ran, 1 one failed, 2 the command or the configuration file was wrong."""
+INSERT OR IGNORE, or ON CONFLICT DO NOTHING. `core migrate reset` and then `core seed` is a fresh start."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("seed", help="put the first rows into a local database", description=_DESCRIPTION)
     parser.add_argument("file", nargs="?", metavar="FILE", help="another file than seed.sql")
     add_sql_options(parser)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from core.cli.project import add_cluster, add_configuration, add_log_format, find_bundle, given_of, number_of, port_of
 from core.errors import UsageError
 from core.hosts.limits import Limits
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Run a bundle that `core build` made: one workerd, several that share a port, or a node of a cluster whose state lives
 in an S3-compatible bucket. With --python, run the application of the configuration file on CPython with the embedded
 bindings: one process for each processor, and one for Durable Objects, queue consumers and crons, which exist once.
@@ -35,19 +35,13 @@ _LIMITS = (
 _count = number_of(1, 64, "a number of processes: 1 to 64")
 _connections = number_of(1, 1_000_000, "a number of connections: 1 to 1000000")
 
-_EXIT_CODES = """\
+EXIT_CODES: Final = """\
 Exit codes: 0 stopped with Ctrl-C or SIGTERM, requests in flight finished; 1 it could not start;
 2 the command was wrong."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser(
-        "serve",
-        help="run a bundle in workerd, or the application on CPython",
-        description=_DESCRIPTION,
-        epilog=_EXIT_CODES,
-    )
     parser.add_argument("bundle", nargs="?", type=Path, help="the bundle (default: dist)")
     group = parser.add_argument_group("CPython")
     group.add_argument("--python", action="store_true", help="run the application's files on CPython, without a bundle")

@@ -24,12 +24,10 @@ if TYPE_CHECKING:
     from core.backends.embedded.store import Store
     from core.config.model import Configuration
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Run SQL on a local database. Without FILE and --command: a prompt, where a statement ends with a semicolon and `.exit`
 (or Ctrl-D) ends it; .tables lists the tables. A FILE (`-` is the standard input) and a --command are one transaction: with
-a mistake in them nothing is changed.
-
-Exit codes: 0 all statements ran, 1 one failed, 2 the command or the configuration file was wrong."""
+a mistake in them nothing is changed."""
 _WIDEST: Final = 60
 _FIRST_WORDS: Final = frozenset(
     [
@@ -54,9 +52,8 @@ _Rows = tuple[list[str], list[list[Any]]]
 """The columns and the rows of a statement; no columns where it gives none."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("sql", help="run SQL on a local database", description=_DESCRIPTION)
     parser.add_argument("file", nargs="?", metavar="FILE", help="a file of statements; - is the standard input")
     parser.add_argument("-c", "--command", metavar="SQL", help="run these statements")
     add_sql_options(parser)

@@ -7,7 +7,7 @@ import io
 import sys
 import tokenize
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.cli.project import add_configuration, configurations_of, find_configuration
 from core.cli.style import difference, shown_path, tell_error
@@ -16,22 +16,22 @@ from core.errors import ConfigurationError, DeveloperError, UsageError
 if TYPE_CHECKING:
     from core.config.model import Configuration
 
-_DESCRIPTION = """\
+DESCRIPTION: Final = """\
 Write the Env class that the configuration file asks for. Where the program has one already, it is brought up to date:
 a missing attribute is added, one of the wrong kind is corrected, one whose binding is gone is removed. Payloads of queues,
 secrets, further attributes, comments and order stay as they are.
 
 --rows does the same for the classes that rows are read as: T of first(T), one(T), all(T) and as_(T). A class gets a field for each
 column that all its statements give, a type that cannot hold its column is corrected, and a class that is nowhere is written
-above its first use, or into the module that it is imported from. A type that fits stays, and so does everything else.
+above its first use, or into the module that it is imported from. A type that fits stays, and so does everything else."""
 
-Exit codes: 0 the class is up to date (or was written), 1 --check found a difference, or --rows a problem that no class can solve,
-2 the command was wrong."""
+EXIT_CODES: Final = """\
+Exit codes: 0 the class is up to date (or was written), 1 --check found a difference, or --rows a problem that no class
+can solve, 2 the command was wrong, 130 interrupted with Ctrl-C."""
 
 
-def add(subparsers: Any) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser = subparsers.add_parser("types", help="write the Env class, or classes of rows", description=_DESCRIPTION)
     parser.add_argument(
         "--rows",
         nargs="*",
