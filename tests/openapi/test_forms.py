@@ -587,6 +587,25 @@ async def asked(req: Req, res: Response) -> None:
     res.json({"draft": draft, "wanted": req.query["wanted"], "dark": "dark" in req.cookies})
 
 
+SIZES = ("width", "height")
+
+
+@app.get("/looped")
+async def looped(req: Req, res: Response) -> None:
+    found = [req.query.get(name) for name in SIZES]
+    for name in ["x-first", "x-second"]:
+        found.append(of(req, name))
+    res.json({"found": found, "every": [req.query[name] for name in KINDS if name in req.query]})
+
+
+KINDS = ["grows"]
+KINDS.append("later")
+
+
+def of(req: Req, name: str) -> str | None:
+    return req.header(name)
+
+
 @app.get("/softened/:status", softened)
 async def hard(req: Req, res: Response) -> None:
     if req.params["status"] == "404":
@@ -706,6 +725,7 @@ REQUESTS: list[tuple[str, str, dict[str, str], str | None, int]] = [
     ("POST", "/animals", {}, '{"name": "rex"}', 200),
     ("POST", "/animals", {}, "{}", 422),
     ("GET", "/asked?wanted=1", {}, None, 200),
+    ("GET", "/looped?width=1", {}, None, 200),
     ("GET", "/softened/404", {}, None, 410),
     ("GET", "/softened/1", {}, None, 409),
     ("GET", "/nowhere", {}, None, 404),
@@ -726,6 +746,10 @@ async def test_every_answer_is_in_the_document_or_is_a_finding(forms: tuple[Any,
     assert open_ == {
         ("forms.py", "    make(res)"),  # in unknown(); reported() says what it answers
         ("forms.py", "@errors.on_error(ConnectionError)"),
+        (
+            "forms.py",
+            '    res.json({"found": found, "every": [req.query[name] for name in KINDS if name in req.query]})',
+        ),
     }
     never = {str(answer) for answer in contract.unreached if answer.status not in ("400", "413")}
     assert never == {
@@ -757,6 +781,20 @@ def test_a_parameter_that_is_asked_for_first_may_be_left_out(document: dict[str,
         ("query", "draft", False),
         ("query", "wanted", True),
         ("cookie", "dark", False),
+    ]
+
+
+def test_what_is_read_in_a_loop_is_each_of_its_names_or_a_finding(forms: tuple[Any, Described]) -> None:
+    _, described = forms
+    parameters = described.document["paths"]["/looped"]["get"]["parameters"]
+    assert [(each["in"], each["name"], each.get("required", False)) for each in parameters] == [
+        ("query", "width", False),
+        ("query", "height", False),
+        ("header", "x-first", False),
+        ("header", "x-second", False),
+    ]
+    assert [each.message for each in described.problems if "every" in FORMS.splitlines()[each.line - 1]] == [
+        "the name of what is read of the query is not known. Give a constant, or a Literal type"
     ]
 
 

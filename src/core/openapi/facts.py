@@ -87,7 +87,8 @@ class Raise(Effect):
 class Read(Effect):
     """Something read of a request: `part` is json, form, text, bytes, stream, query, path, header or cookie, all of it
     or one `name`. It is security for the credentials that the framework's authenticator `name` reads. A name without a
-    schema is asked for alone, as by `name in req.query`."""
+    schema is asked for alone, as by `name in req.query`; without both, a query, header or cookie has a name that is not
+    known."""
 
     part: str
     name: str | None = None

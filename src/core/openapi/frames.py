@@ -25,14 +25,17 @@ from mypy.nodes import (
     Expression,
     FuncDef,
     LambdaExpr,
+    ListExpr,
     MemberExpr,
     MypyFile,
     NameExpr,
     Node,
     OverloadedFuncDef,
     RefExpr,
+    SetExpr,
     Statement,
     SymbolNode,
+    TupleExpr,
     TypeInfo,
     Var,
 )
@@ -289,6 +292,21 @@ class Frames:
                 case _:
                     break
         return value
+
+    def items(self, expression: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
+        """What the name of a loop stands for, where the loop runs through what is written out, and cannot grow."""
+        match self.origin(expression, frame).place:
+            case (NameExpr(node=node), at) if node is not None:
+                through = next((each.notes.looped[node] for each in at.chain() if node in each.notes.looped), None)
+            case _:
+                return []
+        if isinstance(through, ListExpr | SetExpr):
+            return [(item, at) for item in through.items]
+        match self.origin(through, at).place if through is not None else None:
+            case (TupleExpr(items=items), place):
+                return [(item, place) for item in items]
+            case _:
+                return []
 
     def attribute(self, value: Value, name: str) -> Value | None:
         """An attribute that was set where an object was made, and is not set again."""

@@ -127,3 +127,14 @@ class Here:
         """The constant that an expression is."""
         known = self.schema(expression).get("const", constant_fold_expr(expression, ""))
         return known if isinstance(known, str) else None
+
+    def texts(self, expression: Expression) -> list[str]:
+        """The constants that an expression may be, by its Literal type or its loop; none where one is not known."""
+        known = self.text(expression)
+        if known is not None:
+            return [known]
+        items = self.frames.items(expression, self.frame)
+        found = [attrs.evolve(self, frame=at).text(item) for item, at in items]
+        found = found or self.schema(expression).get("enum", [])
+        texts = [text for text in found if isinstance(text, str)]
+        return texts if len(texts) == len(found) else []

@@ -43,6 +43,17 @@ def _read(
         here.refuse(NOT_FOUND if part == "path" else INVALID, line)
 
 
+def _read_names(
+    here: Here, name: Expression, part: str, schema: Schema | None = None, *, required: bool = False
+) -> None:
+    """What has a name is read of the request, or what each of several names has."""
+    names = here.texts(name)
+    for each in names:
+        _read(here, name.line, part, each, schema, required=required and len(names) == 1)
+    if not names and part != "form":
+        _read(here, name.line, part)
+
+
 def _may_fail(here: Here, part: str, schema: Schema) -> bool:
     """Return True if a value that is read into a type can be wrong. A string is never wrong in a query."""
     if part == "json":
@@ -71,11 +82,8 @@ def request(here: Here, call: CallExpr, callee: MemberExpr, receiver: str) -> No
     if method == "parse":
         _read(here, call.line, where, schema=here.followed.structured(call, here.frame))
     elif method in ("get", "get_all", "text", "file") and where != "path":
-        name = here.text(call.args[0])
-        if name is not None:
-            kind: Schema = contents("application/octet-stream") if method == "file" else TEXT
-            schema = {"type": "array", "items": kind} if method == "get_all" else kind
-            _read(here, call.line, where, name, schema)
+        kind: Schema = contents("application/octet-stream") if method == "file" else TEXT
+        _read_names(here, call.args[0], where, {"type": "array", "items": kind} if method == "get_all" else kind)
 
 
 def _in_its_envelope(here: Here, call: CallExpr, schema: Schema) -> Schema:
@@ -114,10 +122,9 @@ def index(here: Here, expression: IndexExpr) -> None:
     """`req.query["page"]`, or the item of any other value, which may not be there."""
     receiver = here.class_of(expression.base)
     where = _place(here, expression.base, receiver)
-    name = here.text(expression.index) if where not in ("", "path") else None
-    if name is not None:
+    if where not in ("", "path"):
         required = where != "form" or here.class_of(expression) != ""
-        _read(here, expression.line, where, name, TEXT, required=required)
+        _read_names(here, expression.index, where, TEXT, required=required)
     if where != "path" and (failure := LOOKUPS.get("core" if where else receiver)):
         here.fails(failure, expression.line)
 
@@ -127,9 +134,8 @@ def contains(here: Here, expression: ComparisonExpr) -> None:
     operands = expression.operands
     for operator, left, right in zip(expression.operators, operands[:-1], operands[1:], strict=True):
         where = _place(here, right, here.class_of(right)) if operator in ("in", "not in") else ""
-        name = here.text(left) if where not in ("", "path") else None
-        if name is not None:
-            _read(here, expression.line, where, name)
+        if where not in ("", "path"):
+            _read_names(here, left, where)
 
 
 def paged(here: Here, call: CallExpr, which: str) -> None:

@@ -18,6 +18,7 @@ from core.validation.schema import Schema, any_of
 _SILENT_HEADERS: Final = frozenset(["accept", "authorization", "content-type", "cookie"])
 """Header parameters that OpenAPI says to leave out: other parts of a document say them."""
 _BODIES: Final = frozenset(["json", "form", "text", "bytes", "stream"])
+_WORDS: Final = {"query": "query", "header": "headers", "cookie": "cookies"}
 _CHALLENGE: Final = "www-authenticate"
 
 
@@ -56,7 +57,12 @@ def parameters(
                 result[key].pop("required", None)
             elif read.required and key not in asked:
                 result[key]["required"] = True
-        elif read.schema is not None and place != "cookie":
+        elif read.schema is None:
+            components.problem(
+                read,
+                f"the name of what is read of the {_WORDS[place]} is not known. Give a constant, or a Literal type",
+            )
+        elif place != "cookie":
             for field in _fields(components, read.schema, place, read):
                 key = (place, field["name"])
                 if place == "path" and key in result and field["schema"].get("type") == "string":
