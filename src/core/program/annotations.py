@@ -13,9 +13,9 @@ from typing import Any, Final
 import attrs
 
 from core.bindings.kinds import KINDS
-from core.program.classes import TYPING, Classes, ClassRef, class_at, parsed_string
+from core.program.classes import TYPING, Classes, parsed_string
 from core.program.extensions import declared
-from core.program.modules import Definition, External, Local, Modules, Scope
+from core.program.modules import ClassScope, Definition, External, Local, Modules, Scope, class_at
 
 # The kinds that the framework has a type for; an alias is a Protocol by another name: `Assets` is a `Fetcher`.
 _KINDS: Final[Mapping[str, str]] = {
@@ -48,7 +48,7 @@ class Annotation:
     optional: bool = False
     arguments: Sequence[str] = ()
     literals: Sequence[Any] = ()
-    class_: ClassRef | None = None
+    class_: ClassScope | None = None
     not_required: bool = False
     class_var: bool = False
 
@@ -181,7 +181,7 @@ class Annotations(Classes):
         finally:
             self._open.remove(alias)
 
-    def _class_kind(self, class_: ClassRef) -> str:
+    def _class_kind(self, class_: ClassScope) -> str:
         for name in self.outside(class_):
             last = name.rpartition(".")[2]
             if name.startswith("core.") and last in _KINDS:

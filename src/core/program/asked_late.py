@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from core.program.findings import Finding
-from core.program.modules import Scope
+from core.program.modules import FunctionScope, Scope
 from core.program.receivers import ASYNC_METHODS, Receivers
 from core.program.syntax import Node, finding_at
 from core.statements.tokens import statements_of
@@ -27,7 +27,7 @@ _VERBS: Final = ("DELETE", "INSERT", "REPLACE", "UPDATE")
 _ENDS: Final = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
-def asked_late(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
+def asked_late(receivers: Receivers, scope: FunctionScope) -> Iterator[Finding]:
     """Every write of a function that a question follows."""
     if not isinstance(scope.node, ast.AsyncFunctionDef):
         return

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import attrs
 
-from core.program.classes import ClassRef, classes_in
+from core.program.classes import classes_in
 from core.program.findings import Unread
-from core.program.modules import FunctionNode, Module, Modules, Scope
+from core.program.modules import ClassScope, FunctionScope, Module, Modules, Scope
 from core.program.table import App, Env, Event, Function, Place, Route, Table
 
 
@@ -26,7 +26,7 @@ class Served:
     and no decorator has what it returns.
     """
 
-    scope: Scope
+    scope: FunctionScope
     bound: int
     direct: bool = False
     apps: list[App] = attrs.field(factory=list[App])
@@ -46,8 +46,8 @@ class Bodies:
         """The number of handlers that were found, of routes and events."""
         self._modules = modules
         self._program = {str(module.path): module for module in program}
-        self._found: dict[str, dict[tuple[str, int], tuple[FunctionNode, Scope]]] = {}
-        self._decorated: dict[str, dict[int, FunctionNode]] = {}
+        self._found: dict[str, dict[tuple[str, int], FunctionScope]] = {}
+        self._decorated: dict[str, dict[int, FunctionScope]] = {}
         handlers: set[int] = set()
         for app in table.apps:
             for route in app.routes:
@@ -70,7 +70,7 @@ class Bodies:
         )
         self.handlers = len(handlers)
 
-    def env_of(self, function: ast.AST) -> ClassRef | None:
+    def env_of(self, function: ast.AST) -> ClassScope | None:
         """The Env that a function is given, where that is one."""
         served = self.served.get(function)
         envs = {app.env for app in served.apps} if served is not None else set[Env | None]()
@@ -92,16 +92,16 @@ class Bodies:
     def _facts(self) -> Mapping[Path, Sequence[str]]:
         """What each function of a module serves."""
         found: dict[Path, list[str]] = {}
-        for node, one in self.served.items():
+        for one in self.served.values():
             served = one.bound, [(route.path, route.kind) for route in one.routes], len(one.handles), one.direct
-            found.setdefault(one.scope.module.path, []).append(f"{getattr(node, 'name', '')} {served}")
+            found.setdefault(one.scope.module.path, []).append(f"{one.scope.node.name} {served}")
         return found
 
-    def class_of(self, env: Env) -> ClassRef | None:
+    def class_of(self, env: Env) -> ClassScope | None:
         """The class of an Env, where it is one of the program."""
         module = self._modules.find(env.module)
         found = classes_in(module) if module is not None else ()
-        return next((class_ for class_ in found if class_.body.qualname == env.qualname), None)
+        return next((class_ for class_ in found if class_.qualname == env.qualname), None)
 
     def _of(
         self, step: int, app: App, place: Place | None = None, handlers: set[int] | None = None
@@ -111,13 +111,12 @@ class Bodies:
         found = [*map(self.function, described.bodies)]
         if place is not None:
             self._check_whole(described.name, described.whole, place, [one for one in found if one is not None])
-        for function, one in zip(described.bodies, found, strict=True):
-            if one is None:
+        for function, scope in zip(described.bodies, found, strict=True):
+            if scope is None:
                 continue
-            node, scope = one
-            served = self.served.get(node)
+            served = self.served.get(scope.node)
             if served is None:
-                served = self.served[node] = Served(scope, function.bound)
+                served = self.served[scope.node] = Served(scope, function.bound)
             served.direct = served.direct or (described.direct and function is described.bodies[0])
             if app not in served.apps:
                 served.apps.append(app)
@@ -125,40 +124,38 @@ class Bodies:
                 handlers.add(step)
             yield served
 
-    def _check_whole(self, name: str, whole: bool, place: Place, found: Iterable[tuple[FunctionNode, Scope]]) -> None:
+    def _check_whole(self, name: str, whole: bool, place: Place, found: Iterable[FunctionScope]) -> None:
         """Note a handler whose body, or that of the `def` that is decorated at its line, is not found."""
-        nodes = [node for node, _ in found]
         self._functions(place.file)
         decorated = self._decorated.get(place.file, {}).get(place.line)
-        if not whole or (decorated is not None and decorated not in nodes):
+        if not whole or (decorated is not None and decorated not in found):
             unread = Unread(place.file, place.line, f"the function behind {name} is not found", "handler")
             if unread not in self.unread:
                 self.unread.append(unread)
 
-    def function(self, function: Function) -> tuple[FunctionNode, Scope] | None:
-        """A function of a table, and the scope that it is in."""
+    def function(self, function: Function) -> FunctionScope | None:
+        """A function of a table."""
         return self._functions(function.file).get((function.qualname, function.line))
 
-    def _functions(self, file: str) -> Mapping[tuple[str, int], tuple[FunctionNode, Scope]]:
-        """The functions of a file by their names and first lines, with the scope that each is in."""
+    def _functions(self, file: str) -> Mapping[tuple[str, int], FunctionScope]:
+        """The functions of a file by their names and first lines."""
         if file not in self._found:
             module = self._program.get(file) or (self._modules.add(Path(file)) if file.endswith(".py") else None)
             self._found[file] = dict(_functions_in(module.scope, "")) if module is not None else {}
             self._decorated[file] = {
-                decorator.lineno: node
-                for node, _ in self._found[file].values()
-                for decorator in node.decorator_list
+                decorator.lineno: scope
+                for scope in self._found[file].values()
+                for decorator in scope.node.decorator_list
                 if isinstance(decorator, ast.Call | ast.Name | ast.Attribute)
             }
         return self._found[file]
 
 
-def _functions_in(scope: Scope, inside: str) -> Iterator[tuple[tuple[str, int], tuple[FunctionNode, Scope]]]:
-    for node, inner in scope.children.items():
-        name = inside + getattr(node, "name", "")
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            line = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            yield (name, line), (node, scope)
+def _functions_in(scope: Scope, inside: str) -> Iterator[tuple[tuple[str, int], FunctionScope]]:
+    for inner in scope.children.values():
+        name = inside + inner.node.name
+        if isinstance(inner, FunctionScope):
+            yield (name, min(one.lineno for one in (inner.node, *inner.node.decorator_list))), inner
             yield from _functions_in(inner, f"{name}.<locals>.")
         else:
             yield from _functions_in(inner, f"{name}.")

@@ -14,8 +14,8 @@ from string import Formatter
 from typing import Final, TypeAlias
 
 from core.program.annotations import arguments_of, arms
-from core.program.classes import ClassRef, own_class
-from core.program.modules import Definition, Local, Modules, Scope
+from core.program.classes import own_class
+from core.program.modules import ClassScope, Definition, FunctionScope, Local, Modules, Scope
 from core.program.reader import Reader
 from core.program.syntax import REQUESTS
 from core.sql.interpolated import FIXED, OPEN, UNKNOWN, Interpolated
@@ -297,7 +297,7 @@ class BuiltTexts:
             return max((self._annotated(one, scope) for one in inside), default=FIXED)
         return _TYPES.get(name, UNKNOWN)
 
-    def _is_enum(self, class_: ClassRef | None) -> bool:
+    def _is_enum(self, class_: ClassScope | None) -> bool:
         return class_ is not None and any(name.startswith("enum.") for name in self.reader.outside(class_))
 
     def _attribute(self, value: ast.Attribute, scope: Scope, bound: _Bound) -> int:
@@ -312,10 +312,10 @@ class BuiltTexts:
             return UNKNOWN  # as it is configured
         if owner is not None:
             fields = [field for field in self.reader.fields(owner) if field.name == value.attr]
-            return self._annotated(fields[0].annotation, fields[0].owner.body) if fields else UNKNOWN
+            return self._annotated(fields[0].annotation, fields[0].owner) if fields else UNKNOWN
         return self._state(value.value, scope, bound)
 
-    def _class_of(self, value: ast.expr, scope: Scope, depth: int = 0) -> ClassRef | None:
+    def _class_of(self, value: ast.expr, scope: Scope, depth: int = 0) -> ClassScope | None:
         """The class of the program that a parameter is declared to be of, or that something was read as."""
         value, scope = self.modules.value(value, scope)
         match value:
@@ -410,7 +410,7 @@ class BuiltTexts:
 
     def _is_tested(self, value: ast.expr, scope: Scope, bound: _Bound) -> bool:
         """True where a function asks whether a value is one of constants, or made of letters."""
-        if bound or not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef) or scope in self._testing:
+        if bound or not isinstance(scope, FunctionScope) or scope in self._testing:
             return False
         self._testing.add(scope)
         shown = ast.unparse(value)

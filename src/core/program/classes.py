@@ -5,13 +5,22 @@ Env.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-import attrs
-
 from core.errors.mistakes import DEFINES
-from core.program.modules import External, FunctionNode, Local, Module, Modules, Resolved, Scope, self_of
+from core.program.modules import (
+    ClassScope,
+    External,
+    FunctionScope,
+    Local,
+    Module,
+    Modules,
+    Resolved,
+    Scope,
+    class_at,
+    self_of,
+)
 
 TYPING: Final = ("typing.", "typing_extensions.")
 _STANDARD: Final = ("builtins.", *TYPING, "abc.", "collections.", "enum.")
@@ -22,35 +31,12 @@ _DEEPEST: Final = 20
 _NOT_IN_INIT: Final = ast.Constant(value=None)
 
 
-@attrs.frozen
-class ClassRef:
-    """A class of the program. `scope` has its statement, `body` is the scope inside it."""
-
-    node: ast.ClassDef = attrs.field(eq=id)
-    scope: Scope = attrs.field(eq=False, repr=False)
-
-    @property
-    def body(self) -> Scope:
-        """The statements of the class: its fields, methods and inner classes."""
-        return self.scope.children[self.node]
-
-    @property
-    def module(self) -> Module:
-        """The module it is in."""
-        return self.scope.module
-
-    @property
-    def name(self) -> str:
-        """Its full name."""
-        return f"{self.module.name}.{self.body.qualname}"
-
-
 class Field(NamedTuple):
     """A field of an attrs class, dataclass, TypedDict or Protocol."""
 
     name: str
     annotation: ast.expr
-    owner: ClassRef
+    owner: ClassScope
     line: int
     column: int
     alias: str
@@ -64,9 +50,9 @@ class Classes:
     def __init__(self, modules: Modules, named: frozenset[str] | None = None) -> None:
         self.modules = modules
         self.named = named
-        self._bases: dict[ClassRef, tuple[Resolved | None, ...]] = {}
+        self._ancestors: dict[ClassScope, list[ClassScope]] = {}
 
-    def class_of(self, expression: ast.expr, scope: Scope) -> ClassRef | None:
+    def class_of(self, expression: ast.expr, scope: Scope) -> ClassScope | None:
         """The class of the program that an expression names; for `Name[…]`, the class without its arguments."""
         if isinstance(expression, ast.Subscript):
             expression = expression.value
@@ -110,28 +96,24 @@ class Classes:
                     break
         return annotation, scope
 
-    def bases(self, class_: ClassRef) -> tuple[Resolved | None, ...]:
+    def bases(self, class_: ClassScope) -> tuple[Resolved | None, ...]:
         """Return the bases of a class, without their type arguments."""
-        found = self._bases.get(class_)
+        return tuple(
+            self.modules.resolve(base.value if isinstance(base, ast.Subscript) else base, class_.parent)
+            for base in class_.node.bases
+        )
+
+    def ancestors(self, class_: ClassScope) -> Sequence[ClassScope]:
+        """A class and the classes of the program that it derives from, nearest first."""
+        found = self._ancestors.get(class_)
         if found is None:
-            found = self._bases[class_] = tuple(
-                self.modules.resolve(base.value if isinstance(base, ast.Subscript) else base, class_.scope)
-                for base in class_.node.bases
-            )
+            found = self._ancestors[class_] = [class_]
+            for one in found:  # which grows meanwhile
+                bases = dict.fromkeys(map(class_at, self.bases(one)))
+                found += [base for base in bases if base is not None and base not in found]
         return found
 
-    def ancestors(self, class_: ClassRef) -> Iterator[ClassRef]:
-        """A class and the classes of the program that it derives from, nearest first."""
-        seen: set[ClassRef] = set()
-        todo = [class_]
-        while todo:
-            current = todo.pop(0)
-            if current not in seen:
-                seen.add(current)
-                yield current
-                todo += [base for base in map(class_at, self.bases(current)) if base is not None]
-
-    def outside(self, class_: ClassRef) -> set[str]:
+    def outside(self, class_: ClassScope) -> set[str]:
         """The full names of the classes outside of the program that a class derives from."""
         return {
             base.name
@@ -140,11 +122,12 @@ class Classes:
             if isinstance(base, External)
         }
 
-    def function(self, expression: ast.expr, scope: Scope) -> tuple[FunctionNode, Scope] | None:
-        """The function that an expression names, and the scope it is in: that of its class, for a method."""
+    def function(self, expression: ast.expr, scope: Scope) -> FunctionScope | None:
+        """The function or method that an expression names."""
         resolved = self.modules.resolve(expression, scope)
-        if isinstance(resolved, Local) and isinstance(resolved.definition.node, ast.FunctionDef | ast.AsyncFunctionDef):
-            return resolved.definition.node, resolved.scope
+        body = resolved.body if isinstance(resolved, Local) else None
+        if isinstance(body, FunctionScope):
+            return body
         if not isinstance(expression, ast.Attribute):
             return None
         owner, where = self.modules.value(expression.value, scope)
@@ -154,26 +137,26 @@ class Classes:
             class_ = own_class(parameter) if isinstance(parameter, Local) else None
         return self.method(class_, expression.attr) if class_ is not None else None
 
-    def method(self, class_: ClassRef, name: str) -> tuple[FunctionNode, Scope] | None:
+    def method(self, class_: ClassScope, name: str) -> FunctionScope | None:
         """The method that the nearest of a class and its ancestors has by a name; None where that is something else."""
         for ancestor in self.ancestors(class_):
-            found = ancestor.body.names.get(name, ())
-            node = found[0].node if len(found) == 1 else None
+            found = ancestor.names.get(name, ())
             if found:
-                return (node, ancestor.body) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+                body = ancestor.children.get(found[0].node) if len(found) == 1 else None
+                return body if isinstance(body, FunctionScope) else None
         return None
 
-    def is_env(self, class_: ClassRef) -> bool:
+    def is_env(self, class_: ClassScope) -> bool:
         """Return True if a class is marked as an Env, or named as one."""
         if self.named is not None:
             return class_.name in self.named
         return self.is_marked(class_)
 
-    def is_marked(self, class_: ClassRef) -> bool:
+    def is_marked(self, class_: ClassScope) -> bool:
         """Return True if a class derives from `Bindings`."""
         return bool(self.outside(class_) & {"core.Bindings", "core.env.Bindings"})
 
-    def is_whole(self, class_: ClassRef) -> bool:
+    def is_whole(self, class_: ClassScope) -> bool:
         """Return True if every class that one derives from is known, so that `Bindings` is not among them."""
         return all(
             base is not None and (not isinstance(base, External) or base.name.startswith(_STANDARD))
@@ -181,23 +164,23 @@ class Classes:
             for base in self.bases(ancestor)
         )
 
-    def is_protocol(self, class_: ClassRef) -> bool:
+    def is_protocol(self, class_: ClassScope) -> bool:
         """Return True if a class is itself a Protocol."""
         return any(isinstance(base, External) and base.name in _PROTOCOLS for base in self.bases(class_))
 
-    def is_structured(self, class_: ClassRef) -> bool:
+    def is_structured(self, class_: ClassScope) -> bool:
         """Return True if a class is an attrs class, a dataclass or a TypedDict."""
         return any(
-            self.maker(decorator, ancestor.scope) in _MAKERS
+            self.maker(decorator, ancestor.parent) in _MAKERS
             for ancestor in self.ancestors(class_)
             for decorator in ancestor.node.decorator_list
         ) or self.is_typed_dict(class_)
 
-    def is_typed_dict(self, class_: ClassRef) -> bool:
+    def is_typed_dict(self, class_: ClassScope) -> bool:
         """Return True if a class is a TypedDict."""
         return bool(self.outside(class_) & {"typing.TypedDict", "typing_extensions.TypedDict"})
 
-    def is_total(self, class_: ClassRef) -> bool:
+    def is_total(self, class_: ClassScope) -> bool:
         """Return False for a class that says of a part of its keys that they may be absent: `total=…`."""
         return not any(k.arg == "total" for ancestor in self.ancestors(class_) for k in ancestor.node.keywords)
 
@@ -205,17 +188,17 @@ class Classes:
         """The full name of a decorator from outside of the program, called or not; nothing for others."""
         return self.modules.outside(decorator.func if isinstance(decorator, ast.Call) else decorator, scope)
 
-    def fields(self, class_: ClassRef) -> list[Field]:
+    def fields(self, class_: ClassScope) -> list[Field]:
         """The fields of a class with those of its bases, in the order of the constructor."""
         found: dict[str, Field] = {}
-        for ancestor in reversed(list(self.ancestors(class_))):
+        for ancestor in reversed(self.ancestors(class_)):
             for statement in ancestor.node.body:
                 field = self._field(statement, ancestor)
                 if field is not None:
                     found[field.name] = field
         return [field for field in found.values() if field.annotation is not _NOT_IN_INIT]
 
-    def _field(self, statement: ast.stmt, owner: ClassRef) -> Field | None:
+    def _field(self, statement: ast.stmt, owner: ClassScope) -> Field | None:
         match statement:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
                 field = Field(
@@ -237,13 +220,13 @@ class Classes:
 
     def _made(self, field: Field, value: ast.Call) -> Field:
         """A field whose value is `attrs.field(…)`."""
-        if self.modules.outside(value.func, field.owner.body) not in _FIELD_MAKERS:
+        if self.modules.outside(value.func, field.owner) not in _FIELD_MAKERS:
             return field
         options = {keyword.arg: keyword.value for keyword in value.keywords}
         init = options.get("init")
         if isinstance(init, ast.Constant) and init.value is False:
             return field._replace(annotation=_NOT_IN_INIT)
-        alias = self.modules.string(options.get("alias"), field.owner.scope)
+        alias = self.modules.string(options.get("alias"), field.owner.parent)
         return field._replace(
             alias=alias or field.alias,
             has_default=bool(options.keys() & {"default", "factory", "default_factory"}),
@@ -251,26 +234,15 @@ class Classes:
         )
 
 
-def own_class(parameter: Local) -> ClassRef | None:
+def own_class(parameter: Local) -> ClassScope | None:
     """The class that a parameter is an instance of, being the first one of a method."""
-    method, around = parameter.scope.node, parameter.scope.parent
-    if around is None or around.parent is None or not isinstance(around.node, ast.ClassDef):
-        return None
-    return ClassRef(around.node, around.parent) if parameter.definition.node is self_of(method) else None
+    method, around = parameter.scope, parameter.scope.parent
+    return around if isinstance(around, ClassScope) and parameter.definition.node is self_of(method) else None
 
 
-def classes_in(module: Module) -> Iterator[ClassRef]:
+def classes_in(module: Module) -> Iterator[ClassScope]:
     """The classes of a module."""
-    for scope in module.scope.walk():
-        if isinstance(scope.node, ast.ClassDef) and scope.parent is not None:
-            yield ClassRef(scope.node, scope.parent)
-
-
-def class_at(resolved: Resolved | None) -> ClassRef | None:
-    """Return the class that a name stands for, None for everything else."""
-    if isinstance(resolved, Local) and isinstance(resolved.definition.node, ast.ClassDef):
-        return ClassRef(resolved.definition.node, resolved.scope)
-    return None
+    return (scope for scope in module.scope.walk() if isinstance(scope, ClassScope))
 
 
 def parsed_string(text: str) -> ast.expr | None:

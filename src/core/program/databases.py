@@ -17,10 +17,10 @@ import attrs
 from core.config.model import Binding, Configuration
 from core.program.annotations import arguments_of
 from core.program.built import BuiltTexts
-from core.program.classes import ClassRef, own_class
+from core.program.classes import own_class
 from core.program.entered import entered
 from core.program.findings import Finding, Unread, is_wanted, level_of
-from core.program.modules import Local, Module, Modules, Scope
+from core.program.modules import ClassScope, Local, Module, Modules, Scope
 from core.program.places import place_in
 from core.program.reader import Reader
 from core.program.sources import Sources
@@ -260,8 +260,8 @@ class Databases:
                 return self._database(database, scope)
             case ast.Call(func=func):
                 function = self.reader.function(func, scope)
-                returns = function[0].returns if function is not None else None
-                kind = self.reader.annotation(returns, function[1]).kind if function and returns is not None else ""
+                returns = function.node.returns if function is not None else None
+                kind = self.reader.annotation(returns, function.parent).kind if function and returns is not None else ""
                 return kind == "D1Database", None
             case ast.Attribute():
                 kept = self.modules.of_self(value, scope)
@@ -281,25 +281,25 @@ class Databases:
             case _:
                 return False, None
 
-    def _is_env(self, class_: ClassRef) -> bool:
+    def _is_env(self, class_: ClassScope) -> bool:
         return self.reader.is_env(class_) or any(map(self.reader.is_protocol, self.reader.ancestors(class_)))
 
-    def _kept(self, class_: ClassRef, name: str) -> tuple[ast.expr, Scope] | None:
+    def _kept(self, class_: ClassScope, name: str) -> tuple[ast.expr, Scope] | None:
         """The annotation of an attribute: in the class, or of the parameter that `__init__` keeps under its name."""
         for owner in self.reader.ancestors(class_):
-            for definition in owner.body.names.get(name, ()):
+            for definition in owner.names.get(name, ()):
                 node, annotation = definition.node, definition.annotation
                 if isinstance(node, ast.FunctionDef) and node.decorator_list:  # a property
                     annotation = node.returns
-                return (annotation, owner.body) if annotation is not None else None
-            for value, annotation, scope in self.modules.given_to_self(owner.body, name):
+                return (annotation, owner) if annotation is not None else None
+            for value, annotation, scope in self.modules.given_to_self(owner, name):
                 given = scope.names.get(value.id, ()) if isinstance(value, ast.Name) else ()
                 annotation = annotation or (given[0].annotation if len(given) == 1 else None)
                 if annotation is not None:
                     return annotation, scope
         return None
 
-    def class_of(self, expression: ast.expr, scope: Scope, depth: int = 0) -> ClassRef | None:
+    def class_of(self, expression: ast.expr, scope: Scope, depth: int = 0) -> ClassScope | None:
         """The class of the program that an expression is an object of: `req.env`, what is annotated or made so, and
         what such objects keep.
         """
@@ -321,7 +321,8 @@ class Databases:
             case ast.Call(func=func):
                 function = self.reader.function(func, scope)
                 if function is not None:
-                    return self.reader.class_of(function[0].returns, function[1]) if function[0].returns else None
+                    returns = function.node.returns
+                    return self.reader.class_of(returns, function.parent) if returns is not None else None
                 return self.reader.class_of(func, scope)
             case ast.Attribute(value=owner, attr=name):
                 env = self._env_of(owner, scope) if name == "env" else None
@@ -333,7 +334,7 @@ class Databases:
             case _:
                 return None
 
-    def _env_of(self, request: ast.expr, scope: Scope) -> ClassRef | None:
+    def _env_of(self, request: ast.expr, scope: Scope) -> ClassScope | None:
         """The Env of a request: that of its annotation, or of the application that a handler is registered on."""
         resolved = self.modules.resolve(request, scope)
         if not isinstance(resolved, Local) or not isinstance(resolved.definition.node, ast.arg):
@@ -347,12 +348,12 @@ class Databases:
             return None
         return self.reader.class_of(arguments_of(annotation)[0], where)
 
-    def _env_of_object(self, class_: ClassRef, name: str) -> ClassRef | None:
+    def _env_of_object(self, class_: ClassScope, name: str) -> ClassScope | None:
         """The type of `self.env` in a Durable Object."""
         for owner in self.reader.ancestors(class_) if name == "env" else ():
-            if "env" in owner.body.names:
+            if "env" in owner.names:
                 return None
             for base in owner.node.bases:
-                if isinstance(base, ast.Subscript) and self.modules.outside(base, owner.scope) in OBJECTS:
-                    return self.reader.class_of(base.slice, owner.scope)
+                if isinstance(base, ast.Subscript) and self.modules.outside(base, owner.parent) in OBJECTS:
+                    return self.reader.class_of(base.slice, owner.parent)
         return None

@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Final, NamedTuple
 
-from core.program.classes import ClassRef
-from core.program.modules import FunctionNode, Local, Scope
+from core.program.modules import ClassScope, FunctionScope, Local, Scope
 from core.program.reader import Reader
 
 _MAKERS: Final = frozenset(["contextlib.asynccontextmanager", "contextlib.contextmanager"])
@@ -27,7 +26,7 @@ class Entered(NamedTuple):
 
     value: tuple[ast.expr, Scope] | None = None
     annotation: tuple[ast.expr, Scope] | None = None
-    class_: ClassRef | None = None
+    class_: ClassScope | None = None
 
 
 def entered(reader: Reader, name: ast.expr, scope: Scope) -> Entered | None:
@@ -46,26 +45,26 @@ def entered(reader: Reader, name: ast.expr, scope: Scope) -> Entered | None:
     if class_ is not None:
         return _of_class(reader, class_)
     function = reader.function(context.func, scope)
-    return _of_function(reader, *function) if function is not None else None
+    return _of_function(reader, function) if function is not None else None
 
 
-def _of_class(reader: Reader, class_: ClassRef) -> Entered | None:
+def _of_class(reader: Reader, class_: ClassScope) -> Entered | None:
     """The object that `async with` an object of a class gives: what the annotation of its method says."""
     method = next(filter(None, (reader.method(class_, name) for name in _ENTERS)), None)
-    if method is None or method[0].decorator_list or method[0].returns is None:
+    if method is None or method.node.decorator_list or method.node.returns is None:
         return None
-    returns, where = reader.written_out(method[0].returns, method[1])
+    returns, where = reader.written_out(method.node.returns, method.parent)
     if reader.modules.outside(returns, where).endswith(".Self"):
         return Entered(class_=class_)
     return Entered(annotation=(returns, where), class_=reader.class_of(returns, where))
 
 
-def _of_function(reader: Reader, function: FunctionNode, scope: Scope) -> Entered | None:
+def _of_function(reader: Reader, function: FunctionScope) -> Entered | None:
     """The object that a generator yields once, and what the annotation says of it."""
-    makers = [reader.maker(decorator, scope) for decorator in function.decorator_list]
+    makers = [reader.maker(decorator, function.parent) for decorator in function.node.decorator_list]
     annotation: tuple[ast.expr, Scope] | None = None
-    if function.returns is not None:
-        returns, where = reader.written_out(function.returns, scope)
+    if function.node.returns is not None:
+        returns, where = reader.written_out(function.node.returns, function.parent)
         match returns:
             case ast.Subscript(value=generic, slice=given):
                 name = reader.modules.outside(generic, where).rpartition(".")[2]
@@ -78,9 +77,8 @@ def _of_function(reader: Reader, function: FunctionNode, scope: Scope) -> Entere
         return Entered(annotation=annotation, class_=class_) if annotation is not None else None
     if len(makers) != 1 or makers[0] not in _MAKERS:
         return None
-    inside = scope.children[function]
-    yields = [node.value for node in inside.nodes.of(ast.Yield)]
-    value = (yields[0], inside) if len(yields) == 1 and yields[0] is not None else None
+    yields = [node.value for node in function.nodes.of(ast.Yield)]
+    value = (yields[0], function) if len(yields) == 1 and yields[0] is not None else None
     if value is not None and _is_entered(reader, *value):
         value = None
     return Entered(value, annotation, class_)

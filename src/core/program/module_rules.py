@@ -12,12 +12,11 @@ from typing import Final, NamedTuple
 from core.program.absent import absent_names
 from core.program.asked_late import asked_late
 from core.program.awaits import awaits_problems, sent_problems, used_problems
-from core.program.classes import ClassRef
 from core.program.databases import RUNS, Databases
 from core.program.envs import EnvShape
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread
-from core.program.modules import Module, Scope, placed
+from core.program.modules import ClassScope, FunctionScope, Module, Scope, placed
 from core.program.problems import binding_problem, unknown_parameter
 from core.program.queries import batch_problems, bind_problems, prepare_problems, run_problems, value_problems
 from core.program.readable import READS, read_problem
@@ -54,7 +53,7 @@ class Looked(NamedTuple):
 class ModuleRules:
     """The rules over the modules of one program. `shape` gives an Env as the rules want it."""
 
-    def __init__(self, trees: SyntaxTrees, databases: Databases, shape: Callable[[ClassRef], EnvShape]) -> None:
+    def __init__(self, trees: SyntaxTrees, databases: Databases, shape: Callable[[ClassScope], EnvShape]) -> None:
         self.trees = trees
         self.databases = databases
         self.receivers: Receivers = Receivers(databases)
@@ -69,14 +68,14 @@ class ModuleRules:
 
     def _in(self, scope: Scope) -> Iterator[Finding]:
         """The findings of a function, a class or a module, without those of the functions and classes in it."""
-        match scope.node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
+        match scope:
+            case FunctionScope():
                 yield from self._check_parameters(scope)
                 for rule in (returned_problems, sent_twice, asked_late):
                     yield from rule(self.receivers, scope)
                 yield from self._check_nodes(scope)
-            case ast.ClassDef() as class_ if scope.parent is not None:
-                yield from class_problems(self.receivers, ClassRef(class_, scope.parent))
+            case ClassScope():
+                yield from class_problems(self.receivers, scope)
             case _:
                 for attribute in scope.nodes.of(ast.Attribute):
                     yield from name_problems(self.receivers, Node(attribute, scope))
@@ -176,12 +175,11 @@ class ModuleRules:
         for inner in _seeing(scope, name):
             for node in inner.nodes.of(ast.Call):
                 at = [n for n, one in enumerate(node.args) if isinstance(one, ast.Name) and one.id == name]
-                found = self.trees.reader.function(node.func, inner) if at else None
-                if found is None or found[0] in self.trees.bodies.served:
+                helper = self.trees.reader.function(node.func, inner) if at else None
+                if helper is None or helper.node in self.trees.bodies.served:
                     continue
-                helper = found[1].children[found[0]]
                 of_object = self.trees.modules.resolve(node.func, inner) is None
-                arguments = placed(found[0])[at[0] + of_object :][:1]
+                arguments = placed(helper.node)[at[0] + of_object :][:1]
                 if arguments and len(helper.names[arguments[0].arg]) == 1:
                     yield helper, arguments[0].arg
 

@@ -20,7 +20,6 @@ from core.program.entry import module_of
 from core.program.findings import Finding, syntax_error
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-ScopeNode: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _Node = TypeVar("_Node", bound=ast.AST)
 _BUILTINS: Final = frozenset(vars(builtins))
 _STEPS: Final = 50
@@ -58,16 +57,18 @@ class Nodes(NamedTuple):
             node = parent
 
 
-@attrs.define(eq=False)
+@attrs.frozen(eq=False, kw_only=True)
 class Scope:
     """The names of a module, a class or a function."""
 
     module: Module
-    node: ScopeNode
+    node: ast.Module | ast.ClassDef | FunctionNode
     parent: Scope | None = None
     names: dict[str, list[Definition]] = attrs.field(factory=dict[str, "list[Definition]"])
     stars: list[str] = attrs.field(factory=list[str])
-    children: dict[ast.AST, Scope] = attrs.field(factory=dict[ast.AST, "Scope"])
+    children: dict[ast.AST, ClassScope | FunctionScope] = attrs.field(
+        factory=dict[ast.AST, "ClassScope | FunctionScope"]
+    )
 
     @cached_property
     def nodes(self) -> Nodes:
@@ -85,9 +86,7 @@ class Scope:
         are not seen from the functions inside it.
         """
         home: Scope | None = self
-        while home is not None and (
-            name not in home.names or (home is not self and isinstance(home.node, ast.ClassDef))
-        ):
+        while home is not None and (name not in home.names or (home is not self and isinstance(home, ClassScope))):
             home = home.parent
         return home
 
@@ -97,6 +96,27 @@ class Scope:
         if isinstance(self.node, ast.Module) or self.parent is None:
             return ""
         return f"{self.parent.qualname}.{self.node.name}".removeprefix(".")
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class ClassScope(Scope):
+    """A class of the program: its fields, methods and inner classes."""
+
+    node: ast.ClassDef
+    parent: Scope
+
+    @property
+    def name(self) -> str:
+        """Its full name."""
+        return f"{self.module.name}.{self.qualname}"
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class FunctionScope(Scope):
+    """A function of the program; that of a method is in the scope of its class."""
+
+    node: FunctionNode
+    parent: Scope
 
 
 @attrs.define(eq=False)
@@ -125,6 +145,11 @@ class Local(NamedTuple):
 
     definition: Definition
     scope: Scope
+
+    @property
+    def body(self) -> Scope | None:
+        """The scope inside it, where it is a class or a function."""
+        return self.scope.children.get(self.definition.node)
 
 
 class ModuleReference(NamedTuple):
@@ -200,7 +225,7 @@ class Modules:
         except (ValueError, RecursionError) as error:
             return syntax_error(str(path), 1, str(error))
         module = Module(self._name(path), path, tree, links=b"url_for" in text, walrus=b":=" in text)
-        module.scope = Scope(module, tree)
+        module.scope = Scope(module=module, node=tree)
         _Collector(module.scope).statements(tree.body)
         return module
 
@@ -274,9 +299,9 @@ class Modules:
                 return External(f"{outer}.{name}")
             case ModuleReference(module):
                 return self._member(module, name)
-            case Local(definition, scope):
-                body = scope.children.get(definition.node) if isinstance(definition.node, ast.ClassDef) else None
-                return self._in_scope(name, body) if body is not None else None
+            case Local():
+                body = owner.body
+                return self._in_scope(name, body) if isinstance(body, ClassScope) else None
 
     def outside(self, expression: ast.expr | None, scope: Scope) -> str:
         """The full name of something outside of the program, without type arguments; nothing for all others."""
@@ -399,9 +424,9 @@ class Modules:
             case _:
                 return None
         class_ = owner.scope.parent if isinstance(owner, Local) else None
-        if class_ is None or not isinstance(class_.node, ast.ClassDef) or not isinstance(owner, Local):
+        if not isinstance(class_, ClassScope) or not isinstance(owner, Local):
             return None
-        if owner.definition.node is not self_of(owner.scope.node):
+        if owner.definition.node is not self_of(owner.scope):
             return None
         classes = self._classes(class_, 0)
         if classes is None:
@@ -417,23 +442,24 @@ class Modules:
             return None
         return (given[0].value, body) if not derived or self._is(given[0], ".Final", body) else None
 
-    def _classes(self, class_: Scope, steps: int) -> list[Scope] | None:
+    def _classes(self, class_: ClassScope, steps: int) -> list[ClassScope] | None:
         """A class and those of the program that it derives from; None where another may give it attributes."""
         found = [class_]
-        for base in getattr(class_.node, "bases", ()):
+        for base in class_.node.bases:
             resolved = self.resolve(base.value if isinstance(base, ast.Subscript) else base, class_)
-            if isinstance(resolved, Local) and isinstance(resolved.definition.node, ast.ClassDef) and steps < _STEPS:
-                above = self._classes(resolved.scope.children[resolved.definition.node], steps + 1)
+            of_program = class_at(resolved)
+            if of_program is not None and steps < _STEPS:
+                above = self._classes(of_program, steps + 1)
                 if above is None:
                     return None
                 found += above
             elif not isinstance(resolved, External) or not resolved.name.startswith(("core.", "abc.", "builtins.")):
                 return None
-        return None if getattr(class_.node, "keywords", ()) else found
+        return None if class_.node.keywords else found
 
-    def _is_constant(self, definition: Definition, body: Scope) -> bool:
+    def _is_constant(self, definition: Definition, body: ClassScope) -> bool:
         """Return True unless a value is a field's default, which an object may be made without."""
-        if definition.annotation is None or not getattr(body.node, "decorator_list", ()):
+        if definition.annotation is None or not body.node.decorator_list:
             return True
         return self._is(definition, ".ClassVar", body)
 
@@ -441,7 +467,7 @@ class Modules:
         """Return True if a name is annotated with `ClassVar` or `Final`."""
         return self.outside(definition.annotation, body).endswith(form)
 
-    def given_to_self(self, class_: Scope, name: str) -> Sequence[Given]:
+    def given_to_self(self, class_: ClassScope, name: str) -> Sequence[Given]:
         """The places where the methods of a class give an attribute to their object."""
         found = self._instances.get(class_.node)
         if found is None:
@@ -457,18 +483,23 @@ def placed(function: FunctionNode) -> list[ast.arg]:
     return [*function.args.posonlyargs, *function.args.args]
 
 
-def self_of(method: ast.AST) -> ast.arg | None:
+def class_at(resolved: Resolved | None) -> ClassScope | None:
+    """Return the class that a name stands for, None for everything else."""
+    body = resolved.body if isinstance(resolved, Local) else None
+    return body if isinstance(body, ClassScope) else None
+
+
+def self_of(method: Scope) -> ast.arg | None:
     """The first parameter of a method, which is its object or its class."""
-    if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
+    decorators = method.node.decorator_list if isinstance(method, FunctionScope) else ()
+    if any(isinstance(decorator, ast.Name) and decorator.id == "staticmethod" for decorator in decorators):
         return None
-    if any(isinstance(decorator, ast.Name) and decorator.id == "staticmethod" for decorator in method.decorator_list):
-        return None
-    return next(iter(placed(method)), None)
+    return next(iter(placed(method.node)), None) if isinstance(method, FunctionScope) else None
 
 
 def _given_in(method: Scope) -> Iterator[tuple[str, Given]]:
     """The attributes that a method gives its object, with their values as far as `__init__` gives them one by one."""
-    own = self_of(method.node)
+    own = self_of(method)
     makes = getattr(method.node, "name", "") == "__init__"
     values: dict[ast.expr, tuple[ast.expr | None, ast.expr | None]] = {}
     for node in ast.walk(method.node) if own is not None else ():
@@ -521,9 +552,9 @@ class _Collector:
     def bind(self, name: str, definition: Definition) -> None:
         self.scope.names.setdefault(name, []).append(definition)
 
-    def inner(self, node: ast.ClassDef | FunctionNode) -> _Collector:
-        scope = Scope(self.scope.module, node, self.scope)
-        self.scope.children[node] = scope
+    def inner(self, scope: ClassScope | FunctionScope) -> _Collector:
+        self.bind(scope.node.name, Definition(scope.node))
+        self.scope.children[scope.node] = scope
         return _Collector(scope)
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
@@ -533,11 +564,9 @@ class _Collector:
     def statement(self, node: ast.stmt) -> None:
         match node:
             case ast.ClassDef():
-                self.bind(node.name, Definition(node))
-                self.inner(node).statements(node.body)
+                self.inner(ClassScope(module=self.scope.module, node=node, parent=self.scope)).statements(node.body)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self.bind(node.name, Definition(node))
-                inside = self.inner(node)
+                inside = self.inner(FunctionScope(module=self.scope.module, node=node, parent=self.scope))
                 for parameter in getattr(node, "type_params", ()):  # def f[E: Env](…), of Python 3.12
                     inside.bind(parameter.name, Definition(parameter, annotation=getattr(parameter, "bound", None)))
                 for arg in (*placed(node), *node.args.kwonlyargs):

@@ -25,7 +25,7 @@ from core.errors import ConfigurationError
 from core.program.ask import ask
 from core.program.bodies import Bodies
 from core.program.cache import stamps
-from core.program.classes import ClassRef, classes_in
+from core.program.classes import classes_in
 from core.program.databases import Behind, CallPlace, Databases
 from core.program.entry import Entry, entry_of, import_roots, python_files
 from core.program.envs import ANYTHING, EnvShape, check_env, declares_bindings, migration_problems
@@ -33,7 +33,7 @@ from core.program.extensions import declared
 from core.program.findings import Finding, Unread, configuration_findings, level_of, sort_findings
 from core.program.memory import Memory
 from core.program.module_rules import ModuleRules
-from core.program.modules import Module, Modules
+from core.program.modules import ClassScope, Module, Modules
 from core.program.problems import no_env, not_bindings
 from core.program.reader import Reader
 from core.program.registered import Registered
@@ -350,11 +350,11 @@ class _Program:
 
     # -- Env
 
-    def _classes(self) -> Iterator[ClassRef]:
+    def _classes(self) -> Iterator[ClassScope]:
         """The classes of the program."""
         return (class_ for module in self.program for class_ in classes_in(module))
 
-    def envs(self) -> Iterator[ClassRef]:
+    def envs(self) -> Iterator[ClassScope]:
         """The Env classes of the program."""
         return filter(self.reader.is_env, self._classes())
 
@@ -401,7 +401,7 @@ class _Program:
             line = binding.line or 1 if binding is not None else 1
             self.found.append(Finding("core-env", message, str(self.configuration.path), line))
 
-    def _shape(self, class_: ClassRef) -> EnvShape:
+    def _shape(self, class_: ClassScope) -> EnvShape:
         partial = self.reader.named is None and (not self.sources.complete or class_.node.name in self.sources.bases)
         return self.reader.shape(class_, partial=partial)
 
@@ -421,9 +421,9 @@ def _ignored(finding: Finding) -> bool:
     return False
 
 
-def _names(class_: ClassRef) -> Iterator[str]:
+def _names(class_: ClassScope) -> Iterator[str]:
     """The names that options may call a class by: that of the program, and those from folders further up."""
     own = class_.module.name.count(".")
     for name in dotted_names(str(class_.module.path)):
         if name.count(".") >= own:
-            yield f"{name}.{class_.body.qualname}"
+            yield f"{name}.{class_.qualname}"

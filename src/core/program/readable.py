@@ -16,9 +16,9 @@ import attrs
 from core.errors import DeveloperError
 from core.errors.mistakes import DEFINES, UNPACKED, unreadable
 from core.program.annotations import arguments_of
-from core.program.classes import TYPING, ClassRef, class_at
+from core.program.classes import TYPING
 from core.program.findings import Finding
-from core.program.modules import Scope
+from core.program.modules import ClassScope, Scope, class_at
 from core.program.queries import TYPED
 from core.program.receivers import REQUEST, Receivers
 from core.program.syntax import Node, finding_at
@@ -97,7 +97,7 @@ class _Types:
 
     def __init__(self, receivers: Receivers) -> None:
         self.reader = receivers.reader
-        self.seen: set[ClassRef | ast.expr] = set()
+        self.seen: set[ClassScope | ast.expr] = set()
         """The classes and containers so far: each may have itself in it."""
 
     def problem(self, expression: ast.expr, scope: Scope) -> str | None:
@@ -125,18 +125,18 @@ class _Types:
         inner = part.value if isinstance(part, ast.Subscript) else part
         return isinstance(part, ast.Starred) or self.reader.form(inner, scope) == "Unpack"
 
-    def _class_of(self, expression: ast.expr, scope: Scope) -> ClassRef | None:
+    def _class_of(self, expression: ast.expr, scope: Scope) -> ClassScope | None:
         base = expression.value if isinstance(expression, ast.Subscript) else expression
         return class_at(self.reader.modules.resolve(base, scope))
 
-    def _class(self, class_: ClassRef) -> str | None:
+    def _class(self, class_: ClassScope) -> str | None:
         if class_ in self.seen or not self.reader.is_whole(class_):
             return None
         self.seen.add(class_)
         if self.reader.is_structured(class_):
             fields = (field for field in self.reader.fields(class_) if not field.converted)
-            return next(filter(None, (self.problem(field.annotation, field.owner.body) for field in fields)), None)
-        ancestors = list(self.reader.ancestors(class_))
+            return next(filter(None, (self.problem(field.annotation, field.owner) for field in fields)), None)
+        ancestors = self.reader.ancestors(class_)
         made_otherwise = any(each.node.decorator_list or each.node.keywords for each in ancestors)
         return None if made_otherwise or self.reader.outside(class_) - _PLAIN else unreadable(class_.node.name)
 
@@ -154,13 +154,13 @@ class _Types:
             return str(error)
         return None
 
-    def _made(self, class_: ClassRef) -> type | None:
+    def _made(self, class_: ClassScope) -> type | None:
         """A class with the fields of one of the program, by which it is told from others; None if they are unsure."""
         if not self.reader.is_whole(class_) or not all(map(self._is_plain, self.reader.ancestors(class_))):
             return None
         fields: dict[str, object] = {}
         for field in self.reader.fields(class_):
-            type_ = self.reader.annotation(field.annotation, field.owner.body)
+            type_ = self.reader.annotation(field.annotation, field.owner)
             if type_.shown.startswith("Literal") and type_.kind != "Literal":
                 return None  # of an enum's members
             if not type_.class_var:
@@ -169,9 +169,9 @@ class _Types:
                 fields[field.alias] = attrs.field(type=made, default=None if field.has_default else attrs.NOTHING)
         return attrs.make_class(class_.node.name, fields, kw_only=True)
 
-    def _is_plain(self, class_: ClassRef) -> bool:
+    def _is_plain(self, class_: ClassScope) -> bool:
         """Return True for a class made by attrs or as a dataclass, of its annotations alone."""
-        makers = [self.reader.maker(decorator, class_.scope) for decorator in class_.node.decorator_list]
+        makers = [self.reader.maker(decorator, class_.parent) for decorator in class_.node.decorator_list]
         options = {k.arg for d in class_.node.decorator_list if isinstance(d, ast.Call) for k in d.keywords}
         return (
             set(makers) <= DEFINES | {"dataclasses.dataclass"}

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 from core.program.annotations import Annotations
-from core.program.classes import ClassRef
 from core.program.envs import EnvAttribute, EnvShape, json_fits, no_problem
 from core.program.findings import Location
-from core.program.modules import Modules, Scope
+from core.program.modules import ClassScope, Modules, Scope
 from core.program.wording import json_type, with_article
 
 _KINDS: Final[Mapping[str, str]] = {
@@ -35,7 +34,7 @@ class _Type(NamedTuple):
     kind: str
     shown: str = ""
     inside: ast.expr | None = None
-    class_: ClassRef | None = None
+    class_: ClassScope | None = None
     literals: Sequence[object] = ()
 
 
@@ -82,7 +81,7 @@ def _read(reader: Annotations, expression: ast.expr, scope: Scope) -> _Type:
             return _UNKNOWN
 
 
-def _is_known(reader: Annotations, class_: ClassRef) -> bool:
+def _is_known(reader: Annotations, class_: ClassScope) -> bool:
     """Return True for an attrs class, a dataclass or a TypedDict that is not generic, and whose bases are known."""
     bases = [base for ancestor in reader.ancestors(class_) for base in ancestor.node.bases]
     generic = any(isinstance(base, ast.Subscript) for base in bases)
@@ -108,15 +107,15 @@ def _problem(reader: Annotations, type_: _Type, scope: Scope, value: object, pat
     return next(filter(None, found), None)
 
 
-def _table_problem(reader: Annotations, class_: ClassRef, table: Mapping[str, object], path: str) -> str | None:
+def _table_problem(reader: Annotations, class_: ClassScope, table: Mapping[str, object], path: str) -> str | None:
     typed_dict = reader.is_typed_dict(class_)
     total = not typed_dict or reader.is_total(class_)
     for field in reader.fields(class_):
-        read = reader.annotation(field.annotation, field.owner.body)
+        read = reader.annotation(field.annotation, field.owner)
         name = field.name if typed_dict else field.alias
         if name in table and not (read.class_var or field.converted):
             place = f"{path}.{name}"
-            if problem := _inside_problem(reader, field.annotation, field.owner.body, table[name], place):
+            if problem := _inside_problem(reader, field.annotation, field.owner, table[name], place):
                 return problem
         elif name not in table and total and not (field.has_default or read.not_required or read.class_var):
             return f"{path} has no {name}, which {class_.node.name} demands"
@@ -141,9 +140,9 @@ class Reader(Annotations):
 
     def __init__(self, modules: Modules, named: frozenset[str] | None = None) -> None:
         super().__init__(modules, named)
-        self._shapes: dict[ClassRef, EnvShape] = {}
+        self._shapes: dict[ClassScope, EnvShape] = {}
 
-    def shape(self, class_: ClassRef, *, partial: bool = False) -> EnvShape:
+    def shape(self, class_: ClassScope, *, partial: bool = False) -> EnvShape:
         """An Env, or a Protocol that stands for one, as `core.program.envs` wants it."""
         found = self._shapes.get(class_)
         if found is not None:
@@ -152,7 +151,7 @@ class Reader(Annotations):
         home = Location(file, class_.node.lineno, class_.node.col_offset + 1)
         attributes: list[EnvAttribute] = []
         for field in self.fields(class_):
-            annotation = self.annotation(field.annotation, field.owner.body)
+            annotation = self.annotation(field.annotation, field.owner)
             if annotation.class_var:
                 continue
             own = field.owner == class_
@@ -168,7 +167,7 @@ class Reader(Annotations):
                     literals=annotation.literals,
                     converted=field.converted,
                     inherited=not own and self.is_env(field.owner),
-                    inside=functools.partial(_inside_problem, self, field.annotation, field.owner.body)
+                    inside=functools.partial(_inside_problem, self, field.annotation, field.owner)
                     if annotation.kind in ("list", "dict", "table")
                     else no_problem,
                 )

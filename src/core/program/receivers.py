@@ -12,7 +12,7 @@ from typing import Final
 
 from core.program.databases import Databases
 from core.program.entered import entered
-from core.program.modules import FunctionNode, Local, Scope
+from core.program.modules import FunctionScope, Local, Scope
 from core.program.reader import Reader
 from core.program.syntax import REQUESTS, Node, SyntaxTrees
 
@@ -96,10 +96,10 @@ class Receivers:
             return NEXT if arguments[1].annotation is not None and self._parameter(second) == RESPONSE else ""
         return ""
 
-    def function(self, expression: ast.expr, scope: Scope) -> tuple[FunctionNode, Scope] | None:
-        """The function of the program that an expression names, as its `def` has it, and the scope that it is in."""
+    def function(self, expression: ast.expr, scope: Scope) -> FunctionScope | None:
+        """The function of the program that an expression names, as its `def` has it."""
         found = self.reader.function(expression, scope)
-        if found is None or found[0].decorator_list or len(found[1].names.get(found[0].name, ())) != 1:
+        if found is None or found.node.decorator_list or len(found.parent.names.get(found.node.name, ())) != 1:
             return None
         return found
 
@@ -123,6 +123,6 @@ class Receivers:
 
     def _is_async(self, func: ast.expr, scope: Scope) -> bool:
         found = self.function(func, scope)
-        if found is None or not isinstance(found[0], ast.AsyncFunctionDef):
+        if found is None or not isinstance(found.node, ast.AsyncFunctionDef):
             return False
-        return not found[1].children[found[0]].nodes.of(ast.Yield)
+        return not found.nodes.of(ast.Yield)

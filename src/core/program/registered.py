@@ -17,11 +17,10 @@ from core.config.model import Configuration
 from core.program.absent import no_module
 from core.program.annotations import arguments_of
 from core.program.bodies import Bodies
-from core.program.classes import ClassRef
 from core.program.envs import EnvShape, deployed
 from core.program.extensions import declared
 from core.program.findings import Finding, syntax_error
-from core.program.modules import FunctionNode, Scope, placed
+from core.program.modules import ClassScope, FunctionNode, Scope, placed
 from core.program.problems import handler_parameters, queue_problem
 from core.program.syntax import REQUESTS, SyntaxTrees
 from core.program.table import Event, Refusal, Route, Table
@@ -68,7 +67,7 @@ class Registered:
     """The findings about one table. `shape` gives an Env as the rules want it."""
 
     def __init__(
-        self, trees: SyntaxTrees, configurations: Sequence[Configuration], shape: Callable[[ClassRef], EnvShape]
+        self, trees: SyntaxTrees, configurations: Sequence[Configuration], shape: Callable[[ClassScope], EnvShape]
     ) -> None:
         self.trees = trees
         self.bodies: Bodies = trees.bodies
@@ -125,10 +124,10 @@ class Registered:
         """The type arguments of the request in a step's own annotation, two at least: `Request[Env, User]`."""
         bodies = self.table.steps[step].bodies
         found = self.bodies.function(bodies[0]) if bodies else None
-        first = _annotation_at(found[0], bodies[0].bound) if found is not None else None
+        first = _annotation_at(found.node, bodies[0].bound) if found is not None else None
         if found is None or first is None:
             return [], None
-        annotation, scope = self.trees.reader.written_out(first, found[1])
+        annotation, scope = self.trees.reader.written_out(first, found.parent)
         if not isinstance(annotation, ast.Subscript) or self.trees.modules.outside(annotation, scope) not in REQUESTS:
             return [], None
         arguments = arguments_of(annotation)
@@ -148,7 +147,7 @@ class Registered:
         found = self.bodies.function(bodies[0]) if bodies else None
         if found is None:
             return
-        function, scope = found
+        function, scope = found.node, found.parent
         served, reader = self.bodies.served[function], self.trees.reader
         env = self.bodies.env_of(function)
         second = _annotation_at(function, served.bound + 1)
@@ -167,7 +166,7 @@ class Registered:
             if problem is not None:
                 yield Finding("core-queue", problem, *event.place)
 
-    def _is_other(self, given: ClassRef, env: ClassRef) -> bool:
+    def _is_other(self, given: ClassScope, env: ClassScope) -> bool:
         """Return True for an Env that another one is not."""
         reader = self.trees.reader
         return reader.is_env(given) and not reader.is_protocol(given) and given not in reader.ancestors(env)

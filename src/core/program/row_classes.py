@@ -13,11 +13,11 @@ from keyword import iskeyword
 from pathlib import Path
 from typing import NamedTuple
 
-from core.program.classes import ClassRef, Field
+from core.program.classes import Field
 from core.program.databases import Databases
 from core.program.findings import Finding
 from core.program.generate import is_keyword_only
-from core.program.modules import Module, Scope
+from core.program.modules import ClassScope, FunctionScope, Module, Scope
 from core.program.queries import TYPED
 from core.program.reader import Reader
 from core.program.rows import NONE, class_fields, inner_class, row_kinds
@@ -95,8 +95,8 @@ class RowClasses:
         self.edits: dict[Path, list[Edit]] = {}
         self.problems: list[Finding] = []
         self.classes: int = 0
-        self._wanted: dict[ClassRef | _Missing, list[Use]] = {}
-        self._inner: dict[tuple[ClassRef | _Missing, str], _Inner] = {}
+        self._wanted: dict[ClassScope | _Missing, list[Use]] = {}
+        self._inner: dict[tuple[ClassScope | _Missing, str], _Inner] = {}
         self._above: dict[_Missing, ast.stmt] = {}
         for use, scope in self._uses(modules):
             target = self.reader.class_of(use.node, scope) or self._missing(use.node, scope)
@@ -110,17 +110,17 @@ class RowClasses:
             columns = self._columns(uses)
             if columns is not None and isinstance(owner, _Missing):
                 self._write(owner, uses, columns)
-            elif columns is not None and isinstance(owner, ClassRef):
+            elif columns is not None and isinstance(owner, ClassScope):
                 self._update(owner, uses, columns)
 
-    def _in_order(self) -> list[tuple[ClassRef | _Missing, list[Use]]]:
+    def _in_order(self) -> list[tuple[ClassScope | _Missing, list[Use]]]:
         """The classes that are there before those that are not."""
         return sorted(self._wanted.items(), key=lambda item: isinstance(item[0], _Missing))
 
     def _uses(self, modules: Sequence[Module]) -> Iterator[tuple[Use, Scope]]:
         for module in modules:
             for scope in module.scope.walk():
-                if not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
+                if not isinstance(scope, FunctionScope):
                     continue
                 for node in scope.nodes.of(ast.Call):
                     call = self.databases.trees.method_call(Node(node, scope))
@@ -147,16 +147,16 @@ class RowClasses:
 
     # -- classes in classes
 
-    def _find_inner(self, owner: ClassRef | _Missing, uses: Sequence[Use]) -> None:
+    def _find_inner(self, owner: ClassScope | _Missing, uses: Sequence[Use]) -> None:
         """Find the classes that groups of columns fill: those of fields that are there, and new ones."""
         for name in dict.fromkeys(name for use in uses for name in groups_of(use.statement)):
             some = [use for use in uses if name in groups_of(use.statement)]
             field = self._field(owner, name)
-            target: ClassRef | _Missing | None = None
+            target: ClassScope | _Missing | None = None
             optional = False
             if field is not None:
-                target = inner_class(self.reader, field.annotation, field.owner.body)
-                optional = "none" in row_kinds(self.reader, field.annotation, field.owner.body)
+                target = inner_class(self.reader, field.annotation, field.owner)
+                optional = "none" in row_kinds(self.reader, field.annotation, field.owner)
             elif len(some) == len(uses):
                 target = self._inner_target(owner, name)
             if target is None:
@@ -176,11 +176,11 @@ class RowClasses:
                 self._above.setdefault(target, statement)
             self._find_inner(target, inner)
 
-    def _field(self, owner: ClassRef | _Missing, name: str) -> Field | None:
-        fields = self.reader.fields(owner) if isinstance(owner, ClassRef) else ()
+    def _field(self, owner: ClassScope | _Missing, name: str) -> Field | None:
+        fields = self.reader.fields(owner) if isinstance(owner, ClassScope) else ()
         return next((field for field in fields if field.name == name), None)
 
-    def _inner_target(self, owner: ClassRef | _Missing, name: str) -> ClassRef | _Missing | None:
+    def _inner_target(self, owner: ClassScope | _Missing, name: str) -> ClassScope | _Missing | None:
         """The class for a field that is not there: one of its name, or a new one."""
         if not _can_be_field(name):
             return None
@@ -194,7 +194,7 @@ class RowClasses:
                 return class_
         return None
 
-    def _statement_of(self, owner: ClassRef | _Missing, uses: Sequence[Use]) -> ast.stmt | None:
+    def _statement_of(self, owner: ClassScope | _Missing, uses: Sequence[Use]) -> ast.stmt | None:
         """The statement of a module that a class is in, or is going to be above."""
         if isinstance(owner, _Missing):
             return self._place_of(owner, uses)
@@ -204,7 +204,7 @@ class RowClasses:
 
     # -- a class that is there
 
-    def _update(self, class_: ClassRef, uses: Sequence[Use], columns: Mapping[str, Sequence[Column]]) -> None:
+    def _update(self, class_: ClassScope, uses: Sequence[Use], columns: Mapping[str, Sequence[Column]]) -> None:
         read = class_fields(self.reader, class_)
         if read is None:
             return
@@ -237,16 +237,16 @@ class RowClasses:
             )
             self.problems.append(uses[0].finding(message))
 
-    def _is_added(self, owner: ClassRef, path: str) -> bool:
+    def _is_added(self, owner: ClassScope, path: str) -> bool:
         """True if a field is going to be added to a class, or to one in it, or if that is refused by itself."""
         first, _, rest = path.partition(".")
         field = self._field(owner, first)
-        target = inner_class(self.reader, field.annotation, field.owner.body) if field is not None else None
+        target = inner_class(self.reader, field.annotation, field.owner) if field is not None else None
         if rest:
             return target is not None and self._is_added(target, rest)
         return field is None and ((owner, first) in self._inner or not _can_be_field(first))
 
-    def _takes_more(self, class_: ClassRef, fields: Collection[Field]) -> bool:
+    def _takes_more(self, class_: ClassScope, fields: Collection[Field]) -> bool:
         """True unless a base has a field with a default, which no field without one may follow."""
         inherited = any(field.has_default and field.owner != class_ for field in fields)
         return not inherited or is_keyword_only(class_.node) or self.reader.is_typed_dict(class_)
@@ -255,7 +255,7 @@ class RowClasses:
         wrong = [misfit(column, field) for column in given]
         if any(wrong):
             # An annotation is written once, in the class that has the field.
-            kinds = row_kinds(self.reader, written.annotation, written.owner.body)
+            kinds = row_kinds(self.reader, written.annotation, written.owner)
             rest = RowField(field.name, field.shown, kinds | NONE)
             optional = not any(misfit(column, rest) for column in given)
             edits = self.edits.get(written.owner.module.path, ())
@@ -282,7 +282,7 @@ class RowClasses:
         return min((place for place in places if place is not None), key=lambda place: place.lineno, default=None)
 
     def _lines(
-        self, owner: ClassRef | _Missing, columns: Mapping[str, Sequence[Column]], title: str, uses: Sequence[Use]
+        self, owner: ClassScope | _Missing, columns: Mapping[str, Sequence[Column]], title: str, uses: Sequence[Use]
     ) -> list[str]:
         """The fields for columns, as they are written; a class of a group has its place once."""
         groups = {name for use in uses for name in groups_of(use.statement)}
@@ -329,7 +329,7 @@ class RowClasses:
         self.edits.setdefault(module.path, []).append(edit)
 
 
-def _title(owner: ClassRef | _Missing) -> str:
+def _title(owner: ClassScope | _Missing) -> str:
     return owner.name if isinstance(owner, _Missing) else owner.node.name
 
 

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Final
 
 from core.program.annotations import arguments_of
-from core.program.classes import ClassRef, class_at
-from core.program.modules import External, Local, Scope
+from core.program.modules import ClassScope, External, Local, Scope, class_at
 from core.program.reader import Reader
 from core.sql.parameters import Given
 from core.sql.rows import ROW_KINDS, Kind, RowClass, RowField
@@ -24,7 +23,7 @@ def row_fields(reader: Reader, expression: ast.expr, scope: Scope) -> RowClass |
     return class_fields(reader, class_) if class_ is not None else None
 
 
-def class_fields(reader: Reader, class_: ClassRef) -> RowClass | None:
+def class_fields(reader: Reader, class_: ClassScope) -> RowClass | None:
     """The same of a class itself."""
     if not reader.is_structured(class_):
         return None
@@ -32,10 +31,10 @@ def class_fields(reader: Reader, class_: ClassRef) -> RowClass | None:
         return None
     fields: list[RowField] = []
     for field in reader.fields(class_):
-        annotation = reader.annotation(field.annotation, field.owner.body)
+        annotation = reader.annotation(field.annotation, field.owner)
         if annotation.class_var:
             continue
-        members = [*_written_out(reader, field.annotation, field.owner.body)]
+        members = [*_written_out(reader, field.annotation, field.owner)]
         kinds = _kinds_of(reader, members)
         required = not field.has_default and not annotation.not_required
         inside = _inner(reader, members)
@@ -49,13 +48,13 @@ def class_fields(reader: Reader, class_: ClassRef) -> RowClass | None:
     return RowClass(class_.node.name, fields, reader.is_whole(class_))
 
 
-def inner_class(reader: Reader, expression: ast.expr, scope: Scope) -> ClassRef | None:
+def inner_class(reader: Reader, expression: ast.expr, scope: Scope) -> ClassScope | None:
     """The class that a field has, which several columns of a row fill; None for a union of others too."""
     return _inner(reader, _written_out(reader, expression, scope))
 
 
-def _inner(reader: Reader, members: Iterable[tuple[ast.expr, Scope]]) -> ClassRef | None:
-    found: list[ClassRef | None] = []
+def _inner(reader: Reader, members: Iterable[tuple[ast.expr, Scope]]) -> ClassScope | None:
+    found: list[ClassScope | None] = []
     for member, where in members:
         if not isinstance(member, ast.Constant):
             base = member.value if isinstance(member, ast.Subscript) else member
@@ -115,9 +114,9 @@ def _texts(reader: Reader, members: Iterable[tuple[ast.expr, Scope]]) -> frozens
             found += arguments_of(member)
             continue
         class_ = class_at(reader.modules.resolve(member, where))
-        if class_ is None or not reader.outside(class_) & _TEXT_ENUMS or "_missing_" in class_.body.names:
+        if class_ is None or not reader.outside(class_) & _TEXT_ENUMS or "_missing_" in class_.names:
             return None
-        given = [one for name, each in class_.body.names.items() if name[0] != "_" for one in each]
+        given = [one for name, each in class_.names.items() if name[0] != "_" for one in each]
         found += [one.value for one in given if not isinstance(one.node, ast.FunctionDef)]
     texts = [one.value for one in found if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     return frozenset(texts) if texts and len(texts) == len(found) else None
@@ -150,7 +149,7 @@ def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | N
     if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name | ast.Attribute):
         class_ = reader.class_of(expression.value, scope)
         if class_ is not None:
-            is_refused = _is_plain_enum(reader, class_) and expression.attr in class_.body.names
+            is_refused = _is_plain_enum(reader, class_) and expression.attr in class_.names
             return Given(frozenset(), enum=class_.node.name) if is_refused else None
     value, where = reader.modules.value(expression, scope)
     match value:
@@ -194,7 +193,7 @@ def _refused(reader: Reader, annotation: ast.expr, scope: Scope) -> str:
     return name if name in ("dict", "set", "frozenset") else ""
 
 
-def _is_plain_enum(reader: Reader, class_: ClassRef) -> bool:
+def _is_plain_enum(reader: Reader, class_: ClassScope) -> bool:
     """Return True for an Enum of neither numbers nor strings, whose members `bind` refuses."""
     bases = reader.outside(class_)
     return bool(bases) and bases <= _ENUMS

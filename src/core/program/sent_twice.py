@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from core.program.findings import Finding
-from core.program.modules import Scope, blocks_of
+from core.program.modules import FunctionScope, blocks_of
 from core.program.receivers import RESPONSE, Receivers
 from core.program.shapes import SENDERS
 from core.program.syntax import finding_at
@@ -29,14 +29,11 @@ class _Sent(NamedTuple):
     response: str
 
 
-def sent_twice(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
+def sent_twice(receivers: Receivers, scope: FunctionScope) -> Iterator[Finding]:
     """Every second answer of a function that is no middleware."""
-    function = scope.node
-    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-        return
     if len(receivers.trees.arguments(scope)) > 2:
         return
-    for first, second in _pairs(function.body):
+    for first, second in _pairs(scope.node.body):
         owners = [call.func.value for call in (first.call, second.call) if isinstance(call.func, ast.Attribute)]
         if all(receivers.kind(owner, scope) == RESPONSE for owner in owners):
             message = (

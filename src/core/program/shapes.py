@@ -19,9 +19,8 @@ from core.context import RequestContext
 from core.errors.mistakes import DEFINES, MUTABLE, shared_default, turned_status, uncalled
 from core.explain.misuse import snake
 from core.explain.names import NAMES
-from core.program.classes import ClassRef
 from core.program.findings import Finding
-from core.program.modules import Nodes, Scope, blocks_of
+from core.program.modules import ClassScope, FunctionScope, Nodes, Scope, blocks_of
 from core.program.receivers import CONTEXT, REQUEST, RESPONSE, Receivers
 from core.program.rows import DISPLAYS
 from core.program.syntax import Node, finding_at
@@ -40,11 +39,11 @@ _KINDS: Final[Mapping[type[ast.expr], str]] = {**DISPLAYS, ast.JoinedStr: "str"}
 # -- handlers
 
 
-def returned_problems(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
+def returned_problems(receivers: Receivers, scope: FunctionScope) -> Iterator[Finding]:
     """`return {…}` in a handler that has certainly sent nothing before it."""
     function = scope.node
     served = receivers.trees.bodies.served.get(function)
-    if served is None or not served.direct or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+    if served is None or not served.direct:
         return
     names = [one.arg for one in receivers.trees.arguments(scope)]
     if len(names) != 2 or not any(route.kind == "http" for route in served.handles):
@@ -231,8 +230,8 @@ def _unknown_on_env(receivers: Receivers, owner: ast.expr, name: str, scope: Sco
     if not isinstance(owner, ast.Attribute) or owner.attr != "env" or name.startswith("_"):
         return None
     env = receivers.databases.class_of(owner, scope)
-    classes = list(receivers.reader.ancestors(env)) if env is not None else []
-    if env is None or any(not {name, "__getattr__"}.isdisjoint(each.body.names) for each in classes):
+    classes = receivers.reader.ancestors(env) if env is not None else ()
+    if env is None or any(not {name, "__getattr__"}.isdisjoint(each.names) for each in classes):
         return None
     if not receivers.reader.is_marked(env) or receivers.reader.outside(env) - _BINDINGS:
         return None
@@ -246,7 +245,7 @@ def _unknown_on_env(receivers: Receivers, owner: ast.expr, name: str, scope: Sco
 # -- classes
 
 
-def class_problems(receivers: Receivers, class_: ClassRef) -> Iterator[Finding]:
+def class_problems(receivers: Receivers, class_: ClassScope) -> Iterator[Finding]:
     """`tags: list[str] = []` in a class made with attrs."""
     fields: list[tuple[ast.AnnAssign, str]] = []
     for statement in class_.node.body:
@@ -256,18 +255,18 @@ def class_problems(receivers: Receivers, class_: ClassRef) -> Iterator[Finding]:
             case ast.AnnAssign(
                 target=ast.Name(), value=ast.Call(func=ast.Name(id="dict" | "list" | "set" as maker) as func, args=[])
             ):
-                if receivers.trees.modules.outside(func, class_.body) == f"builtins.{maker}":
+                if receivers.trees.modules.outside(func, class_) == f"builtins.{maker}":
                     fields.append((statement, maker))
             case _:
                 pass
     if not fields or not any(
-        receivers.reader.maker(decorator, class_.scope) in DEFINES for decorator in class_.node.decorator_list
+        receivers.reader.maker(decorator, class_.parent) in DEFINES for decorator in class_.node.decorator_list
     ):
         return
     for statement, kind in fields:
-        annotation, scope = receivers.reader.written_out(statement.annotation, class_.body)
+        annotation, scope = receivers.reader.written_out(statement.annotation, class_)
         base = annotation.value if isinstance(annotation, ast.Subscript) else annotation
         if receivers.reader.full_name(base, scope) in MUTABLE and isinstance(statement.target, ast.Name):
-            shown = receivers.reader.annotation(statement.annotation, class_.body).written
+            shown = receivers.reader.annotation(statement.annotation, class_).written
             message = shared_default(class_.node.name, statement.target.id, shown, kind)
-            yield finding_at(statement, class_.body, "core-handler", message)
+            yield finding_at(statement, class_, "core-handler", message)

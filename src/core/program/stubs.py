@@ -9,10 +9,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from core.program.classes import ClassRef
 from core.program.databases import OBJECTS, Databases
 from core.program.findings import Finding
-from core.program.modules import Scope
+from core.program.modules import ClassScope, Scope
 from core.program.receivers import Receivers
 from core.program.syntax import Node
 from core.program.wording import did_you_mean
@@ -65,7 +64,7 @@ def stub_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
         if isinstance(inner, ast.AsyncFunctionDef)
     ]
     for ancestor in reader.ancestors(class_):
-        found = ancestor.body.names.get(name)
+        found = ancestor.names.get(name)
         if found is None:
             continue
         definition = found[-1].node
@@ -86,7 +85,7 @@ def stub_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
         yield node.finding("core-binding", message)
 
 
-def _object(databases: Databases, receiver: ast.expr, scope: Scope) -> ClassRef | None:
+def _object(databases: Databases, receiver: ast.expr, scope: Scope) -> ClassScope | None:
     """The class of the objects of a namespace on an Env."""
     value, scope = databases.modules.value(receiver, scope)
     if not isinstance(value, ast.Attribute):
@@ -95,7 +94,7 @@ def _object(databases: Databases, receiver: ast.expr, scope: Scope) -> ClassRef 
     field = next((f for f in databases.reader.fields(env) if f.name == value.attr), None) if env is not None else None
     if field is None:
         return None
-    annotation, where = databases.reader.written_out(field.annotation, field.owner.body)
+    annotation, where = databases.reader.written_out(field.annotation, field.owner)
     if not isinstance(annotation, ast.Subscript):
         return None
     if not databases.modules.outside(annotation, where).endswith(".DurableObjectNamespace"):

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from core.config.checks import Code
 from core.program.bodies import Bodies
 from core.program.findings import Finding
-from core.program.modules import Modules, Scope, placed
+from core.program.modules import ClassScope, FunctionScope, Modules, Scope, placed
 from core.program.reader import Reader
 
 REQUESTS: Final = frozenset(["core.Request", "core.request.Request"])
@@ -84,11 +84,10 @@ class SyntaxTrees:
 
     def arguments(self, scope: Scope) -> Sequence[ast.arg]:
         """The parameters of a function that have a place, without those that it is bound to: `self` of a method."""
-        if not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if not isinstance(scope, FunctionScope):
             return ()
         served = self.bodies.served.get(scope.node)
-        is_method = scope.parent is not None and isinstance(scope.parent.node, ast.ClassDef)
-        return placed(scope.node)[served.bound if served is not None else is_method :]
+        return placed(scope.node)[served.bound if served is not None else isinstance(scope.parent, ClassScope) :]
 
     def request_of(self, scope: Scope) -> str | None:
         """The name of a handler's request, if nothing else has that name."""

@@ -30,7 +30,7 @@ def url_problems(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator
     if handler is None or not bodies.table.finished:
         return
     shown = named.id if isinstance(named, ast.Name) else named.attr
-    served = bodies.served.get(handler[0])
+    served = bodies.served.get(handler.node)
     if served is None or not served.handles:
         made = trees.maker_of(*trees.modules.value(owner, scope))
         if not bodies.unread and (made in _APPS or receivers.kind(owner, scope) == REQUEST):
