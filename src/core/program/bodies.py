@@ -70,6 +70,12 @@ class Bodies:
         )
         self.handlers = len(handlers)
 
+    @cached_property
+    def only_env(self) -> ClassScope | None:
+        """The Env of every application that has one, where that is one."""
+        envs = {app.env for app in self.table.apps if app.env is not None}
+        return self.class_of(envs.pop()) if len(envs) == 1 else None
+
     def env_of(self, function: ast.AST) -> ClassScope | None:
         """The Env that a function is given, where that is one."""
         served = self.served.get(function)

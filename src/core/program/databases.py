@@ -9,7 +9,6 @@ import ast
 import linecache
 import re
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 import attrs
@@ -84,7 +83,7 @@ class Databases:
             for binding in configuration.bindings.values():
                 if binding.kind == "d1":
                     self._found.setdefault(binding.name, (configuration, binding))
-        self._schemas: dict[Path, Schema] = {}
+        self._schemas: dict[tuple[str | None, str], Schema] = {}
         self._built = BuiltTexts(self.reader)
         self._statements: dict[Node, _Asked] = {}
         self.read: int = 0
@@ -226,11 +225,10 @@ class Databases:
 
     def schema(self, configuration: Configuration, binding: Binding) -> Schema:
         """The schema of a database."""
-        folder = configuration.migrations_directory(binding.entry)
-        schema = self._schemas.get(folder)
-        if schema is None:
-            schema = self._schemas[folder] = schema_of(folder)
-        return schema
+        key = configuration.environment, binding.name
+        if key not in self._schemas:
+            self._schemas[key] = schema_of(configuration.migrations_directory(binding.entry))
+        return self._schemas[key]
 
     # -- which of them an expression is
 

@@ -113,21 +113,19 @@ class ModuleRules:
         bodies, middleware = self.trees.bodies, declared().middleware.get(self.trees.maker_of(call, scope))
         if middleware is None or not middleware.bindings:
             return
-        envs = {app.env for app in bodies.table.apps if app.env is not None}
         # A module that took no part in the start, such as a test, has applications of its own.
         file, lines = str(scope.module.path), range(call.lineno, (call.end_lineno or 0) + 1)
         is_idle = any(place.file == file and place.line in lines for place in bodies.table.idle)
-        if len(envs) != 1 or file not in bodies.table.modules or is_idle:
+        if bodies.only_env is None or file not in bodies.table.modules or is_idle:
             return
-        env = bodies.class_of(envs.pop())
-        for option, expected in middleware.bindings.items() if env is not None else ():
+        for option, expected in middleware.bindings.items():
             given = next((keyword.value for keyword in call.keywords if keyword.arg == option), None)
             given = call.args[0] if option == middleware.first and call.args else given
             name = self.trees.modules.string(given, scope)
-            if name is not None and env is not None:
+            if name is not None:
                 named = "" if option == middleware.first else f"{option}="
                 shown = f'{middleware.name}({named}"{name}")'
-                message = binding_problem(shown, name, self.shape(env), expected=expected)
+                message = binding_problem(shown, name, self.shape(bodies.only_env), expected=expected)
                 if message is not None:
                     yield finding_at(call, scope, "core-binding", message)
 

@@ -171,13 +171,14 @@ class _Missing:
                     yield taken, _told(full)
         waits = isinstance(scope.node, ast.AsyncFunctionDef)
         for call in scope.nodes.of(ast.Call):
-            yield from self._use(call.func, scope)
-            for node, message in self._wait(call, scope) if waits else ():
+            name = self.modules.outside(call.func, scope)
+            yield from _use(call.func, name)
+            for node, message in self._wait(call, name, scope) if waits else ():
                 if not any(isinstance(one, ast.Lambda) for one in scope.nodes.above(call)):
                     yield node, message
         for class_ in scope.nodes.of(ast.ClassDef):
             for base in class_.bases:
-                yield from self._use(base, scope)
+                yield from _use(base, self.modules.outside(base, scope))
         for entered in scope.nodes.of(ast.AsyncWith):
             for item in entered.items:
                 yield from self._shared(item.context_expr, item.context_expr, "acquire", scope, entered)
@@ -197,9 +198,8 @@ class _Missing:
                 text = f"{top} is no module of Python since 3.{GONE_MODULES[top]}, and {why} has 3.{python}"
                 yield node, f"{text}. Take along a package that has it, or do without"
 
-    def _wait(self, call: ast.Call, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
+    def _wait(self, call: ast.Call, name: str, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
         """Yield a call that blocks, or writes a file, in the body of an async function."""
-        name = self.modules.outside(call.func, scope)
         if name in BLOCKING:
             yield call, f"{name} blocks: no other request is answered meanwhile. {BLOCKING[name]}"
         elif name == "builtins.open" and _is_written(call):
@@ -234,12 +234,6 @@ class _Missing:
             f"{text}. Keep what several requests share in a Durable Object, and make the rest inside the handler",
         )
 
-    def _use(self, expression: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
-        name = self.modules.outside(expression, scope)
-        # A name that cannot be imported was told where it is imported.
-        if name in MISSING_NAMES and not (name in _ABSENT and isinstance(expression, ast.Name)):
-            yield expression, _told(name)
-
 
 _AWAITS: Final = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 
@@ -264,6 +258,12 @@ def _is_written(call: ast.Call) -> bool:
     """Return True if a call of `open` opens for writing, for certain."""
     given = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "mode"), None)
     return isinstance(given, ast.Constant) and isinstance(given.value, str) and bool(set("wax+") & set(given.value))
+
+
+def _use(expression: ast.expr, name: str) -> Iterator[tuple[ast.expr, str]]:
+    # A name that cannot be imported was told where it is imported.
+    if name in MISSING_NAMES and not (name in _ABSENT and isinstance(expression, ast.Name)):
+        yield expression, _told(name)
 
 
 def _told(name: str) -> str:
