@@ -15,11 +15,12 @@ import attrs
 
 from core.config.model import Binding, Configuration
 from core.program.annotations import arguments_of
+from core.program.bodies import Bodies
 from core.program.built import BuiltTexts
 from core.program.classes import own_class
 from core.program.entered import entered
 from core.program.findings import Finding, Unread, is_wanted, level_of
-from core.program.modules import ClassScope, Local, Module, Modules, Scope
+from core.program.modules import ClassScope, Local, Module, Scope
 from core.program.places import place_in
 from core.program.reader import Reader
 from core.program.sources import Sources
@@ -69,13 +70,13 @@ class Behind(NamedTuple):
     level: str = "error"
 
 
-class Databases:
+class Databases(SyntaxTrees):
     """The SQL databases of a configuration, and the statements of a program."""
 
-    def __init__(self, trees: SyntaxTrees, configurations: Sequence[Configuration], sources: Sources) -> None:
-        self.trees = trees
-        self.modules: Modules = trees.modules
-        self.reader: Reader = trees.reader
+    def __init__(
+        self, reader: Reader, bodies: Bodies, configurations: Sequence[Configuration], sources: Sources
+    ) -> None:
+        super().__init__(reader, bodies)
         self.configurations = configurations
         self.sources = sources
         self._found: dict[str, tuple[Configuration, Binding]] = {}
@@ -102,7 +103,7 @@ class Databases:
                 if isinstance(node.func, ast.Attribute) and node.func.attr in _CALLED
             }
         call = self._calls[module].get(place)
-        parts = self.trees.method_call(call) if call is not None else None
+        parts = self.method_call(call) if call is not None else None
         if call is None or parts is None:
             return None
         found = self.behind(call if parts.name == "bind" else parts.receiver)
@@ -123,7 +124,7 @@ class Databases:
         """
         values: int | None = None
         for _ in range(_LONGEST):
-            call = self.trees.method_call(expression)
+            call = self.method_call(expression)
             if call is None:
                 value = self.modules.value(*expression)
                 kept = self.modules.of_self(*value) if value == expression else value
@@ -157,7 +158,7 @@ class Databases:
         return self._statements[prepare]
 
     def _ask(self, prepare: Node) -> _Asked:
-        parts = self.trees.method_call(prepare)
+        parts = self.method_call(prepare)
         if parts is None or len(parts.arguments) != 1:
             return _NOT_ASKED
         sql = self.modules.string(*parts.arguments[0])
@@ -339,8 +340,8 @@ class Databases:
             return None
         annotation = resolved.definition.annotation
         if annotation is None:
-            first = self.trees.request_of(resolved.scope) == resolved.definition.node.arg
-            return self.trees.bodies.env_of(resolved.scope.node) if first and own_class(resolved) is None else None
+            first = self.request_of(resolved.scope) == resolved.definition.node.arg
+            return self.bodies.env_of(resolved.scope.node) if first and own_class(resolved) is None else None
         annotation, where = self.reader.written_out(annotation, resolved.scope)
         if not isinstance(annotation, ast.Subscript) or self.modules.outside(annotation, where) not in REQUESTS:
             return None

@@ -55,7 +55,7 @@ class Memory:
 
     def look(self, rules: ModuleRules, module: Module, whole: str) -> Looked:
         """Return the findings of a module: those of the last look, or new ones where something changed."""
-        parts = [whole, rules.trees.bodies.facts(module), *self._texts(rules, module)]
+        parts = [whole, rules.receivers.bodies.facts(module), *self._texts(rules, module)]
         key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
         known = self._found.get(str(module.path))
         if known is None or known[0] != key:
@@ -75,7 +75,7 @@ class Memory:
 
     def _texts(self, rules: ModuleRules, module: Module) -> Iterator[str]:
         """The names and texts of a module and of all that it imports."""
-        for one in sorted(rules.trees.modules.reachable([module]), key=lambda one: one.path):
+        for one in sorted(rules.receivers.modules.reachable([module]), key=lambda one: one.path):
             yield from (str(one.path), one.name, self._modules[one.path][0])
 
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from core.program.absent import absent_names
 from core.program.asked_late import asked_late
 from core.program.awaits import awaits_problems, sent_problems, used_problems
-from core.program.databases import RUNS, Databases
+from core.program.databases import RUNS
 from core.program.envs import EnvShape
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread
@@ -36,7 +36,7 @@ from core.program.shapes import (
     values_problem,
 )
 from core.program.stubs import stub_problems
-from core.program.syntax import Node, SyntaxTrees, finding_at
+from core.program.syntax import Node, finding_at
 from core.program.table import Route
 from core.program.urls import url_problems
 from core.program.worker import worker_findings
@@ -53,18 +53,16 @@ class Looked(NamedTuple):
 class ModuleRules:
     """The rules over the modules of one program. `shape` gives an Env as the rules want it."""
 
-    def __init__(self, trees: SyntaxTrees, databases: Databases, shape: Callable[[ClassScope], EnvShape]) -> None:
-        self.trees = trees
-        self.databases = databases
-        self.receivers: Receivers = Receivers(databases)
+    def __init__(self, receivers: Receivers, shape: Callable[[ClassScope], EnvShape]) -> None:
+        self.receivers = receivers
         self.shape = shape
 
     def look(self, module: Module) -> Looked:
         """Everything that is wrong in a module."""
-        read, unread = self.databases.read, len(self.databases.unread)
+        read, unread = self.receivers.read, len(self.receivers.unread)
         found = [finding for scope in module.scope.walk() for finding in self._in(scope)]
-        found += worker_findings(self.trees.modules, [module], self.databases.configurations)
-        return Looked(found, self.databases.read - read, self.databases.unread[unread:])
+        found += worker_findings(self.receivers.modules, [module], self.receivers.configurations)
+        return Looked(found, self.receivers.read - read, self.receivers.unread[unread:])
 
     def _in(self, scope: Scope) -> Iterator[Finding]:
         """The findings of a function, a class or a module, without those of the functions and classes in it."""
@@ -79,7 +77,7 @@ class ModuleRules:
             case _:
                 for attribute in scope.nodes.of(ast.Attribute):
                     yield from name_problems(self.receivers, Node(attribute, scope))
-        yield from absent_names(self.trees.modules, scope)
+        yield from absent_names(self.receivers.modules, scope)
         for call in scope.nodes.of(ast.Call):
             yield from self._check_named(call, scope)
             yield from url_problems(self.receivers, call, scope)
@@ -94,7 +92,7 @@ class ModuleRules:
         for attribute in scope.nodes.of(ast.Attribute):
             node = Node(attribute, scope)
             yield from name_problems(self.receivers, node)
-            if isinstance(self.trees.modules.value(attribute.value, scope)[0], ast.Call):
+            if isinstance(self.receivers.modules.value(attribute.value, scope)[0], ast.Call):
                 yield from stub_problems(self.receivers, node)
                 yield from used_problems(self.receivers, node)
         for item in scope.nodes.of(ast.Subscript):
@@ -110,7 +108,7 @@ class ModuleRules:
         """A binding that a middleware, or the store that it is given, goes by, named by a text:
         `rate_limit(kv_binding="SESSIONS")`. It is compared with the Env of the application that uses it.
         """
-        bodies, middleware = self.trees.bodies, declared().middleware.get(self.trees.maker_of(call, scope))
+        bodies, middleware = self.receivers.bodies, declared().middleware.get(self.receivers.maker_of(call, scope))
         if middleware is None or not middleware.bindings:
             return
         # A module that took no part in the start, such as a test, has applications of its own.
@@ -121,7 +119,7 @@ class ModuleRules:
         for option, expected in middleware.bindings.items():
             given = next((keyword.value for keyword in call.keywords if keyword.arg == option), None)
             given = call.args[0] if option == middleware.first and call.args else given
-            name = self.trees.modules.string(given, scope)
+            name = self.receivers.modules.string(given, scope)
             if name is not None:
                 named = "" if option == middleware.first else f"{option}="
                 shown = f'{middleware.name}({named}"{name}")'
@@ -131,8 +129,8 @@ class ModuleRules:
 
     def _check_parameters(self, scope: Scope) -> Iterator[Finding]:
         """`req.params["idd"]` and `req.params.parse(User)` in the body of a handler."""
-        served = self.trees.bodies.served.get(scope.node)
-        name = self.trees.request_of(scope)
+        served = self.receivers.bodies.served.get(scope.node)
+        name = self.receivers.request_of(scope)
         if name is not None and served is not None and served.routes:
             yield from self._check_reads(scope, name, served.routes, {scope.node})
             yield from self._check_tools(scope, name, served.routes)
@@ -173,10 +171,10 @@ class ModuleRules:
         for inner in _seeing(scope, name):
             for node in inner.nodes.of(ast.Call):
                 at = [n for n, one in enumerate(node.args) if isinstance(one, ast.Name) and one.id == name]
-                helper = self.trees.reader.function(node.func, inner) if at else None
-                if helper is None or helper.node in self.trees.bodies.served:
+                helper = self.receivers.reader.function(node.func, inner) if at else None
+                if helper is None or helper.node in self.receivers.bodies.served:
                     continue
-                of_object = self.trees.modules.resolve(node.func, inner) is None
+                of_object = self.receivers.modules.resolve(node.func, inner) is None
                 arguments = placed(helper.node)[at[0] + of_object :][:1]
                 if arguments and len(helper.names[arguments[0].arg]) == 1:
                     yield helper, arguments[0].arg
@@ -192,7 +190,7 @@ class ModuleRules:
                         pass
                     case _:
                         continue
-                text = self.trees.modules.string(key, inner) if self._is_params(value, inner, name) else None
+                text = self.receivers.modules.string(key, inner) if self._is_params(value, inner, name) else None
                 if text is not None:
                     yield text, node
 
@@ -204,7 +202,7 @@ class ModuleRules:
                     case ast.Call(func=ast.Attribute(attr="parse", value=read), args=[type_], keywords=[]) if (
                         self._is_params(read, inner, name)
                     ):
-                        row = row_fields(self.trees.reader, type_, inner)
+                        row = row_fields(self.receivers.reader, type_, inner)
                         if row is not None:
                             yield [field.name for field in row[1] if field.required], row[0], type_
                     case _:
@@ -212,7 +210,7 @@ class ModuleRules:
 
     def _is_params(self, node: ast.expr, scope: Scope, name: str) -> bool:
         """Return True for `req.params`, itself or by another name, where the request is called `name`."""
-        match self.trees.modules.value(node, scope)[0]:
+        match self.receivers.modules.value(node, scope)[0]:
             case ast.Attribute(attr="params", value=ast.Name(id=request)):
                 return request == name
             case _:

@@ -26,7 +26,7 @@ from core.program.ask import ask
 from core.program.bodies import Bodies
 from core.program.cache import stamps
 from core.program.classes import classes_in
-from core.program.databases import Behind, CallPlace, Databases
+from core.program.databases import Behind, CallPlace
 from core.program.entry import Entry, entry_of, import_roots, python_files
 from core.program.envs import ANYTHING, EnvShape, check_env, declares_bindings, migration_problems
 from core.program.extensions import declared
@@ -36,11 +36,11 @@ from core.program.module_rules import ModuleRules
 from core.program.modules import ClassScope, Module, Modules
 from core.program.problems import no_env, not_bindings
 from core.program.reader import Reader
+from core.program.receivers import Receivers
 from core.program.registered import Registered
 from core.program.row_classes import RowClasses
 from core.program.settings import Settings
 from core.program.sources import CLASSES, Sources, dotted_names, named_nowhere, read_sources
-from core.program.syntax import SyntaxTrees
 from core.program.table import Place, Table
 from core.program.wording import did_you_mean
 from core.program.worker import worker_findings
@@ -164,7 +164,7 @@ def find_rows(configurations: Sequence[Configuration], paths: Sequence[Path] = (
     """
     program = _Program(configurations, Options(paths=paths), Memory())
     files = {module.path for module in program.modules_of(paths)} if paths else None
-    rows = RowClasses(program.databases, program.program, files)
+    rows = RowClasses(program.receivers, program.program, files)
     rows.problems += program.modules.problems
     return rows, frozenset(module.name.partition(".")[0] for module in program.program)
 
@@ -215,8 +215,7 @@ class _Program:
         self.modules.derived = self.sources.bases if self.sources.complete else None
         bodies = Bodies(table, self.modules, self.program)
         self.handlers: int = bodies.handlers
-        self.trees = SyntaxTrees(self.modules, self.reader, bodies)
-        self.databases = Databases(self.trees, configurations, self.sources)
+        self.receivers = Receivers(self.reader, bodies, configurations, self.sources)
 
     def findings(self) -> list[Finding]:
         """All findings, in order."""
@@ -226,10 +225,10 @@ class _Program:
         self.found += self.modules.problems
         self._check_envs()
         self._check_apps()
-        self.found += Registered(self.trees, self.configurations, self._shape).findings()
-        self.unread += self.trees.bodies.unread
+        self.found += Registered(self.receivers, self.configurations, self._shape).findings()
+        self.unread += self.receivers.bodies.unread
         whole = self._whole()
-        rules = ModuleRules(self.trees, self.databases, self._shape)
+        rules = ModuleRules(self.receivers, self._shape)
         for module in self.program:
             looked = self.memory.look(rules, module, whole)
             self.found += looked.findings
@@ -266,7 +265,7 @@ class _Program:
     def called(self, path: str, place: CallPlace) -> Behind | None:
         """The statement of a call in a file."""
         module = self.modules.add(Path(path))
-        return self.databases.called(module, place) if module is not None else None
+        return self.receivers.called(module, place) if module is not None else None
 
     def _whole(self) -> str:
         """A digest of everything that the findings of every module depend on: the configuration, the migrations, and
@@ -379,7 +378,7 @@ class _Program:
             shape = self._shape(class_)
             self.names += sum(a.kind not in ANYTHING and not a.inherited for a in shape.attributes)
             self.found += check_env(shape, self.configurations, entry_names=names)
-            self.found += migration_problems(shape, self.configurations, self.databases.schema)
+            self.found += migration_problems(shape, self.configurations, self.receivers.schema)
         if not told:
             # mypy tells what is in a file of Python alone.
             where = next((one.place for one in self.table.apps), Place(str(self.configuration.path), 1))

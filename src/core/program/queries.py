@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from core.program.databases import Behind, Databases
+from core.program.databases import Behind
 from core.program.findings import Finding
 from core.program.modules import Scope
 from core.program.receivers import Receivers
@@ -33,14 +33,14 @@ def value_problems(receivers: Receivers, statement: ast.AnnAssign | ast.Return, 
         annotation, typed = statement.annotation, "assignment"
     if annotation is None or not isinstance(statement.value, ast.Await):
         return
-    databases, call = receivers.databases, Node(statement.value.value, scope)
-    parts = databases.trees.method_call(call)
+    call = Node(statement.value.value, scope)
+    parts = receivers.method_call(call)
     if parts is None or parts.name not in ("first", "one") or not parts.arguments:
         return
-    name = databases.modules.string(*parts.arguments[0])
-    found = databases.behind(parts.receiver) if name is not None else None
+    name = receivers.modules.string(*parts.arguments[0])
+    found = receivers.behind(parts.receiver) if name is not None else None
     if found is not None and name is not None:
-        kinds = row_kinds(databases.reader, annotation, scope)
+        kinds = row_kinds(receivers.reader, annotation, scope)
         message = check_value(found.statement, parts.name, name, ast.unparse(annotation), kinds)
         if message is not None:
             yield call.finding("core-sql", f"{found.label}: {message}", typed)
@@ -48,34 +48,32 @@ def value_problems(receivers: Receivers, statement: ast.AnnAssign | ast.Return, 
 
 def prepare_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
     """`db.prepare("…")` and `db.exec("…")`: the statement by itself."""
-    databases = receivers.databases
-    yield from databases.count(call)
-    found = databases.behind(call)
-    parts = databases.trees.method_call(call)
+    yield from receivers.count(call)
+    found = receivers.behind(call)
+    parts = receivers.method_call(call)
     if found is None or parts is None:
         return
     if not found.statement.problems:
-        for message in databases.scans_of(call):
+        for message in receivers.scans_of(call):
             yield parts.arguments[0].finding("core-scan", f"{found.label}: {message}")
     for problem in found.statement.problems:
-        if problem.table not in databases.sources.tables:  # or the program makes it
-            place = databases.place_of(parts.arguments[0], problem.at)
+        if problem.table not in receivers.sources.tables:  # or the program makes it
+            place = receivers.place_of(parts.arguments[0], problem.at)
             yield place.finding("core-sql", f"{found.label}: {problem.message}")
 
 
 def bind_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
     """`.bind(…)`: as many values as the statement takes, each one that can be where it is."""
-    databases = receivers.databases
-    found = databases.behind(call)
+    found = receivers.behind(call)
     if found is None or found.values in (None, -1):
         return
     message = check_values(found.statement, found.values)
     if message is not None:
         yield call.finding("core-sql", f"{found.label}: {message}")
         return
-    parts = databases.trees.method_call(call)
+    parts = receivers.method_call(call)
     for number, argument in enumerate(parts.arguments if parts is not None and found.statement.takes else (), 1):
-        given = given_value(databases.reader, *argument)
+        given = given_value(receivers.reader, *argument)
         message = check_parameter(number, found.statement.slots, given) if given is not None else None
         if message is not None:
             yield argument.finding("core-sql", f"{found.label}: {message}")
@@ -83,47 +81,46 @@ def bind_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
 
 def batch_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
     """`.batch([…])`: every statement in it was bound, if it takes values."""
-    parts = receivers.trees.method_call(call)
+    parts = receivers.method_call(call)
     for argument in parts.arguments if parts is not None else ():
         for item in argument.node.elts if isinstance(argument.node, ast.List | ast.Tuple) else ():
             statement = Node(item, argument.scope)
-            yield from _unbound(receivers.databases, statement, statement)[1]
+            yield from _unbound(receivers, statement, statement)[1]
 
 
 def run_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
     """`.first(T)`, `.all(T)`, `.run()` and their like: values are bound, and the rows fit `T`."""
-    databases = receivers.databases
-    parts = databases.trees.method_call(call)
+    parts = receivers.method_call(call)
     if parts is None:
         return
-    found, problems = _unbound(databases, parts.receiver, call)
+    found, problems = _unbound(receivers, parts.receiver, call)
     if parts.name == "as_":
         problems = []  # they may be bound behind it
     yield from problems
     if found is not None and not problems and parts.arguments and parts.name in TYPED:
-        for message in row_messages(databases, found.statement, parts.arguments[0]):
+        for message in row_messages(receivers, found.statement, parts.arguments[0]):
             yield parts.arguments[0].finding("core-sql", f"{found.label}: {message}")
 
 
-def _unbound(databases: Databases, expression: Node, node: Node) -> tuple[Behind | None, list[Finding]]:
-    found = databases.behind(expression)
+def _unbound(receivers: Receivers, expression: Node, node: Node) -> tuple[Behind | None, list[Finding]]:
+    found = receivers.behind(expression)
     message = check_values(found.statement, None) if found is not None and found.values is None else None
     return found, [node.finding("core-sql", f"{found.label}: {message}")] if found is not None and message else []
 
 
-def row_messages(databases: Databases, statement: Statement, wanted: Node) -> Iterator[str]:
+def row_messages(receivers: Receivers, statement: Statement, wanted: Node) -> Iterator[str]:
     """Everything that is wrong with the column, class or type that rows are asked for as."""
-    column = databases.modules.string(*wanted)
+    column = receivers.modules.string(*wanted)
     if column is not None:
         message = check_column(statement, column)
         if message is not None:
             yield message
         return
-    row = row_fields(databases.reader, *wanted)
+    row = row_fields(receivers.reader, *wanted)
     if row is not None:
         for _, message in check_row(statement, *row):
             yield message
         return
-    never = no_row(databases.reader, *wanted) if not statement.problems else None
+    never = no_row(receivers.reader, *wanted) if not statement.problems else None
     if never is not None:
         yield never_a_row(*never)

@@ -72,7 +72,7 @@ def _type_read(receivers: Receivers, call: ast.Call, scope: Scope) -> ast.expr |
         case ast.Call(func=ast.Attribute(value=owner, attr="get_json"), args=[_, type_]):
             return type_ if receivers.kind(owner, scope) == "KVNamespace" else None
         case ast.Call(func=ast.Attribute(value=owner, attr="parse"), args=[type_]):
-            match receivers.trees.modules.value(owner, scope):
+            match receivers.modules.value(owner, scope):
                 case (
                     (
                         ast.Attribute(value=request, attr="params" | "query")
@@ -84,9 +84,9 @@ def _type_read(receivers: Receivers, call: ast.Call, scope: Scope) -> ast.expr |
                 case _:
                     return None
         case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[type_]) if name in TYPED:
-            return type_ if receivers.databases.behind(Node(owner, scope)) is not None else None
+            return type_ if receivers.behind(Node(owner, scope)) is not None else None
         case ast.Call(func=ast.Name() | ast.Attribute(attr="cursor_of") as func, args=[_, type_]):
-            name = receivers.trees.modules.outside(func, scope)
+            name = receivers.modules.outside(func, scope)
             return type_ if name in ("core.cursor_of", "core.pagination.cursor_of") else None
         case _:
             return None

@@ -13,8 +13,7 @@ from typing import Final
 from core.program.databases import Databases
 from core.program.entered import entered
 from core.program.modules import FunctionScope, Local, Scope
-from core.program.reader import Reader
-from core.program.syntax import REQUESTS, Node, SyntaxTrees
+from core.program.syntax import REQUESTS, Node
 
 REQUEST: Final = "Request"
 RESPONSE: Final = "Response"
@@ -41,20 +40,15 @@ _EVERY: Final = frozenset(name for names in ASYNC_METHODS.values() for name in n
 _STATEMENT: Final = ASYNC_METHODS["D1PreparedStatement"]
 
 
-class Receivers:
+class Receivers(Databases):
     """The receivers of calls in one program."""
-
-    def __init__(self, databases: Databases) -> None:
-        self.databases = databases
-        self.trees: SyntaxTrees = databases.trees
-        self.reader: Reader = databases.reader
 
     def kind(self, expression: ast.expr, scope: Scope) -> str:
         """`Request`, `Response`, `Next`, `ExecutionContext`, or the kind of a binding; nothing for others."""
-        value, scope = self.trees.modules.value(expression, scope)
+        value, scope = self.modules.value(expression, scope)
         match value:
             case ast.Name():
-                resolved = self.trees.modules.resolve(value, scope)
+                resolved = self.modules.resolve(value, scope)
                 if isinstance(resolved, Local):
                     return self._parameter(resolved)
                 given = entered(self.reader, value, scope)
@@ -65,7 +59,7 @@ class Receivers:
             case ast.Attribute(attr="ctx", value=owner) if self.kind(owner, scope) == REQUEST:
                 return CONTEXT
             case ast.Attribute(value=owner, attr=name):
-                env = self.databases.class_of(owner, scope)
+                env = self.class_of(owner, scope)
                 fields = self.reader.shape(env).attributes if env is not None else ()
                 return next((field.kind for field in fields if field.attribute == name), "")
             case ast.Call(func=ast.Attribute(value=owner, attr="status" | "header" | "append" | "cookie")):
@@ -80,11 +74,11 @@ class Receivers:
             return ""
         if node.annotation is not None:
             annotation, where = self.reader.written_out(node.annotation, scope)
-            name = self.trees.modules.outside(annotation, where)
+            name = self.modules.outside(annotation, where)
             if name in _BY_NAME:
                 return _BY_NAME[name]
             return self.reader.annotation(node.annotation, scope).kind
-        served, arguments = self.trees.bodies.served.get(scope.node), self.trees.arguments(scope)
+        served, arguments = self.bodies.served.get(scope.node), self.arguments(scope)
         at = arguments.index(node) if node in arguments else -1
         # A decorator that calls the function may give it what it likes.
         if at in (0, 1) and len(arguments) == 2 and served is not None and served.handles and served.direct:
@@ -105,7 +99,7 @@ class Receivers:
 
     def is_coroutine(self, expression: ast.expr, scope: Scope) -> bool:
         """Return True for a call that certainly gives a coroutine, itself or by a name that is assigned once."""
-        call, scope = self.trees.modules.value(expression, scope)
+        call, scope = self.modules.value(expression, scope)
         if not isinstance(call, ast.Call):
             return False
         match call.func:
@@ -115,7 +109,7 @@ class Receivers:
                 if name in _EVERY:
                     if name in ASYNC_METHODS.get(self.kind(owner, scope), ()):
                         return True
-                    if name in _STATEMENT and self.databases.behind(Node(owner, scope)) is not None:
+                    if name in _STATEMENT and self.behind(Node(owner, scope)) is not None:
                         return True
                 return isinstance(owner, ast.Name) and self._is_async(func, scope)
             case _:

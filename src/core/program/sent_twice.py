@@ -31,7 +31,7 @@ class _Sent(NamedTuple):
 
 def sent_twice(receivers: Receivers, scope: FunctionScope) -> Iterator[Finding]:
     """Every second answer of a function that is no middleware."""
-    if len(receivers.trees.arguments(scope)) > 2:
+    if len(receivers.arguments(scope)) > 2:
         return
     for first, second in _pairs(scope.node.body):
         owners = [call.func.value for call in (first.call, second.call) if isinstance(call.func, ast.Attribute)]

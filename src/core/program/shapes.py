@@ -42,10 +42,10 @@ _KINDS: Final[Mapping[type[ast.expr], str]] = {**DISPLAYS, ast.JoinedStr: "str"}
 def returned_problems(receivers: Receivers, scope: FunctionScope) -> Iterator[Finding]:
     """`return {…}` in a handler that has certainly sent nothing before it."""
     function = scope.node
-    served = receivers.trees.bodies.served.get(function)
+    served = receivers.bodies.served.get(function)
     if served is None or not served.direct:
         return
-    names = [one.arg for one in receivers.trees.arguments(scope)]
+    names = [one.arg for one in receivers.arguments(scope)]
     if len(names) != 2 or not any(route.kind == "http" for route in served.handles):
         return
     res = names[1]
@@ -75,7 +75,7 @@ def _kind(receivers: Receivers, value: ast.expr, scope: Scope) -> tuple[str, str
         case ast.Constant(value=constant) if constant is not None:
             kind = type(constant).__name__
         case ast.Call(func=func):
-            name = receivers.trees.modules.outside(func, scope)
+            name = receivers.modules.outside(func, scope)
             if name.startswith("core.http."):
                 fix = "Send its parts: `return res.status(response.status).send(await response.bytes())`"
                 return ("http.Response", fix) if name.endswith(".Response") else ("", "")
@@ -124,7 +124,7 @@ def unraised_problems(receivers: Receivers, statement: ast.Expr, scope: Scope) -
     call = statement.value
     if isinstance(call, ast.Call):
         class_ = receivers.reader.class_of(call.func, scope)
-        outside = receivers.reader.outside(class_) if class_ is not None else {receivers.trees.maker_of(call, scope)}
+        outside = receivers.reader.outside(class_) if class_ is not None else {receivers.maker_of(call, scope)}
         if outside & _ERRORS:
             told = f"{ast.unparse(call.func)} is made and not raised, so nobody is told. Write `raise` before it"
             yield finding_at(call, scope, "core-handler", told)
@@ -164,7 +164,7 @@ def made_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
     """`http.Response.json(value)`, which makes a response in JavaScript and reads one here."""
     match node.node:
         case ast.Call(func=ast.Attribute(value=owner), args=[value, *_]):
-            if receivers.trees.modules.outside(owner, node.scope) in (
+            if receivers.modules.outside(owner, node.scope) in (
                 "core.http.Response",
                 "core.http.response.Response",
             ):
@@ -180,7 +180,7 @@ def status_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
     match node.node:
         case ast.Call(func=ast.Name() | ast.Attribute() as func, args=[ast.Constant(value=given), *_]):
             status = given if type(given) is int else 0
-            if not 400 <= status <= 599 and receivers.trees.modules.outside(func, node.scope) in _ERRORS:
+            if not 400 <= status <= 599 and receivers.modules.outside(func, node.scope) in _ERRORS:
                 yield node.finding("core-handler", turned_status(given), "arg-type")
         case _:
             pass
@@ -229,7 +229,7 @@ def _unknown_on_env(receivers: Receivers, owner: ast.expr, name: str, scope: Sco
     """A name that an Env does not have, where all of its classes are known and nothing gives it other attributes."""
     if not isinstance(owner, ast.Attribute) or owner.attr != "env" or name.startswith("_"):
         return None
-    env = receivers.databases.class_of(owner, scope)
+    env = receivers.class_of(owner, scope)
     classes = receivers.reader.ancestors(env) if env is not None else ()
     if env is None or any(not {name, "__getattr__"}.isdisjoint(each.names) for each in classes):
         return None
@@ -255,7 +255,7 @@ def class_problems(receivers: Receivers, class_: ClassScope) -> Iterator[Finding
             case ast.AnnAssign(
                 target=ast.Name(), value=ast.Call(func=ast.Name(id="dict" | "list" | "set" as maker) as func, args=[])
             ):
-                if receivers.trees.modules.outside(func, class_) == f"builtins.{maker}":
+                if receivers.modules.outside(func, class_) == f"builtins.{maker}":
                     fields.append((statement, maker))
             case _:
                 pass

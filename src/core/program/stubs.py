@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from core.program.databases import OBJECTS, Databases
+from core.program.databases import OBJECTS
 from core.program.findings import Finding
 from core.program.modules import ClassScope, Scope
 from core.program.receivers import Receivers
@@ -45,16 +45,15 @@ def stub_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
     """`req.env.COUNTERS.get(id).reset()` in plain syntax trees, whatever is between the stub and its method."""
     if not isinstance(node.node, ast.Attribute) or not isinstance(node.node.ctx, ast.Load):
         return
-    databases = receivers.databases
-    value, scope = databases.modules.value(node.node.value, node.scope)
+    value, scope = receivers.modules.value(node.node.value, node.scope)
     if (
         not isinstance(value, ast.Call)
         or not isinstance(value.func, ast.Attribute)
         or value.func.attr not in _GETS_STUB
     ):
         return
-    class_ = _object(databases, value.func.value, scope)
-    reader, name = databases.reader, node.node.attr
+    class_ = _object(receivers, value.func.value, scope)
+    reader, name = receivers.reader, node.node.attr
     if class_ is None or not reader.outside(class_) & OBJECTS:
         return
     methods = [
@@ -85,18 +84,18 @@ def stub_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
         yield node.finding("core-binding", message)
 
 
-def _object(databases: Databases, receiver: ast.expr, scope: Scope) -> ClassScope | None:
+def _object(receivers: Receivers, receiver: ast.expr, scope: Scope) -> ClassScope | None:
     """The class of the objects of a namespace on an Env."""
-    value, scope = databases.modules.value(receiver, scope)
+    value, scope = receivers.modules.value(receiver, scope)
     if not isinstance(value, ast.Attribute):
         return None
-    env = databases.class_of(value.value, scope)
-    field = next((f for f in databases.reader.fields(env) if f.name == value.attr), None) if env is not None else None
+    env = receivers.class_of(value.value, scope)
+    field = next((f for f in receivers.reader.fields(env) if f.name == value.attr), None) if env is not None else None
     if field is None:
         return None
-    annotation, where = databases.reader.written_out(field.annotation, field.owner)
+    annotation, where = receivers.reader.written_out(field.annotation, field.owner)
     if not isinstance(annotation, ast.Subscript):
         return None
-    if not databases.modules.outside(annotation, where).endswith(".DurableObjectNamespace"):
+    if not receivers.modules.outside(annotation, where).endswith(".DurableObjectNamespace"):
         return None
-    return databases.reader.class_of(annotation.slice, where)
+    return receivers.reader.class_of(annotation.slice, where)

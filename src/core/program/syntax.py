@@ -51,8 +51,8 @@ class SyntaxTrees:
     An answer is None (or nothing) where something is not known for certain, and then nothing is reported.
     """
 
-    def __init__(self, modules: Modules, reader: Reader, bodies: Bodies) -> None:
-        self.modules = modules
+    def __init__(self, reader: Reader, bodies: Bodies) -> None:
+        self.modules: Modules = reader.modules
         self.reader = reader
         self.bodies = bodies
         """The functions that are registered."""

@@ -21,24 +21,23 @@ _APPS: Final = frozenset(["core.create_app", "core.app.create_app", "core.App", 
 
 def url_problems(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator[Finding]:
     """Everything that is known to be wrong with one `url_for`."""
-    trees, bodies = receivers.trees, receivers.trees.bodies
     match call:
         case ast.Call(func=ast.Attribute(value=owner, attr="url_for"), args=[ast.Name() | ast.Attribute() as named]):
-            handler = trees.reader.function(named, scope)
+            handler = receivers.reader.function(named, scope)
         case _:
             return
-    if handler is None or not bodies.table.finished:
+    if handler is None or not receivers.bodies.table.finished:
         return
     shown = named.id if isinstance(named, ast.Name) else named.attr
-    served = bodies.served.get(handler.node)
+    served = receivers.bodies.served.get(handler.node)
     if served is None or not served.handles:
-        made = trees.maker_of(*trees.modules.value(owner, scope))
-        if not bodies.unread and (made in _APPS or receivers.kind(owner, scope) == REQUEST):
+        made = receivers.maker_of(*receivers.modules.value(owner, scope))
+        if not receivers.bodies.unread and (made in _APPS or receivers.kind(owner, scope) == REQUEST):
             text = "it is not the handler of a route. Register it, or name the function that was registered"
             yield finding_at(named, scope, "core-params", f"url_for({shown}): {text}")
         return
     ways = [variant for route in served.handles for variant in parse(route.path).variants]
-    found = _mismatch(shown, call, ways, lambda value: _text(trees.modules, value, scope))
+    found = _mismatch(shown, call, ways, lambda value: _text(receivers.modules, value, scope))
     if found is not None:
         yield finding_at(found[1] or call, scope, "core-params", found[0])
 
