@@ -76,7 +76,8 @@ class ModuleRules:
                 yield from class_problems(self.receivers, scope)
             case _:
                 for attribute in scope.nodes.of(ast.Attribute):
-                    yield from name_problems(self.receivers, Node(attribute, scope))
+                    owner = self.receivers.modules.value(attribute.value, scope)
+                    yield from name_problems(self.receivers, attribute, scope, owner)
         yield from absent_names(self.receivers.modules, scope)
         for call in scope.nodes.of(ast.Call):
             yield from self._check_named(call, scope)
@@ -90,11 +91,11 @@ class ModuleRules:
                 yield from rule(self.receivers, node)
             yield from awaits_problems(self.receivers, node)
         for attribute in scope.nodes.of(ast.Attribute):
-            node = Node(attribute, scope)
-            yield from name_problems(self.receivers, node)
-            if isinstance(self.receivers.modules.value(attribute.value, scope)[0], ast.Call):
-                yield from stub_problems(self.receivers, node)
-                yield from used_problems(self.receivers, node)
+            value, where = owner = self.receivers.modules.value(attribute.value, scope)
+            yield from name_problems(self.receivers, attribute, scope, owner)
+            if isinstance(value, ast.Call):
+                yield from stub_problems(self.receivers, attribute, scope, value, where)
+                yield from used_problems(self.receivers, Node(attribute, scope))
         for item in scope.nodes.of(ast.Subscript):
             yield from used_problems(self.receivers, Node(item, scope))
         for statement in scope.nodes.of(ast.Expr):

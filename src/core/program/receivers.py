@@ -45,7 +45,10 @@ class Receivers(Databases):
 
     def kind(self, expression: ast.expr, scope: Scope) -> str:
         """`Request`, `Response`, `Next`, `ExecutionContext`, or the kind of a binding; nothing for others."""
-        value, scope = self.modules.value(expression, scope)
+        return self.kind_of(*self.modules.value(expression, scope))
+
+    def kind_of(self, value: ast.expr, scope: Scope) -> str:
+        """The same of a value, which is no name of another."""
         match value:
             case ast.Name():
                 resolved = self.modules.resolve(value, scope)

@@ -186,23 +186,25 @@ def status_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
             pass
 
 
-def name_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
+def name_problems(
+    receivers: Receivers, node: ast.Attribute, scope: Scope, owner_value: tuple[ast.expr, Scope]
+) -> Iterator[Finding]:
     """`req.body` and other names that peers have and the framework has not, and `req.env.NMAE`."""
-    if not isinstance(node.node, ast.Attribute) or not isinstance(node.node.ctx, ast.Load):
+    if not isinstance(node.ctx, ast.Load):
         return
-    name, owner = node.node.attr, node.node.value
-    found = _unknown_on_env(receivers, owner, name, node.scope)
-    kind = receivers.kind(owner, node.scope)
-    members = _members(kind)
+    name, owner = node.attr, node.value
+    found = _unknown_on_env(receivers, owner, name, scope)
+    kind = receivers.kind_of(*owner_value)
+    members = _members(kind) if kind else ()
     if members and name not in members and name[0] != "_":
         way = f"In core this is {NAMES[kind][name]}" if name in NAMES.get(kind, ()) else ""
         near = get_close_matches(snake(name), members, n=1, cutoff=0.75)
         way = way or (f"Did you mean {near[0]}?" if near else "")
         # A middleware may have given it to a request, a class derived from a binding's may have it.
-        if (way or kind in (RESPONSE, CONTEXT)) and not _is_asked(owner, node.scope):
+        if (way or kind in (RESPONSE, CONTEXT)) and not _is_asked(owner, scope):
             found = f"{kind} has no {name}. {way or 'Correct the name'}"
     if found is not None:
-        yield node.finding("core-handler", found, "attr-defined")
+        yield finding_at(node, scope, "core-handler", found, "attr-defined")
 
 
 def _is_asked(owner: ast.expr, scope: Scope) -> bool:

@@ -13,7 +13,7 @@ from core.program.databases import OBJECTS
 from core.program.findings import Finding
 from core.program.modules import ClassScope, Scope
 from core.program.receivers import Receivers
-from core.program.syntax import Node
+from core.program.syntax import finding_at
 from core.program.wording import did_you_mean
 
 _GETS_STUB: Final = frozenset(["get", "get_by_name"])
@@ -41,19 +41,14 @@ def _on_stub(class_: str, name: str, kind: str, methods: Sequence[str]) -> str |
     return f"{class_}.{name} cannot be called on a stub: {why}. {hint}"
 
 
-def stub_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
+def stub_problems(
+    receivers: Receivers, node: ast.Attribute, scope: Scope, stub: ast.Call, made_in: Scope
+) -> Iterator[Finding]:
     """`req.env.COUNTERS.get(id).reset()` in plain syntax trees, whatever is between the stub and its method."""
-    if not isinstance(node.node, ast.Attribute) or not isinstance(node.node.ctx, ast.Load):
+    if not isinstance(node.ctx, ast.Load) or not isinstance(stub.func, ast.Attribute):
         return
-    value, scope = receivers.modules.value(node.node.value, node.scope)
-    if (
-        not isinstance(value, ast.Call)
-        or not isinstance(value.func, ast.Attribute)
-        or value.func.attr not in _GETS_STUB
-    ):
-        return
-    class_ = _object(receivers, value.func.value, scope)
-    reader, name = receivers.reader, node.node.attr
+    class_ = _object(receivers, stub.func.value, made_in) if stub.func.attr in _GETS_STUB else None
+    reader, name = receivers.reader, node.attr
     if class_ is None or not reader.outside(class_) & OBJECTS:
         return
     methods = [
@@ -81,7 +76,7 @@ def stub_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
         kind = "async" if name not in _NOT_REMOTE else "attribute"
     message = _on_stub(class_.node.name, name, kind, methods)
     if message is not None:
-        yield node.finding("core-binding", message)
+        yield finding_at(node, scope, "core-binding", message)
 
 
 def _object(receivers: Receivers, receiver: ast.expr, scope: Scope) -> ClassScope | None:
