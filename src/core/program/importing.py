@@ -25,6 +25,8 @@ from core.program.table import Place, Refusal, digest_of
 
 _SETTLED: Final = 2_000_000_000
 """Nanoseconds after an edit within which bytecode may be that of an earlier text: its times are whole seconds."""
+_USUAL: Final = frozenset(["builtins.id", "compile", "exec", "import", "object.__getattr__", "sys._getframe"])
+"""The events that say nothing of files, of which a start has tens of thousands."""
 _NOT_REPEATED: Final = ("subprocess.Popen", "os.exec", "os.fork", "os.posix_spawn", "os.system", "socket.", "sqlite3.")
 
 
@@ -91,6 +93,8 @@ class Imports:
         """Note files, folders and variables from here on."""
 
         def event(name: str, arguments: tuple[Any, ...]) -> None:
+            if name in _USUAL:
+                return
             if name == "open":
                 path, _, flags = arguments
                 if isinstance(path, str) and isinstance(flags, int) and flags & os.O_ACCMODE != os.O_WRONLY:

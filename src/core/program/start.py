@@ -132,7 +132,7 @@ class Start(Recorder):
             is_main,
             self.places[id(app)],
             None if app.env_class is None else _env(app.env_class),
-            tuple(self._routes(app)),
+            tuple(self._routes(app, servers_in(entries))),
             tuple(
                 Event(kind, event, self._step(handler), place)
                 for owner, kind, event, handler, place in self.events
@@ -165,8 +165,7 @@ class Start(Recorder):
                 else:
                     scopes += [entry] if entry.method is None else []
 
-    def _routes(self, app: Any) -> Iterator[Route]:
-        servers = servers_in(app.entries())
+    def _routes(self, app: Any, servers: list[Any]) -> Iterator[Route]:
         for entry, chain in app._chains():
             steps = [self._step(step) for step, _ in chain if not _is_mark(step)]
             if entry.method is None:
