@@ -6,7 +6,6 @@ and move it. This file knows no request and no binding.
 
 from __future__ import annotations
 
-import asyncio
 import time as machine_time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
@@ -129,15 +128,18 @@ class SystemClock:
 
     time: staticmethod[[], float] = staticmethod(machine_time.time)
     monotonic: staticmethod[[], float] = staticmethod(machine_time.perf_counter)
-    if TYPE_CHECKING:
+    # Whoever waits has a loop, and with it asyncio; tools that only ask what a request has do not load it.
 
-        async def sleep(self, seconds: float, /) -> None:
-            """Return after `seconds`."""
-    else:
-        sleep = staticmethod(asyncio.sleep)
+    async def sleep(self, seconds: float, /) -> None:
+        """Return after `seconds`."""
+        import asyncio
+
+        await asyncio.sleep(seconds)
 
     def call_later(self, seconds: float, callback: Callable[[], object], /) -> TimerHandle:
         """Call `callback` in the running event loop, `seconds` from now."""
+        import asyncio
+
         return asyncio.get_running_loop().call_later(seconds, callback)
 
 
