@@ -59,12 +59,11 @@ _CALLED: Final = RUNS | {"bind"}
 
 
 class Behind(NamedTuple):
-    """The statement behind an expression: the name of its database, its text, its facts, and how many values were bound
-    last: None where none were, -1 where they cannot be counted. `level` is that of findings about it.
+    """The statement behind an expression: the name of its database, its facts, and how many values were bound last,
+    which is None where none were and -1 where they cannot be counted. `level` is that of findings about it.
     """
 
     label: str
-    sql: str
     statement: Statement
     values: int | None
     level: str = "error"
@@ -116,7 +115,7 @@ class Databases(SyntaxTrees):
         asked = self._asked(chain[0]) if chain is not None else _NOT_ASKED
         if chain is None or not asked.texts:
             return None
-        return Behind(asked.label, asked.texts[0].text, asked.statement, chain[1])
+        return Behind(asked.label, asked.statement, chain[1])
 
     def prepared(self, expression: Node) -> tuple[Node, int | None] | None:
         """The call of `prepare` that an expression begins with, through names, `bind` and `as_`, and how many values

@@ -96,12 +96,3 @@ def import_roots(directory: Path, entry: Path | None) -> list[Path]:
     roots = [] if entry is None else [module_of(entry)[0], entry.parent]
     roots += [directory / "src", directory]
     return list(dict.fromkeys(root.resolve() for root in roots if root.is_dir()))
-
-
-def python_files(directory: Path) -> list[Path]:
-    """The Python files of a project, without its tests, environments and hidden folders."""
-    return sorted(
-        path
-        for path in directory.rglob("*.py")
-        if not any(part in OTHER_FOLDERS or part.startswith(".") for part in path.relative_to(directory).parts)
-    )

@@ -27,7 +27,7 @@ from core.program.bodies import Bodies
 from core.program.cache import stamps
 from core.program.classes import classes_in
 from core.program.databases import Behind, CallPlace
-from core.program.entry import Entry, entry_of, import_roots, python_files
+from core.program.entry import OTHER_FOLDERS, Entry, entry_of, import_roots
 from core.program.envs import ANYTHING, EnvShape, check_env, declares_bindings, migration_problems
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread, configuration_findings, level_of, sort_findings
@@ -40,7 +40,7 @@ from core.program.receivers import Receivers
 from core.program.registered import Registered
 from core.program.row_classes import RowClasses
 from core.program.settings import Settings
-from core.program.sources import CLASSES, Sources, dotted_names, named_nowhere, read_sources
+from core.program.sources import CLASSES, Sources, dotted_names, named_nowhere, read_sources, source_files
 from core.program.table import Place, Table
 from core.program.wording import did_you_mean
 from core.program.worker import worker_findings
@@ -306,7 +306,8 @@ class _Program:
         files += [file for file in map(Path, self.table.modules) if self.modules.is_below(file)]
         given = self.modules_of(paths)
         if not files and not given:
-            files = python_files(self.directory)
+            found = map(Path, sorted(source_files(self.directory)))
+            files = [file for file in found if OTHER_FOLDERS.isdisjoint(file.relative_to(self.directory).parts)]
         return [*(module for module in map(self.modules.add, files) if module is not None), *given]
 
     def modules_of(self, paths: Sequence[Path]) -> list[Module]:

@@ -363,10 +363,18 @@ def _column(name: str, value: Column) -> Column:
     null, about = ("", "") if value.never else (value.null, value.about)
     if arms and null:
         null, about = next(((arm.null, arm.about) for arm in arms if arm.null), ("", ""))
-    said = value if null else value._replace(join="", own="", full=False)
-    storage = value.storage if value.storage != ANY else frozenset[Storage]()
-    more = said._replace(storage=storage, null=null, about=about, source=first.source, declared=first.declared)
-    return more._replace(arms=arms, name=name)
+    return value._replace(
+        name=name,
+        storage=value.storage if value.storage != ANY else frozenset[Storage](),
+        null=null,
+        about=about,
+        join=value.join if null else "",
+        own=value.own if null else "",
+        full=value.full and null != "",
+        source=first.source,
+        declared=first.declared,
+        arms=arms,
+    )
 
 
 def _is_other(column: Column, before: Column) -> bool:

@@ -118,4 +118,4 @@ class Schema:
             result = StatementAnalysis(self.migrated, part, self.known and not changes_schema).read()
             problems += result.problems
             changes_schema = changes_schema or part.tokens[0].word in ("CREATE", "ALTER", "DROP")
-        return attrs.evolve(result, problems=tuple(problems), columns=None if problems else result.columns)
+        return attrs.evolve(result, problems=tuple(problems), columns=None) if problems else result
