@@ -29,6 +29,7 @@ __all__ = [
     "close_as",
     "hand_over",
     "pair",
+    "relay",
 ]
 
 log: logging.Logger = logging.getLogger("core")
@@ -284,25 +285,27 @@ def hand_over(peer: WebSocket, protocol: str | None, headers: tuple[tuple[str, s
     `headers` are those of the peer's own answer to the handshake.
     """
 
-    async def session(socket: WebSocket) -> None:
-        both = {asyncio.ensure_future(_carry(socket, peer)), asyncio.ensure_future(_carry(peer, socket))}
-        try:
-            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if not any(one.cancelled() or one.exception() or one.result() for one in done):
-                await asyncio.wait(both)  # the one that is closed may still have messages of before
-        finally:
-            for one in both:
-                one.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
-            # The server stops, or a frame broke: the peer has not heard of it.
-            await close_as(peer, WebSocketClosed(1006))
-
     def close() -> None:
         closing = asyncio.ensure_future(close_as(peer, WebSocketClosed(1006)))
         _closing.add(closing)
         closing.add_done_callback(_closing.discard)
 
-    return Upgrade(session, protocol, headers, peer, close)
+    return Upgrade(lambda socket: relay(socket, peer), protocol, headers, peer, close)
+
+
+async def relay(socket: WebSocket, peer: WebSocket) -> None:
+    """Carry messages between two connections until either closes, and close the other one as it was."""
+    both = {asyncio.ensure_future(_carry(socket, peer)), asyncio.ensure_future(_carry(peer, socket))}
+    try:
+        done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if not any(one.cancelled() or one.exception() or one.result() for one in done):
+            await asyncio.wait(both)  # the one that is closed may still have messages of before
+    finally:
+        for one in both:
+            one.cancel()
+        await asyncio.gather(*both, return_exceptions=True)
+        # The server stops, or a frame broke: the peer has not heard of it.
+        await close_as(peer, WebSocketClosed(1006))
 
 
 async def _carry(source: WebSocket, target: WebSocket) -> bool:

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from core import http
 from core.backends.embedded.durable_object.ids import ObjectId
 from core.backends.remote.link import Frame, Link, Lost
-from core.backends.remote.web_socket import RemoteWebSocket, carry
+from core.backends.remote.web_socket import RemoteWebSocket
 from core.errors import DurableObjectError
 from core.explain.diagnosis import words_of
-from core.http.websocket import WebSocketClosed, close_as
+from core.http.websocket import WebSocketClosed, close_as, relay
 from core.spans import Elsewhere, Running, current_traceparent, running
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ class ObjectServer:
         self._sessions.add(task)
         if self._closing:
             await close_as(socket, WebSocketClosed(1001))
-        await carry(link, socket)
+        await relay(RemoteWebSocket(link, (1006, "")), socket)
 
     def _continue(self, traceparent: str) -> None:
         """Let the spans of the call belong to the span of its caller, in the task of the connection."""

@@ -1,4 +1,4 @@
-"""WebSockets that reach their Durable Object through another process: the client's end here, the object's end there.
+"""WebSockets that reach their Durable Object through another process, as either process has the other end.
 
 The web process holds the client's connection, and the object its own end; each message is one frame of the link in
 between, so that the order is theirs. A client that reads slowly keeps the link full, and then counts against the
@@ -8,23 +8,26 @@ asks it to connect again.
 
 from __future__ import annotations
 
-import asyncio
 import struct
 from typing import Final
 
 from core.backends.remote.link import Frame, Link, Lost
 from core.http.streams import encode
-from core.http.websocket import WebSocket, WebSocketClosed, as_message, check_close, close_as
+from core.http.websocket import WebSocket, WebSocketClosed, as_message, check_close
 
 _CODE: Final = struct.Struct(">H")
 _RESTART: Final = 1012, "Service Restart"
 
 
 class RemoteWebSocket(WebSocket):
-    """The client's end of a WebSocket whose other end a Durable Object has, in the process at the end of `link`."""
+    """A WebSocket whose other end is in the process at the end of `link`.
 
-    def __init__(self, link: Link) -> None:
+    `lost` is the code and reason of its close where that process ends without a word.
+    """
+
+    def __init__(self, link: Link, lost: tuple[int, str] = _RESTART) -> None:
         self._link = link
+        self._lost = lost
         self._closed: WebSocketClosed | None = None
 
     @property
@@ -40,7 +43,7 @@ class RemoteWebSocket(WebSocket):
         except WebSocketClosed as closed:
             raise self._end(closed.code, closed.reason) from None
         except Lost:
-            raise self._end(*_RESTART) from None
+            raise self._end(*self._lost) from None
 
     async def send(self, message: str | bytes, /) -> None:
         if self._closed is not None:
@@ -65,40 +68,6 @@ class RemoteWebSocket(WebSocket):
         self._closed = WebSocketClosed(code, reason, self)
         self._link.close()
         return self._closed
-
-
-async def carry(link: Link, peer: WebSocket) -> None:
-    """Carry messages between a link and the client's end of an object's WebSocket until either side closes."""
-    there = asyncio.ensure_future(_to_client(peer, link))
-    here = asyncio.ensure_future(_to_object(link, peer))
-    try:
-        await asyncio.wait((there, here), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for one in (there, here):
-            one.cancel()
-        await asyncio.gather(there, here, return_exceptions=True)
-        await close_as(peer, WebSocketClosed(1006))
-
-
-async def _to_client(peer: WebSocket, link: Link) -> None:
-    try:
-        while True:
-            await link.send(*_frame(await peer.receive()))
-    except WebSocketClosed as closed:
-        await link.send(*_close(closed.code, closed.reason))
-
-
-async def _to_object(link: Link, peer: WebSocket) -> None:
-    try:
-        while True:
-            await peer.send(_message(*await link.receive()))
-    except WebSocketClosed as closed:
-        if closed.socket is not peer:
-            await close_as(peer, closed)
-            return
-    # The object has closed it: that is on its way to the client, behind the messages before it.
-    while True:
-        await link.receive()
 
 
 def _frame(message: str | bytes) -> tuple[Frame, bytes]:
