@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterable
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,10 +28,13 @@ class Files:
     leaves behind is found by `sweep`.
     """
 
-    __slots__ = ("folder",)
+    __slots__ = ("_doomed", "_held", "folder")
 
     def __init__(self, folder: Path) -> None:
         self.folder: Path = folder
+        # Files that somebody in this process may still read, and those of them that are to be removed.
+        self._held: Counter[str] = Counter()
+        self._doomed: set[str] = set()
 
     def stage(self, chunks: Iterable[bytes]) -> Path:
         """Write a new file, down to the disk, under a temporary name. Blocks: call it in a thread when it is large.
@@ -83,10 +88,26 @@ class Files:
         """Return where a file is, to read a part of it."""
         return self.folder / name
 
+    def hold(self, names: Sequence[str], reader: object) -> None:
+        """Keep files for as long as `reader` lives, also those that are removed meanwhile."""
+        self._held.update(names)
+        weakref.finalize(reader, self._release, names).atexit = False
+
+    def _release(self, names: Sequence[str]) -> None:
+        self._held.subtract(names)
+        free = [name for name in names if self._held[name] <= 0]
+        for name in free:
+            del self._held[name]
+        self.remove(self._doomed.intersection(free))
+        self._doomed.difference_update(free)
+
     def remove(self, names: Iterable[str]) -> None:
-        """Delete files that no row names any more. Missing ones are fine."""
+        """Delete files that no row names any more, those that are held once they are not. Missing ones are fine."""
         for name in names:
-            (self.folder / name).unlink(missing_ok=True)
+            if self._held[name] > 0:
+                self._doomed.add(name)
+            else:
+                (self.folder / name).unlink(missing_ok=True)
 
     def sweep(self, rows: Iterable[tuple[str]]) -> None:
         """Delete the files that no row names. Call it inside a writing transaction.

@@ -134,6 +134,18 @@ class Database:
         if time.monotonic() >= deadline:
             raise StoreBusyError(self.location, self.timeout) from error
 
+    def empty_garbage(self, files: Files, table: str) -> None:
+        """Remove the files that `table` names: no other row does any more."""
+        try:
+            if self.connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is None:
+                return
+            with self.transaction() as connection:
+                files.remove([name for (name,) in connection.execute(f"SELECT file FROM {table}")])
+                connection.execute(f"DELETE FROM {table}")
+        except sqlite3.OperationalError:
+            # Another process is writing. Garbage of now is still garbage at the next put.
+            return
+
     def close(self) -> None:
         """Close it. A second call does nothing."""
         if self.beside is not None:

@@ -254,7 +254,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
         def publish() -> None:
             with self._database.transaction():
                 self._write(raw, (None, expires, metadata, staged.stem), publish=staged)
-            self._empty_garbage()
+            self._database.empty_garbage(files, "kv_garbage")
 
         try:
             await self._wait("PUT", publish)

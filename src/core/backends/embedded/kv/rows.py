@@ -113,18 +113,7 @@ class KVRows:
             connection.execute("DELETE FROM kv WHERE expiration <= ?", (self._clock.time(),))
         # A change beyond the one row is a trigger's: a file has become garbage.
         if self._files is not None and connection.total_changes - before > 1:
-            self._empty_garbage()
-
-    def _empty_garbage(self) -> None:
-        assert self._files is not None
-        try:
-            with self._database.transaction() as connection:
-                names = [name for (name,) in connection.execute("SELECT file FROM kv_garbage")]
-                self._files.remove(names)
-                connection.execute("DELETE FROM kv_garbage")
-        except sqlite3.OperationalError:
-            # Another process is writing. Garbage of now is still garbage at the next put.
-            return
+            self._database.empty_garbage(self._files, "kv_garbage")
 
     async def _wait(self, verb: Verb, action: Callable[[], T]) -> T:
         """Do it as soon as no other process holds the database. Raises KVError where that fails."""

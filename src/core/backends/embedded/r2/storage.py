@@ -9,8 +9,6 @@ import hashlib
 import json
 import secrets
 import sqlite3
-import weakref
-from collections import Counter
 from collections.abc import AsyncIterable, Callable, Sequence
 from typing import Final, TypeVar
 
@@ -58,9 +56,6 @@ class BucketStorage(R2Storage[Incoming]):
         self._database: Database = store.database("r2", name)
         self._connection: sqlite3.Connection = self._database.connection
         self._files = store.files("r2", name)
-        # Files that a body in this process may still read, and those of them that are garbage already.
-        self._held: Counter[str] = Counter()
-        self._doomed: set[str] = set()
         self.place: object = self._database.location
         self._database.insist(self._set_up)
 
@@ -94,9 +89,8 @@ class BucketStorage(R2Storage[Incoming]):
 
         async def read(offset: int, length: int) -> AsyncIterable[bytes]:
             reading = PieceReader(self._files, pieces, offset, length)
-            if names := [piece.file for piece in pieces if piece.file is not None]:
-                self._held.update(names)
-                weakref.finalize(reading, self._release, names).atexit = False
+            if self._files is not None and (names := [piece.file for piece in pieces if piece.file is not None]):
+                self._files.hold(names, reading)
             return reading
 
         return Found(row, read)
@@ -198,36 +192,9 @@ class BucketStorage(R2Storage[Incoming]):
     async def _change(self, method: Method, action: Callable[[], T]) -> T:
         """`_wait`, and delete the files that no row names any more."""
         done = await self._wait(method, action)
-        self._empty_garbage()
+        if self._files is not None:
+            self._database.empty_garbage(self._files, "r2_garbage")
         return done
-
-    def _empty_garbage(self) -> None:
-        """Delete the files that no row names any more, except those that a reader may still need."""
-        if self._files is None:
-            return
-        try:
-            if self._connection.execute("SELECT 1 FROM r2_garbage LIMIT 1").fetchone() is None:
-                return
-            with self._database.transaction() as connection:
-                names = {name for (name,) in connection.execute("SELECT file FROM r2_garbage")}
-                kept = {name for name in names if self._held[name] > 0}
-                self._doomed |= kept
-                self._files.remove(names - kept)
-                connection.execute("DELETE FROM r2_garbage")
-        except sqlite3.OperationalError:
-            # Another process is writing. Garbage of now is still garbage at the next put.
-            return
-
-    def _release(self, names: Sequence[str]) -> None:
-        """A reader is gone: delete the files that were garbage before."""
-        self._held.subtract(names)
-        free = [name for name in names if self._held[name] <= 0]
-        for name in free:
-            del self._held[name]
-        doomed = self._doomed.intersection(free)
-        self._doomed -= doomed
-        if doomed and self._files is not None:
-            self._files.remove(doomed)
 
 
 def _state_of(connection: sqlite3.Connection, upload_id: str, key: bytes) -> int | None:
