@@ -24,8 +24,8 @@ from typing import Any, Final, ParamSpec
 
 import attrs
 
-from core.backends.embedded.r2.arguments import Method, refuse
-from core.backends.embedded.r2.bodies import check_length, chunks_of
+from core.backends.embedded.r2.arguments import Method, length_of, refuse
+from core.backends.embedded.r2.bodies import chunks_of
 from core.backends.embedded.r2.bucket import Found, R2Storage, TakenIn
 from core.backends.embedded.r2.conditions import Preconditions
 from core.backends.embedded.r2.listing import Page
@@ -202,25 +202,21 @@ class SharedBucketStorage(R2Storage[_Taken]):
     async def take_in(
         self, method: Method, key: bytes, source: bytes | KnownLengthStream, algorithms: Sequence[str]
     ) -> _Taken:
-        size = len(source) if isinstance(source, bytes) else source.length
+        size = length_of(source)
         hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
         taken = _Taken(size, {}, name_of(key))
         # A part has no entry that its bytes could be in.
         if size > SMALL or method == "uploadPart":
             taken.bodies = [_Body(secrets.token_hex(16), size)]
         try:
-            seen, waiting = 0, bytearray()
+            waiting = bytearray()
             names = iter([piece for body in taken.bodies for piece in body.names()])
             async for chunk in chunks_of(source):
-                seen += len(chunk)
-                if seen > size:
-                    break
                 for digest in hashes.values():
                     digest.update(chunk)
                 waiting += chunk
                 while len(waiting) >= PIECE:
                     await self._write_piece(method, taken, next(names), waiting)
-            check_length(seen, size)
             for piece in names:
                 await self._write_piece(method, taken, piece, waiting)
         except BaseException:

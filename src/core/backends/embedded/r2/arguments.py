@@ -124,8 +124,13 @@ def source_of(method: Method, value: R2Value) -> bytes | KnownLengthStream:
 
 def check_size(method: Method, source: bytes | KnownLengthStream) -> None:
     """Refuse a body that is larger than an object may be."""
-    if (len(source) if isinstance(source, bytes) else source.length) > MAX_OBJECT:
+    if length_of(source) > MAX_OBJECT:
         refuse(method, 100100)
+
+
+def length_of(source: bytes | KnownLengthStream) -> int:
+    """The bytes of a body."""
+    return len(source) if isinstance(source, bytes) else source.length
 
 
 def parse_http_date(text: str | None) -> datetime | None:

@@ -14,10 +14,9 @@ import attrs
 
 from core.backends.embedded.disk import StoreError, on_disk
 from core.backends.embedded.files import Files
-from core.backends.embedded.r2.arguments import Method, refuse, store_failure
+from core.backends.embedded.r2.arguments import Method, length_of, refuse, store_failure
 from core.backends.embedded.r2.bucket import TakenIn
-from core.bindings.r2 import KnownLengthStream
-from core.errors import R2TypeError
+from core.bindings.r2 import FixedLengthStream, KnownLengthStream
 
 T = TypeVar("T")
 
@@ -54,12 +53,12 @@ async def take_in(files: Files | None, source: bytes | KnownLengthStream, algori
     Raises R2TypeError for a stream that is longer or shorter than it promised.
     """
     hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
-    size = len(source) if isinstance(source, bytes) else source.length
+    size = length_of(source)
     data = staged = None
     if files is None or size <= _LARGE:
-        data = await _read_to_memory(source, size, hashes.values())
+        data = await _read_to_memory(source, hashes.values())
     else:
-        staged = await _read_to_file(files, source, size, hashes.values())
+        staged = await _read_to_file(files, source, hashes.values())
     return Incoming(size, {name: digest.digest() for name, digest in hashes.items()}, data, staged)
 
 
@@ -101,20 +100,18 @@ class PieceReader:
             yield chunk
 
 
-async def _read_to_memory(source: bytes | KnownLengthStream, size: int, hashes: Iterable[_Digest]) -> bytes:
-    data = source if isinstance(source, bytes) else b"".join([bytes(chunk) async for chunk in source])
+async def _read_to_memory(source: bytes | KnownLengthStream, hashes: Iterable[_Digest]) -> bytes:
+    data = source if isinstance(source, bytes) else b"".join([chunk async for chunk in chunks_of(source)])
     if len(data) <= _LARGE:
         _update(hashes, data)
     else:
         await asyncio.to_thread(_update, hashes, data)
-    check_length(len(data), size)
     return data
 
 
-async def _read_to_file(files: Files, source: bytes | KnownLengthStream, size: int, hashes: Iterable[_Digest]) -> Path:
+async def _read_to_file(files: Files, source: bytes | KnownLengthStream, hashes: Iterable[_Digest]) -> Path:
     staged = await _in_thread("put", files.folder, files.stage, ())
     try:
-        seen = 0
         with staged.open("r+b") as file:
 
             def write(chunk: bytes) -> None:
@@ -122,22 +119,12 @@ async def _read_to_file(files: Files, source: bytes | KnownLengthStream, size: i
                 file.write(chunk)
 
             async for chunk in chunks_of(source):
-                seen += len(chunk)
                 await _in_thread("put", files.folder, write, chunk)
             await _in_thread("put", files.folder, _flush, file)
-        check_length(seen, size)
     except BaseException:
         files.discard(staged)
         raise
     return staged
-
-
-def check_length(seen: int, promised: int) -> None:
-    """Raise R2TypeError unless a stream had as many bytes as it said."""
-    if seen > promised:
-        raise R2TypeError("Attempt to write too many bytes through a FixedLengthStream.")
-    if seen < promised:
-        raise R2TypeError("FixedLengthStream did not see all expected bytes before close().")
 
 
 async def _in_thread(method: Method, folder: Path, action: Callable[..., T], *args: object) -> T:
@@ -169,10 +156,10 @@ def _flush(file: BufferedRandom) -> None:
 
 
 async def chunks_of(source: bytes | KnownLengthStream) -> AsyncIterator[bytes]:
-    """The bytes of a body in pieces."""
+    """The bytes of a body in pieces. Raises R2TypeError for a stream that is longer or shorter than it promised."""
     if isinstance(source, bytes):
         for start in range(0, len(source), 8 * _CHUNK):
             yield source[start : start + 8 * _CHUNK]
         return
-    async for chunk in source:
+    async for chunk in FixedLengthStream(source, source.length):
         yield bytes(chunk)
