@@ -6,7 +6,7 @@ Without a server every run raises one error, which says how to name one. The ser
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.backends.embedded.openai import AiServer, Task, events, refuse
 from core.bindings.ai import (
@@ -14,7 +14,6 @@ from core.bindings.ai import (
     AiGateway,
     AiModel,
     AiStream,
-    GatewayOptions,
     MarkdownDocument,
     MarkdownResult,
     answer_as,
@@ -51,24 +50,19 @@ class EmbeddedAi(Hookable, Ai):
         type_: object = None,
         /,
         *,
-        stream: bool = False,
-        return_raw_response: bool = False,
-        queue_request: bool = False,
-        gateway: GatewayOptions | None = None,
-        tags: Sequence[str] | None = None,
         extra_headers: Mapping[str, str] | None = None,
+        **given: Any,
     ) -> object:
-        stream = stream or bool(inputs.get("stream"))
-        if queue_request:
+        if given.get("queue_request"):
             _not_embedded("queued batches (queue_request=True)")
-        if gateway is not None:
+        if given.get("gateway") is not None:
             _not_embedded("gateways (gateway=...)")
-        if stream:
-            return AiStream(await self.open_stream(model, inputs, extra_headers or {}))
-        if return_raw_response:
-            return await self.answer_raw(model, inputs, extra_headers or {})
-        answer = await self.answer(model, inputs, extra_headers or {})
-        return answer_as(answer, type_)
+        headers = extra_headers or {}
+        if given.get("stream") or inputs.get("stream"):
+            return AiStream(await self.open_stream(model, inputs, headers))
+        if given.get("return_raw_response"):
+            return await self.answer_raw(model, inputs, headers)
+        return answer_as(await self.answer(model, inputs, headers), type_)
 
     async def _models(self, **given: Unpack[ModelsOptions]) -> list[AiModel]:
         search, page, per_page = given.get("search"), given.get("page"), given.get("per_page")

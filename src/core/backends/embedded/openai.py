@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
+from core.bindings.ai import AiStream
 from core.errors import AiError, MissingExtraError, OptionError
 from core.http.json import JsonObject, dumps, loads
 from core.validation.schema import is_object
@@ -175,25 +176,18 @@ def _arguments(call: Mapping[str, Any]) -> Any:
 async def events(exchange: Exchange) -> AsyncIterator[bytes]:
     """The server's events as the platform's: `data: {"response": "…"}`, and `data: [DONE]` at the end."""
     usage: Any = None
-    pending = b""
     async with exchange.chunks() as chunks:
-        async for chunk in chunks:
-            *lines, pending = (pending + chunk).split(b"\n")
-            for line in lines:
-                if not line.startswith(b"data:"):
-                    continue
-                data = line[5:].strip()
-                if data == b"[DONE]":
-                    break
-                event = loads(data)
-                if isinstance(event.get("error"), dict):
-                    raise AiError(f"{exchange.location}: {event['error'].get('message')}")
-                usage = event.get("usage") or usage
-                for choice in event.get("choices", []):
-                    delta: JsonObject = choice.get("delta") or {}
-                    piece: Any = choice.get("text") or delta.get("content")
-                    if piece:
-                        yield f"data: {dumps({'response': piece})}\n\n".encode()
+        async for event in AiStream(chunks).events():
+            if isinstance(event.get("error"), dict):
+                raise AiError(f"{exchange.location}: {event['error'].get('message')}")
+            usage = event.get("usage") or usage
+            for choice in event.get("choices", []):
+                delta: JsonObject = choice.get("delta") or {}
+                piece: Any = choice.get("text") or delta.get("content")
+                if piece:
+                    yield f"data: {dumps({'response': piece})}\n\n".encode()
+        async for _ in chunks:
+            pass  # what is left unread would keep the connection from its end
         if usage is not None:
             yield f"data: {dumps({'response': '', 'usage': usage})}\n\n".encode()
         yield b"data: [DONE]\n\n"
