@@ -38,6 +38,7 @@ __all__ = [
     "SqlStorageValue",
     "StorageOperations",
     "SyncKvStorage",
+    "can_be_called",
     "object_class",
     "sql_binding",
 ]
@@ -590,6 +591,14 @@ class DurableObject(Generic[E_co]):
 
     async def web_socket_error(self, socket: DurableObjectWebSocket, error: Exception, /) -> None:
         """Learn that a WebSocket failed otherwise than by losing its connection."""
+
+
+def can_be_called(cls: type, method: str) -> bool:
+    """Return True if a class has a method that a stub may call: those of the base class are for the runtime to call."""
+    import inspect
+
+    public = not method.startswith("_") and not hasattr(DurableObject, method)
+    return public and inspect.iscoroutinefunction(getattr(cls, method, None))
 
 
 def object_class(value: object) -> type[DurableObject[Any]] | None:

@@ -180,8 +180,9 @@ class SharedObjects:
         cut = len(folder) + 1
         return [(found["path"][cut:], found["last_modified"]) for found in await _answered(read())]
 
-    async def all_names(self, folder: str, after: str = "") -> AsyncIterator[tuple[str, datetime]]:
+    async def all_names(self, folder: str) -> AsyncIterator[tuple[str, datetime]]:
         """All names of a folder, as `names` gives them."""
+        after = ""
         while found := await self.names(folder, after):
             for each in found:
                 yield each

@@ -30,7 +30,6 @@ from core.backends.workerd.rpc import rpc_method
 from core.backends.workerd.spans import parent_to_send
 from core.bindings.calls import BoundHook, Hookable
 from core.bindings.durable_object import (
-    DurableObject,
     DurableObjectId,
     DurableObjectNamespace,
     DurableObjectState,
@@ -41,6 +40,7 @@ from core.bindings.durable_object import (
     SqlStorageCursor,
     StorageOperations,
     SyncKvStorage,
+    can_be_called,
     sql_binding,
 )
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
@@ -183,12 +183,7 @@ class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
 
 def _may_be_called(cls: Any, name: str) -> bool:
     """Return True if a class has a method that a stub may call; anything may where the class is not known."""
-    if not isinstance(cls, type) or getattr(cls, "_is_protocol", False):
-        return True
-    import inspect
-
-    # The methods of the base class are for the runtime to call, whether or not the class has its own.
-    return not hasattr(DurableObject, name) and inspect.iscoroutinefunction(getattr(cls, name, None))
+    return not isinstance(cls, type) or getattr(cls, "_is_protocol", False) or can_be_called(cls, name)
 
 
 # An object's own side -------------------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ from core.backends.workerd.conversion import (
 from core.backends.workerd.engine import JsEngine
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.errors import KVError, KVSyntaxError, KVTypeError
+from core.http.streams import well_formed
 
 _error = translator(KVError, TypeError=KVTypeError, SyntaxError=KVSyntaxError)
 
@@ -155,8 +156,5 @@ def _number(name: str, value: float | None) -> float | None:
 
 def _check_whole(key: str) -> None:
     """Refuse half a surrogate pair: JavaScript would make U+FFFD of it, and one key of several."""
-    if not key.isascii():
-        try:
-            key.encode()
-        except UnicodeEncodeError:
-            raise KVError("KV failed: 400 Could not URL-decode key name") from None
+    if well_formed(key) != key:
+        raise KVError("KV failed: 400 Could not URL-decode key name")

@@ -46,6 +46,7 @@ from core.bindings.r2 import (
 )
 from core.errors import BindingError, R2Error, R2TypeError, R2ValueError
 from core.http import Headers
+from core.http.streams import well_formed
 
 _HASHES: Final = ("md5", "sha1", "sha256", "sha384", "sha512")
 
@@ -142,12 +143,9 @@ class WorkerdR2MultipartUpload(JsEngine, R2MultipartUpload):
 def _key(key: object) -> str:
     if not isinstance(key, str):
         raise R2TypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")
-    if not key.isascii():
-        try:
-            key.encode()
-        except UnicodeEncodeError:
-            # JavaScript would make U+FFFD of half a surrogate pair, and one object of several.
-            raise R2Error("The specified object name is not valid. (10020)") from None
+    if well_formed(key) != key:
+        # JavaScript would make U+FFFD of half a surrogate pair, and one object of several.
+        raise R2Error("The specified object name is not valid. (10020)")
     return key
 
 

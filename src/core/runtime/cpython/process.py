@@ -77,10 +77,6 @@ class Reports:
         return self._heard.is_set()
 
 
-class ChildError(DeveloperError):
-    """A process could not load the application, or ended instead of serving; the message says why."""
-
-
 class Child:
     """A running process, as the keeper has it."""
 
@@ -168,7 +164,9 @@ class Child:
         status = await self.ended
         for told in (self._loaded, self.ready):
             if not told.done():
-                told.set_exception(ChildError(reason or f"the process ended with status {status} instead of serving"))
+                told.set_exception(
+                    DeveloperError(reason or f"the process ended with status {status} instead of serving")
+                )
                 told.exception()  # who waits is told; that nobody does is not a mistake
 
     async def answers(self, seconds: float | None) -> str | None:

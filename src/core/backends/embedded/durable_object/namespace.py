@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from core.backends.embedded.clone import CloneError, copy_value
 from core.backends.embedded.durable_object.arguments import clone_error
@@ -19,15 +18,13 @@ from core.bindings.durable_object import (
     DurableObjectJurisdiction,
     DurableObjectLocationHint,
     DurableObjectNamespace,
+    can_be_called,
 )
 
 if TYPE_CHECKING:
     from core.http import Request, Response
 
 D = TypeVar("D", bound=DurableObject[Any])
-
-# Attributes that no stub has, though the class does.
-_NOT_REMOTE: Final = frozenset({"alarm", "ctx", "env", "web_socket_close", "web_socket_error", "web_socket_message"})
 
 
 class EmbeddedDurableObjectNamespace(Hookable, DurableObjectNamespace[D]):
@@ -120,8 +117,7 @@ class Stub:
 
     def __getattr__(self, method: str) -> Callable[..., Awaitable[object]]:
         cls = self._objects.cls
-        found = None if method.startswith("_") or method in _NOT_REMOTE else getattr(cls, method, None)
-        if not inspect.iscoroutinefunction(found):
+        if not can_be_called(cls, method):
             why = "is not public" if method.startswith("_") else "is not an async method of the class"
             raise AttributeError(
                 f"{cls.__name__}.{method} cannot be called on a stub: it {why}. A stub has the public async methods, "
@@ -142,13 +138,9 @@ class Stub:
         return copied(await self._call(method, args, options), "the result")
 
     async def _call(self, method: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        called = self._objects.object
+        def proceed() -> Awaitable[Any]:
+            return self._objects.object(self.id).call(method, args, options)
+
         if self._hook is None:
-            return await called(self.id).call(method, args, options)
-        return await self._hook(
-            method,
-            args,
-            options,
-            lambda: called(self.id).call(method, args, options),
-            target=(self.id.name or str(self.id),),
-        )
+            return await proceed()
+        return await self._hook(method, args, options, proceed, target=(self.id.name or str(self.id),))
