@@ -16,7 +16,6 @@ from core.backends.workerd.conversion import (
     from_js,
     js_bytes,
     js_fields,
-    js_options,
     js_value,
     none_of,
     of_fields,
@@ -69,7 +68,7 @@ class WorkerdAi(JsEngine, Ai):
     ) -> Any:
         if stream:
             inputs = {**inputs, "stream": True}
-        given = js_options(
+        given = options(
             return_raw_response=return_raw_response or None,
             queue_request=queue_request or None,
             gateway=None if gateway is None else js_fields(gateway),
@@ -90,7 +89,9 @@ class WorkerdAi(JsEngine, Ai):
         return answer_as(found, type_)
 
     async def _models(self, **given: Any) -> list[AiModel]:
-        found: list[dict[str, Any]] = from_js(await call_js(_error, self._js.models, js_value(options(**given))))
+        # The platform has these names as Python has them.
+        asked = {name: value for name, value in given.items() if value is not None}
+        found: list[dict[str, Any]] = from_js(await call_js(_error, self._js.models, js_value(asked)))
         return [
             of_fields(
                 AiModel,

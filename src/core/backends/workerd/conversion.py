@@ -376,16 +376,11 @@ def js_date(value: datetime) -> Any:
 
 
 def options(**given: Any) -> dict[str, Any]:
-    """The keyword arguments of a JavaScript call, without those that are None.
+    """The keyword arguments of a JavaScript call, of options by their names in Python, without those that are None.
 
     Pyodide gives the keywords of a call as one options object, which the platform's methods take.
     """
-    return {name: js_value(value) for name, value in given.items() if value is not None}
-
-
-def js_options(**given: Any) -> dict[str, Any]:
-    """`options`, of options by their names in Python."""
-    return options(**{js_name(name): value for name, value in given.items()})
+    return {js_name(name): js_value(value) for name, value in given.items() if value is not None}
 
 
 def js_fields(value: attrs.AttrsInstance) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from core.backends.workerd.conversion import (
     is_null,
     js_date,
     js_error,
-    js_options,
     js_value,
     none_of,
     options,
@@ -112,7 +111,7 @@ class WorkerdDurableObjectNamespace(JsEngine, DurableObjectNamespace[Any]):
             raise DurableObjectTypeError(
                 f"get() takes an id, as id_from_name() and id_from_string() give them, not {type(id).__name__}"
             )
-        given = options(locationHint=location_hint)
+        given = options(location_hint=location_hint)
         try:
             self._js.idFromString(str(id))
         except bridge().JsException:
@@ -301,32 +300,32 @@ class _Operations(JsEngine, StorageOperations):
     """Operations shared by storage and a transaction."""
 
     async def _get(self, keys: Any, /, **given: Unpack[ReadOptions]) -> Any:
-        return from_js(await call_js(_error, self._js.get, _keys(keys), **js_options(**given)))
+        return from_js(await call_js(_error, self._js.get, _keys(keys), **options(**given)))
 
     async def _list(self, **given: Any) -> dict[str, Any]:
-        found: dict[str, Any] = from_js(await call_js(_error, self._js.list, **js_options(**given)))
+        found: dict[str, Any] = from_js(await call_js(_error, self._js.list, **options(**given)))
         return found
 
     async def _put(self, key: Any, value: Any = ..., /, **given: Unpack[WriteOptions]) -> None:
         if isinstance(key, str):
             if value is ...:
                 raise DurableObjectTypeError("put() takes a key and a value, or a dict of both")
-            await call_js(_error, self._js.put, key, _copied(value), **js_options(**given))
+            await call_js(_error, self._js.put, key, _copied(value), **options(**given))
         else:
-            await call_js(_error, self._js.put, _copied(dict(key)), **js_options(**given))
+            await call_js(_error, self._js.put, _copied(dict(key)), **options(**given))
 
     async def _delete(self, keys: Any, /, **given: Unpack[WriteOptions]) -> Any:
-        return from_js(await call_js(_error, self._js.delete, _keys(keys), **js_options(**given)))
+        return from_js(await call_js(_error, self._js.delete, _keys(keys), **options(**given)))
 
     async def _get_alarm(self, **given: Unpack[ReadOptions]) -> int | None:
-        found = none_of(await call_js(_error, self._js.getAlarm, **js_options(**given)))
+        found = none_of(await call_js(_error, self._js.getAlarm, **options(**given)))
         return None if found is None else int(found)
 
     async def _set_alarm(self, scheduled_time: datetime | float, **given: Unpack[WriteOptions]) -> None:
-        await call_js(_error, self._js.setAlarm, _time(scheduled_time), **js_options(**given))
+        await call_js(_error, self._js.setAlarm, _time(scheduled_time), **options(**given))
 
     async def _delete_alarm(self, **given: Unpack[WriteOptions]) -> None:
-        await call_js(_error, self._js.deleteAlarm, **js_options(**given))
+        await call_js(_error, self._js.deleteAlarm, **options(**given))
 
 
 class WorkerdTransaction(_Operations, DurableObjectTransaction):
@@ -340,7 +339,7 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
     """`DurableObjectStorage` over the runtime's."""
 
     async def _delete_all(self, **given: Unpack[WriteOptions]) -> None:
-        await call_js(_error, self._js.deleteAll, **js_options(**given))
+        await call_js(_error, self._js.deleteAll, **options(**given))
 
     async def transaction(self, closure: Callable[[Any], Awaitable[T]], /) -> T:
         kept: list[Any] = []
@@ -425,7 +424,7 @@ class WorkerdSyncKv(JsBacked, SyncKvStorage):
         reverse: bool = False,
         limit: int | None = None,
     ) -> Iterator[tuple[str, Any]]:
-        given = options(start=start, startAfter=start_after, end=end, prefix=prefix, reverse=reverse, limit=limit)
+        given = options(start=start, start_after=start_after, end=end, prefix=prefix, reverse=reverse, limit=limit)
         for entry in _call(self._js.list, **given):
             yield str(entry[0]), from_js(entry[1])
 

@@ -94,7 +94,7 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
             refuse_value(value)
         given = options(
             expiration=_number("expiration", expiration),
-            expirationTtl=_number("expiration_ttl", expiration_ttl),
+            expiration_ttl=_number("expiration_ttl", expiration_ttl),
             metadata=None if metadata is None else js_json(dump_metadata(metadata)),
         )
         await call_js(_error, self._js.put, key, outgoing, **given)
@@ -145,7 +145,7 @@ def _read_as(value: Any, type: str) -> Any:
 
 
 def _cache(cache_ttl: int | None) -> dict[str, Any]:
-    return options(cacheTtl=_number("cache_ttl", cache_ttl))
+    return options(cache_ttl=_number("cache_ttl", cache_ttl))
 
 
 def _number(name: str, value: float | None) -> float | None:

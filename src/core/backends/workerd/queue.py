@@ -59,7 +59,7 @@ class WorkerdQueue(JsEngine, Queue[Any]):
     async def _send(
         self, body: object, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
-        given = options(contentType=content_type, delaySeconds=_delay("send", delay_seconds))
+        given = options(content_type=content_type, delay_seconds=_delay("send", delay_seconds))
         parent = parent_to_send()
         value, size = _outgoing(body, content_type, parent)
         if parent and size > MAX_MESSAGE:
@@ -78,7 +78,7 @@ class WorkerdQueue(JsEngine, Queue[Any]):
         if parent and (max(sizes) > MAX_MESSAGE or sum(sizes) > MAX_BATCH_BYTES):
             outgoing, sizes = _entries(requests, "")
         check_batch(sizes)
-        given = options(delaySeconds=_delay("sendBatch", delay_seconds))
+        given = options(delay_seconds=_delay("sendBatch", delay_seconds))
         return _response(await call_js(_error, self._js.sendBatch, bridge().to_js(outgoing), **given))
 
     async def _metrics(self) -> QueueMetrics:
@@ -117,7 +117,7 @@ class WorkerdMessage(JsBacked, Message[Any]):
         self._js.ack()
 
     def retry(self, delay_seconds: int | None = None) -> None:
-        self._js.retry(**options(delaySeconds=delay_seconds))
+        self._js.retry(**options(delay_seconds=delay_seconds))
 
 
 class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
@@ -149,7 +149,7 @@ class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
         self._js.ackAll()
 
     def retry_all(self, delay_seconds: int | None = None) -> None:
-        self._js.retryAll(**options(delaySeconds=delay_seconds))
+        self._js.retryAll(**options(delay_seconds=delay_seconds))
 
 
 def _with_parent(body: object, parent: str) -> object:
@@ -178,7 +178,7 @@ def _entries(requests: Iterable[MessageSendRequest[Any]], parent: str) -> tuple[
         content_type = "json" if request.content_type is None else request.content_type
         value, size = _outgoing(request.body, content_type, parent)
         entry = {"body": value, "contentType": content_type}
-        entry |= options(delaySeconds=_delay("sendBatch", request.delay_seconds))
+        entry |= options(delay_seconds=_delay("sendBatch", request.delay_seconds))
         entries.append(across.to_js(entry, dict_converter=across.from_entries))
         sizes.append(size)
     return entries, sizes

@@ -23,7 +23,6 @@ from core.backends.workerd.conversion import (
     js_bytes,
     js_fields,
     js_name,
-    js_options,
     js_value,
     of_fields,
     options,
@@ -59,7 +58,7 @@ class WorkerdR2Bucket(JsEngine, R2Bucket):
         return None if is_null(found) else _object(found)
 
     async def _get(self, key: str, *, only_if: Any = None, range: Any = None, ssec_key: Any = None) -> Any:
-        given = options(onlyIf=_stated(R2Conditional, only_if), range=_stated(R2Range, range), ssecKey=ssec_key)
+        given = options(only_if=_stated(R2Conditional, only_if), range=_stated(R2Range, range), ssec_key=ssec_key)
         found = await call_js(_error, self._js.get, _key(key), **given)
         if is_null(found):
             return None
@@ -84,7 +83,7 @@ class WorkerdR2Bucket(JsEngine, R2Bucket):
             # A negative number would cross as a large one.
             raise _error("Error", "list: MaxKeys params must be positive integer <= 1000. (10022)")
         wanted = None if include is None else [js_name(name) for name in include]
-        page = await call_js(_error, self._js.list, **js_options(limit=limit, include=wanted, **given))
+        page = await call_js(_error, self._js.list, **options(limit=limit, include=wanted, **given))
         return R2Objects(
             objects=[_object(found, included=wanted or ()) for found in page.objects],
             truncated=bool(page.truncated),
@@ -116,7 +115,7 @@ class WorkerdR2MultipartUpload(JsEngine, R2MultipartUpload):
         return str(self._js.uploadId)
 
     async def _upload_part(self, part_number: int, value: Any, *, ssec_key: Any = None) -> R2UploadedPart:
-        given = options(ssecKey=ssec_key)
+        given = options(ssec_key=ssec_key)
 
         async def store(outgoing: Any) -> Any:
             return await call_js(_error, self._js.uploadPart, part_number, outgoing, **given)
@@ -181,11 +180,8 @@ def _stated(cls: Any, value: Any) -> Any:
     return js_fields(cls(**value) if isinstance(value, Mapping) else value)
 
 
-def _metadata(
-    *, http_metadata: Any = None, custom_metadata: Mapping[str, str] | None = None, **others: Any
-) -> dict[str, Any]:
-    custom = None if custom_metadata is None else options(**custom_metadata)
-    return js_options(http_metadata=_stated(R2HTTPMetadata, http_metadata), custom_metadata=custom, **others)
+def _metadata(*, http_metadata: Any = None, **others: Any) -> dict[str, Any]:
+    return options(http_metadata=_stated(R2HTTPMetadata, http_metadata), **others)
 
 
 # Values in ------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from core.backends.workerd.conversion import binding_error, call_js, from_js, js_fields, js_options, js_value, of_fields
+from core.backends.workerd.conversion import binding_error, call_js, from_js, js_fields, js_value, of_fields, options
 from core.backends.workerd.engine import JsEngine
 from core.bindings.vectorize import (
     Vectorize,
@@ -33,11 +33,11 @@ class WorkerdVectorize(JsEngine, Vectorize):
 
     async def _query(self, vector: Sequence[float], **given: object) -> VectorizeMatches:
         return _matches(
-            from_js(await call_js(binding_error, self._js.query, js_value(list(vector)), **js_options(**given)))
+            from_js(await call_js(binding_error, self._js.query, js_value(list(vector)), **options(**given)))
         )
 
     async def _query_by_id(self, vector_id: str, **given: object) -> VectorizeMatches:
-        return _matches(from_js(await call_js(binding_error, self._js.queryById, vector_id, **js_options(**given))))
+        return _matches(from_js(await call_js(binding_error, self._js.queryById, vector_id, **options(**given))))
 
     async def _insert(self, vectors: Sequence[VectorizeVector]) -> VectorizeAsyncMutation:
         return await self._change(self._js.insert, [_outgoing(vector) for vector in vectors])
