@@ -25,7 +25,7 @@ from typing import Any, Final, ParamSpec
 import attrs
 
 from core.backends.embedded.r2.arguments import Method, length_of, refuse
-from core.backends.embedded.r2.bodies import chunks_of
+from core.backends.embedded.r2.bodies import chunks_of, covered
 from core.backends.embedded.r2.bucket import Found, R2Storage, TakenIn
 from core.backends.embedded.r2.conditions import Preconditions
 from core.backends.embedded.r2.listing import Page
@@ -150,18 +150,12 @@ class SharedBucketStorage(R2Storage[_Taken]):
             yield entry.data[offset : offset + length]
             return
         name = name_of(entry.row.key)
-        start, end = offset, offset + length
-        begins = 0
-        for body in entry.bodies:
-            for piece, size in body.names():
-                first, last = max(start, begins), min(end, begins + size)
-                if first < last:
-                    with _reaching("get"):
-                        place = f"{self._bodies}/{name}/{piece}"
-                        data = await self._shared.read_range(place, first - begins, last - begins)
-                    for cut in range(0, len(data), _CHUNK):
-                        yield data[cut : cut + _CHUNK]
-                begins += size
+        pieces = (piece for body in entry.bodies for piece in body.names())
+        for piece, start, end in covered(pieces, offset, length):
+            with _reaching("get"):
+                data = await self._shared.read_range(f"{self._bodies}/{name}/{piece}", start, end)
+            for cut in range(0, len(data), _CHUNK):
+                yield data[cut : cut + _CHUNK]
 
     async def _entry(self, name: str) -> tuple[_Entry, SharedObject] | None:
         stored = await self._shared.read(f"{self._objects}/{name}")

@@ -35,17 +35,10 @@ class EmbeddedDurableObjectNamespace(Hookable, DurableObjectNamespace[D]):
     restart go off.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        name: str,
-        cls: type[D],
-        env: object = None,
-        *,
-        jurisdiction: DurableObjectJurisdiction | None = None,
-    ) -> None:
+    _jurisdiction: DurableObjectJurisdiction | None = None
+
+    def __init__(self, store: Store, name: str, cls: type[D], env: object = None) -> None:
         self.objects: Objects = objects_of(store, name, cls, env)
-        self._jurisdiction: DurableObjectJurisdiction | None = jurisdiction
 
     @classmethod
     def over(cls, objects: Any, jurisdiction: DurableObjectJurisdiction | None = None) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from io import BufferedRandom
 from pathlib import Path
 from typing import Final, Protocol, TypeVar, cast
@@ -62,6 +62,18 @@ async def take_in(files: Files | None, source: bytes | KnownLengthStream, algori
     return Incoming(size, {name: digest.digest() for name, digest in hashes.items()}, data, staged)
 
 
+def covered(pieces: Iterable[tuple[T, int]], offset: int, length: int) -> Iterator[tuple[T, int, int]]:
+    """Each piece, of those with their sizes, that has some of `length` bytes from `offset` on: where in it they begin,
+    and where they end.
+    """
+    begins = 0
+    for piece, size in pieces:
+        first, last = max(offset, begins), min(offset + length, begins + size)
+        if first < last:
+            yield piece, first - begins, last - begins
+        begins += size
+
+
 class PieceReader:
     """Some bytes of some pieces, in chunks. While it lives, this process does not delete their files."""
 
@@ -72,21 +84,12 @@ class PieceReader:
         self._length = length
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        skip, left = self._offset, self._length
-        for piece in self._pieces:
-            if skip >= piece.size:
-                skip -= piece.size
-                continue
-            if left <= 0:
-                return
-            end = min(piece.size, skip + left)
-            left -= end - skip
+        for piece, start, end in covered(((each, each.size) for each in self._pieces), self._offset, self._length):
             if piece.data is not None:
-                yield piece.data[skip:end]
+                yield piece.data[start:end]
             else:
-                async for chunk in self._file(cast("str", piece.file), skip, end):
+                async for chunk in self._file(cast("str", piece.file), start, end):
                     yield chunk
-            skip = 0
 
     async def _file(self, name: str, start: int, end: int) -> AsyncIterator[bytes]:
         assert self._files is not None
