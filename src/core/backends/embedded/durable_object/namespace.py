@@ -100,11 +100,7 @@ class Stub:
     def __repr__(self) -> str:
         return f"<stub of {self._objects.cls.__name__} {self.id.name or self.id}>"
 
-    async def fetch(self, request: Request | str, /) -> Response:
-        if isinstance(request, str):
-            from core.http import Request as StandardRequest
-
-            request = StandardRequest(request)
+    async def fetch(self, request: Request, /) -> Response:
         response: Response = await self._call("fetch", (request,), {})
         return response
 
