@@ -61,11 +61,6 @@ class LiveObject:
         return not running and not self.storage.is_writing
 
     @property
-    def has_alarm_handler(self) -> bool:
-        """True if its class has a handler for alarms."""
-        return self.objects.cls.alarm is not DurableObject.alarm
-
-    @property
     def sockets(self) -> ObjectSockets:
         """Its WebSockets, which outlive this instance."""
         return self.objects.sockets(self.id)

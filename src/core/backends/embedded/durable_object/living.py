@@ -55,11 +55,6 @@ class Living(Protocol):
         """Its namespace."""
         ...
 
-    @property
-    def has_alarm_handler(self) -> bool:
-        """True if its class has a handler for alarms."""
-        ...
-
     def reset(self, why: BaseException, /) -> None:
         """Drop the instance: writes that were not kept are gone, and running calls fail with `why`."""
         ...

@@ -23,6 +23,7 @@ from core.backends.embedded.durable_object.arguments import MAX_VALUE, reset_err
 from core.backends.embedded.durable_object.living import Living
 from core.backends.embedded.keys import after_prefix
 from core.backends.embedded.store import Database, is_busy
+from core.bindings.durable_object import DurableObject
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 
 _log = logging.getLogger("core.durable_object")
@@ -220,7 +221,7 @@ class ObjectRecords:
         """Set the alarm. A time that has passed means now."""
         if time <= 0:
             raise DurableObjectTypeError("setAlarm() cannot be called with an alarm time <= 0")
-        if not self._object.has_alarm_handler:
+        if self._object.objects.cls.alarm is DurableObject.alarm:
             raise DurableObjectError(
                 "Your Durable Object class must have an alarm() handler in order to call setAlarm()"
             )
