@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from core.backends.embedded.kv import EmbeddedKVNamespace, KeyRows, Stored
 from core.backends.embedded.store import Store
@@ -102,16 +101,16 @@ class FakeKVNamespace(Faulty, _Place):
             for place in (self, *self._places):
                 place._see(float("inf"))
 
-    def _write(self, raw: bytes, stored: Stored | None, *, publish: Path | None = None) -> None:
+    def _write(self, raw: bytes, stored: Stored | None) -> None:
         if self._places:
-            super()._write(raw, stored, publish=publish)
+            super()._write(raw, stored)
             here = seam.place.get() % len(self._places)
             for number, place in enumerate(self._places):
                 place._learn(0.0 if number == here else self._staleness, raw, stored)
         elif self._staleness > 0:
             self._learn(self._staleness, raw, stored)
         else:
-            super()._write(raw, stored, publish=publish)
+            super()._write(raw, stored)
 
     def _select(self, raw: bytes) -> Stored | None:
         if self._places:

@@ -251,13 +251,8 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
         except StoreError as error:
             raise failed("PUT", error) from error
 
-        def publish() -> None:
-            with self._database.transaction():
-                self._write(raw, (None, expires, metadata, staged.stem), publish=staged)
-            self._database.empty_garbage(files, "kv_garbage")
-
         try:
-            await self._wait("PUT", publish)
+            await self._wait("PUT", lambda: self._write_file(files, raw, staged, expires, metadata))
         finally:
             files.discard(staged)
 

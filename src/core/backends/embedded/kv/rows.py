@@ -91,22 +91,16 @@ class KVRows:
             _PAGE, (start, after, after_prefix(start), self._clock.time(), count)
         ).fetchall()
 
-    def _write(self, raw: bytes, stored: Stored | None, *, publish: Path | None = None) -> None:
-        """Store a row, or remove it. `publish` is the file that the row names, inside a transaction of the caller."""
+    def _write(self, raw: bytes, stored: Stored | None) -> None:
+        """Store a row, or remove it."""
         connection = self._connection
         before = connection.total_changes
         if stored is None:
             connection.execute(_DELETE, (raw,))
+        elif stored[1:] == _BARE:
+            connection.execute(_PUT_BARE, (raw, stored[0]))
         else:
-            if publish is not None:
-                assert self._files is not None
-                self._files.publish(publish)
-            if stored[1:] == _BARE:
-                connection.execute(_PUT_BARE, (raw, stored[0]))
-            else:
-                connection.execute(_PUT, (raw, *stored))
-        if publish is not None:
-            return
+            connection.execute(_PUT, (raw, *stored))
         self._writes += 1
         if self._writes >= _PURGE_EVERY:
             self._writes = 0
@@ -114,6 +108,12 @@ class KVRows:
         # A change beyond the one row is a trigger's: a file has become garbage.
         if self._files is not None and connection.total_changes - before > 1:
             self._database.empty_garbage(self._files, "kv_garbage")
+
+    def _write_file(self, files: Files, raw: bytes, staged: Path, expires: int | None, metadata: str | None) -> None:
+        """Store a row whose value is a file."""
+        with self._database.transaction() as connection:
+            connection.execute(_PUT, (raw, None, expires, metadata, files.publish(staged)))
+        self._database.empty_garbage(files, "kv_garbage")
 
     async def _wait(self, verb: Verb, action: Callable[[], T]) -> T:
         """Do it as soon as no other process holds the database. Raises KVError where that fails."""
