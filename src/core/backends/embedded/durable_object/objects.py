@@ -18,7 +18,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 from urllib.parse import quote
-from weakref import WeakKeyDictionary
 
 from core.backends.embedded.d1 import engine_of
 from core.backends.embedded.disk import lock_file
@@ -57,15 +56,13 @@ CREATE TABLE IF NOT EXISTS _cf_ALARM (
 CREATE TABLE IF NOT EXISTS _cf_NAME (name BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID;
 """
 
-_known: WeakKeyDictionary[Store, dict[str, Objects]] = WeakKeyDictionary()
-
 
 def objects_of(store: Store, name: str, cls: type[DurableObject[Any]], env: object) -> Objects:
     """The objects of a name in a store: every namespace of that name shares them."""
-    here = _known.setdefault(store, {})
-    objects = here.get(name)
+    schedule = store.database("durable_objects", f"{name}.alarms")
+    objects: Objects | None = schedule.engine
     if objects is None:
-        objects = here[name] = Objects(store, name, cls, env)
+        objects = schedule.engine = Objects(store, name, cls, env, schedule)
     elif objects.cls is not cls:
         raise ValueError(
             f"the Durable Objects {name!r} are of the class {objects.cls.__name__} already, not {cls.__name__}"
@@ -78,7 +75,7 @@ def objects_of(store: Store, name: str, cls: type[DurableObject[Any]], env: obje
 class Objects:
     """All objects of a namespace: those that live, where the others are stored, and whose alarm goes off when."""
 
-    def __init__(self, store: Store, name: str, cls: type[DurableObject[Any]], env: object) -> None:
+    def __init__(self, store: Store, name: str, cls: type[DurableObject[Any]], env: object, schedule: Database) -> None:
         self.name = name
         self.cls = cls
         self.env = env
@@ -88,9 +85,7 @@ class Objects:
         # In memory an object's database must outlive its instance.
         self._databases: dict[str, Database] = {}
         self._living: OrderedDict[str, LiveObject] = OrderedDict()
-        self.alarms: AlarmSchedule = AlarmSchedule(
-            store.database("durable_objects", f"{name}.alarms"), self.clock, self._fire_alarm
-        )
+        self.alarms: AlarmSchedule = AlarmSchedule(schedule, self.clock, self._fire_alarm)
         self.around_alarm: AroundAlarm | None = None
         self._lock: int | None = None
         self._started = False

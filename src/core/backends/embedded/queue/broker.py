@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar
 
 from core.backends.embedded.queue.consumer import LOOK_EVERY, Consumer, ConsumerSettings, Handler
 from core.backends.embedded.queue.database import Arrival, QueueDatabase
 from core.backends.embedded.queue.messages import Outgoing, check_content_type, serialise
-from core.backends.embedded.store import Store
+from core.backends.embedded.store import Database, Store
 from core.bindings.calls import Hookable
 from core.bindings.queue import (
     MessageSendRequest,
@@ -35,26 +34,26 @@ from core.bindings.queue_limits import (
     request_of,
     size_of_v8,
 )
+from core.context import Clock
 from core.errors import QueueTypeError
 
 T = TypeVar("T", default=Any)
 
-_brokers: WeakKeyDictionary[Store, QueueBroker] = WeakKeyDictionary()
-
 
 def broker_of(store: Store) -> QueueBroker:
     """The broker of a store: every queue of the store is in the one."""
-    broker = _brokers.get(store)
-    if broker is None:
-        broker = _brokers[store] = QueueBroker(store)
+    database = store.database("queues", "messages")
+    if database.engine is None:
+        database.engine = QueueBroker(database, store.clock)
+    broker: QueueBroker = database.engine
     return broker
 
 
 class QueueBroker(QueueDatabase):
     """All queues of a store, and who consumes them. `broker_of(store)` gives the one there is."""
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
         self._consumers: dict[str, Consumer] = {}
         self._looking: asyncio.Task[None] | None = None
         self._data_version = 0

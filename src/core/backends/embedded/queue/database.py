@@ -18,7 +18,7 @@ from typing_extensions import TypeVar
 
 from core.backends.embedded.disk import StoreError
 from core.backends.embedded.queue.messages import Outgoing, StoredMessage, to_datetime
-from core.backends.embedded.store import Store, run_script
+from core.backends.embedded.store import Database, run_script
 from core.bindings.queue import QueueMetrics
 from core.context import Clock
 from core.errors import QueueError
@@ -68,9 +68,9 @@ _INSERT: Final = f"INSERT INTO queue_messages ({_COLUMNS}) VALUES (NULL{', ?' * 
 class QueueDatabase:
     """The messages of all queues of a store. `arrived` is for a subclass that has consumers."""
 
-    def __init__(self, store: Store) -> None:
-        self.clock: Clock = store.clock
-        self._database = store.database("queues", "messages")
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self.clock: Clock = clock
+        self._database = database
         self._connection = self._database.connection
         self.on_dead: Callable[[str, int], object] | None = None
         """Called with a queue and how many of its messages were given up."""
