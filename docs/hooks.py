@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import collections.abc
+import gc
 import importlib
 import inspect
 import json
@@ -23,6 +24,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
 from mkdocs.structure.files import File
+
+# A build makes millions of objects, and mostly keeps them: looking for garbage took a sixth of its time.
+gc.set_threshold(100_000, 20, 20)
 
 HERE = Path(__file__).parent
 TABS = {"Tutorial": "tutorial", "How to": "how-to", "Reference": "reference", "Explanation": "explanation"}

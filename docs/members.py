@@ -26,10 +26,10 @@ MANY: Final = 10
 
 def on_page_content(html: str, *, page: Any, **_: Any) -> str:
     """Called by MkDocs for every page that was made."""
-    if 'class="doc doc-object doc-class"' not in html:
+    groups: dict[str, dict[str, str]] = dict(page.meta.get("members", {}))
+    if not groups and html.count("doc-section-item") < MANY:
         return html
     soup = BeautifulSoup(html, "html.parser")
-    groups: dict[str, dict[str, str]] = dict(page.meta.get("members", {}))
     for cls in soup.select(".doc-class"):
         heading, contents = cls.select_one(".doc-heading"), cls.select_one(".doc-contents")
         assert heading is not None

@@ -16,13 +16,16 @@ from markdownify import ATX, MarkdownConverter
 
 NOT_TEXT: Final = "svg, img, button, a.headerlink, .doc-labels, .tabbed-labels"
 """What a reader of text gets nothing of."""
+_CODE: Final = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
+_COLOURS: Final = re.compile(r"<(?!/?(?:pre|code)\b)[^>]*>")
+"""The tags of the highlighter, of which a page of code has thousands."""
 _texts: Final[dict[str, tuple[str, str]]] = {}
 """The address and the text of each page, by its source."""
 
 
 def on_page_content(html: str, *, page: Any, **_: Any) -> str:
     """Called by MkDocs for every page that was made."""
-    soup = BeautifulSoup(html, "html.parser")
+    soup = BeautifulSoup(_CODE.sub(lambda code: _COLOURS.sub("", code[0]), html), "html.parser")
     for element in soup.select(NOT_TEXT):
         element.decompose()
     for link in soup.select("a[href]"):
