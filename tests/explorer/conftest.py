@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.explorer.browser import ERRORS
 from tests.support import site
+from tests.support.copies import copy_project
+from tests.support.libraries import with_libraries
 from tests.support.running import RunningDev
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDev]:
 
 @pytest.fixture(scope="module")
 def users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningDev]:
-    with RunningDev(USERS, tmp_path_factory.mktemp("state"), "--no-reload") as dev:
+    folder = with_libraries(copy_project(USERS, tmp_path_factory.mktemp("users") / "users"))
+    with RunningDev(folder, tmp_path_factory.mktemp("state"), "--no-reload") as dev:
         dev.until("Ctrl-C stops")
         yield dev
 

@@ -139,7 +139,7 @@ def test_a_hundred_routes_are_filtered_and_walked_by_keyboard(page: Page, tmp_pa
 
 def test_text_survives_a_save_and_a_new_route_shows_up_or_why_there_is_none(page: Page, tmp_path: Path) -> None:
     folder = tmp_path / "users"
-    copy_project(USERS, folder)
+    with_libraries(copy_project(USERS, folder))
     main = folder / "src" / "users_api" / "main.py"
     text = main.read_text("utf-8")
     route = (
