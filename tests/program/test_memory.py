@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import subprocess
@@ -17,7 +18,7 @@ from tests.support.copies import copy_project
 
 from core.config.load import load_all
 from core.errors import ConfigurationError
-from core.program.memory import Memory
+from core.program.memory import Memory, without_collecting
 from core.program.proof import Options, Proof, prove
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,6 +156,13 @@ def test_a_copy_that_keeps_time_and_size_is_seen(shop: Path) -> None:
     finally:
         env.write_text(text)
     assert codes == ["core-queue"]
+
+
+def test_what_was_frozen_before_a_look_stays_so() -> None:
+    gc.freeze()
+    with without_collecting():
+        pass
+    assert gc.get_freeze_count()
 
 
 def test_core_check_watch_answers_an_edit(users: Path) -> None:

@@ -87,8 +87,10 @@ def without_collecting() -> Generator[None]:
     try:
         yield
     finally:
-        # What was read counts as old: the next look at what is young would go through all of it.
-        gc.freeze()
-        gc.unfreeze()
+        # What was read counts as old: the next look at what is young would go through all of it. Where something is
+        # frozen that would not stay so, and each look at what is old would go through all of that.
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         if collects:
             gc.enable()
