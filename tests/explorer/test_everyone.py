@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from tests.explorer.browser import (
@@ -67,7 +67,8 @@ def test_axe_finds_no_fault_in_any_panel_in_either_colour_scheme(browser: Browse
         if name == "requests":
             rows(page, "/slow-list").first.click()
             page.wait_for_timeout(300)
-        for scheme, rules in (("light", None), ("dark", OF_COLOURS)):
+        schemes: tuple[tuple[Literal["light", "dark"], list[str] | None], ...] = (("light", None), ("dark", OF_COLOURS))
+        for scheme, rules in schemes:
             page.emulate_media(color_scheme=scheme)
             page.wait_for_timeout(300)
             found = page.evaluate(AXE_RUN, rules)
