@@ -34,8 +34,18 @@ def _foreign(file: str) -> bool:
     return file.startswith(OF_PROGRAMS) or (is_own(file) and not file.startswith(str(ROOT)))
 
 
+_ours: set[str] = set()
+"""The names of modules that no program has. A process that was forked copies each page of memory that it writes to, as
+Python does to whatever it looks at: thousands of modules took longer than the fork.
+"""
+
+
 def in_fork(work: Callable[[], str]) -> str:
     """What `work` gives in a process in which no program has been imported; "" where it fails."""
+    # Other tests of the process have imported programs too, from folders that pytest has put on the path.
+    files = {name: file_of(sys.modules[name]) for name in [*sys.modules] if name not in _ours}
+    foreign = [name for name, file in files.items() if _foreign(file)]
+    _ours.update(name for name, file in files.items() if file and not _foreign(file))
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
@@ -47,10 +57,7 @@ def in_fork(work: Callable[[], str]) -> str:
             os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
             os.close(reads)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            # Other tests of the process have imported programs too, from folders that pytest has put on the path.
-            for name, module in [*sys.modules.items()]:
-                if _foreign(file_of(module)):
-                    del sys.modules[name]
+            held = [sys.modules.pop(name) for name in foreign]  # noqa: F841  # to throw a module away writes to all of it
             sys.path[:] = [folder for folder in sys.path if not _foreign(os.path.join(folder, ""))]
             with os.fdopen(writes, "w") as out:
                 out.write(work())
