@@ -275,10 +275,10 @@ app.get("/partial", functools.partial(shown, word="hello", status=203))
 
 class Health:
     def __init__(self, status: int) -> None:
-        self.status = status
+        self.answered = status
 
     async def __call__(self, req: Req, res: Response) -> None:
-        res.status(self.status).text("ok")
+        res.status(self.answered).text("ok")
 
 
 app.get("/health", Health(200))
@@ -437,8 +437,8 @@ async def answer(err: Exception, req: Req, res: Response, next: Next) -> None:
             res.status(status).json({"full": True})
         case CoreError() if err.status >= 500:
             res.status(err.status).json({"server": True})
-        case CoreError():
-            res.status(err.status).json({**err.body, "code": err.metadata.get("code", "NONE"), "id": req.id})
+        case CoreError(body=body) as known:
+            res.status(known.status).json({**body, "code": known.metadata.get("code", "NONE"), "id": req.id})
         case _:
             await next(err)
 
@@ -474,7 +474,7 @@ async def untyped(req, res):  # type: ignore[no-untyped-def]
     res.status(203).json({"untyped": True})
 
 
-@app.get("/unknown")
+@app.get("/unknown/:name")
 async def unknown(req: Req, res: Response) -> None:
     make: Callable[[Response], None] = eval("lambda res: res.status(299).json({})")
     make(res)
@@ -613,6 +613,103 @@ async def hard(req: Req, res: Response) -> None:
     raise CoreError(409, "Taken")
 
 
+# -- what is not what it was at first
+
+
+def marked(values: dict[str, object], name: str) -> None:
+    values[name] = True
+
+
+def renamed(values: dict[str, object]) -> None:
+    marked(values, "renamed")
+
+
+def refuse(res: Response, how: str, status: int = 400, body: object = None) -> None:
+    if how == "late":
+        status, body = 409, {"late": True}
+    elif how == "later":
+        status = 410
+        body = {"later": True}
+    res.status(status).json(body)
+
+
+class Board:
+    def __init__(self) -> None:
+        self.posts: dict[str, object] = {"first": 1}
+
+    def add(self, name: str) -> None:
+        self.posts[name] = 2
+
+
+@app.get("/changed/:how")
+async def changed(req: Req, res: Response) -> None:
+    values: dict[str, object] = {"a": 1}
+    rows: list[dict[str, object]] = [{"a": 1}]
+    board = Board()
+    match req.params["how"]:
+        case "handed":
+            renamed(values)
+            res.json(values)
+        case "aliased":
+            other = values
+            other["b"] = 2
+            res.json(values)
+        case "looped":
+            for row in rows:
+                row["n"] = 1
+            res.json(rows)
+        case "kept":
+            board.add("second")
+            res.json(board.posts)
+        case how:
+            refuse(res, how, body={"how": how})
+
+
+class Coded(CoreError):
+    def __init__(self, message: str, **more: Any) -> None:
+        more["coded"] = True
+        super().__init__(400, message, **more)
+
+
+class Defaulted(CoreError):
+    def __init__(self, message: str, **more: Any) -> None:
+        more.setdefault("defaulted", True)
+        super().__init__(400, message, **more)
+
+
+async def texts() -> dict[str, Any]:
+    return {"own": "text"}
+
+
+@app.get("/told/:how")
+async def told(req: Req, res: Response) -> None:
+    extra: dict[str, Any] = {"a": 1}
+    unused = [CoreError(499, "never raised")]
+    match req.params["how"]:
+        case "spread":
+            extra["b"] = len(unused)
+            raise CoreError(409, "Spread", **extra)
+        case "texts":
+            raise CoreError(409, "Texts", **await texts())
+        case "coded":
+            raise Coded("Coded", more=1)
+        case "defaulted":
+            raise Defaulted("Defaulted")
+        case _:
+            failed = CoreError(409, "Changed")
+            failed.status = 423
+            failed.metadata["c"] = 1
+            raise failed
+
+
+@app.get("/grown")
+async def grown(req: Req, res: Response) -> None:
+    found: list[object] = [{"first": True}]
+    if "more" in req.query:
+        found.append({"second": True})
+    res.json(found)
+
+
 @app.not_found
 async def missing(req: Req, res: Response) -> None:
     res.status(404).json({"missing": req.path})
@@ -707,7 +804,7 @@ REQUESTS: list[tuple[str, str, dict[str, str], str | None, int]] = [
     ("GET", "/mine?api_key=k", {}, None, 200),
     ("GET", "/ticks", {}, None, 200),
     ("GET", "/untyped", {}, None, 203),
-    ("GET", "/unknown", {}, None, 299),
+    ("GET", "/unknown/x", {}, None, 299),
     ("GET", "/reported", {}, None, 200),
     ("POST", "/upload", {"Content-Type": "application/x-www-form-urlencoded"}, "title=x", 200),
     ("POST", "/upload", {"Content-Type": "text/plain"}, "title=x", 415),
@@ -728,6 +825,20 @@ REQUESTS: list[tuple[str, str, dict[str, str], str | None, int]] = [
     ("GET", "/looped?width=1", {}, None, 200),
     ("GET", "/softened/404", {}, None, 410),
     ("GET", "/softened/1", {}, None, 409),
+    ("GET", "/changed/handed", {}, None, 200),
+    ("GET", "/changed/aliased", {}, None, 200),
+    ("GET", "/changed/looped", {}, None, 200),
+    ("GET", "/changed/kept", {}, None, 200),
+    ("GET", "/changed/now", {}, None, 400),
+    ("GET", "/changed/late", {}, None, 409),
+    ("GET", "/changed/later", {}, None, 410),
+    ("GET", "/told/spread", {}, None, 409),
+    ("GET", "/told/texts", {}, None, 409),
+    ("GET", "/told/coded", {}, None, 400),
+    ("GET", "/told/defaulted", {}, None, 400),
+    ("GET", "/told/changed", {}, None, 423),
+    ("GET", "/grown", {}, None, 200),
+    ("GET", "/grown?more=1", {}, None, 200),
     ("GET", "/nowhere", {}, None, 404),
     ("GET", "/hidden", {}, None, 200),
 ]
@@ -750,6 +861,10 @@ async def test_every_answer_is_in_the_document_or_is_a_finding(forms: tuple[Any,
             "forms.py",
             '    res.json({"found": found, "every": [req.query[name] for name in KINDS if name in req.query]})',
         ),
+        ("forms.py", "            res.json(values)"),
+        ("forms.py", "            res.json(rows)"),
+        ("forms.py", "            res.json(board.posts)"),
+        ("forms.py", '            raise Defaulted("Defaulted")'),
     }
     never = {str(answer) for answer in contract.unreached if answer.status not in ("400", "413")}
     assert never == {
@@ -773,6 +888,11 @@ def test_a_value_is_of_the_classes_that_the_code_puts_there_and_what_is_read_of_
     for body in (read["requestBody"], read["responses"]["200"]):
         assert body["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Animal"}
     assert list(answers(document, "/softened/{status}")) == ["400", "409", "410"]
+
+
+def test_a_status_of_its_own_is_as_open_as_the_range_that_it_comes_before(document: dict[str, Any]) -> None:
+    responses = document["paths"]["/unknown/{name}"]["get"]["responses"]
+    assert responses["400"]["content"] == responses["4XX"]["content"] == {"*/*": {"schema": {}}}
 
 
 def test_a_parameter_that_is_asked_for_first_may_be_left_out(document: dict[str, Any]) -> None:
@@ -869,4 +989,4 @@ def test_what_is_said_of_a_handler_is_in_the_document(document: dict[str, Any]) 
     assert (operation["deprecated"], operation["tags"]) == (True, ["reports"])
     assert list(answers(document, "/reported")) == ["200", "202"]
     assert "/hidden" not in document["paths"]
-    assert set(answers(document, "/unknown")) == {"2XX", "3XX", "4XX", "5XX"}
+    assert set(answers(document, "/unknown/{name}")) == {"400", "2XX", "3XX", "4XX", "5XX"}

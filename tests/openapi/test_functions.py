@@ -925,15 +925,15 @@ def test_what_comes_from_sql_has_the_types_of_its_columns(functions: Functions) 
 def test_errors_have_status_message_and_metadata(functions: Functions) -> None:
     (plain,) = [each for each in functions["plain_error"] if isinstance(each, Raise)]
     assert (plain.status, plain.message) == ((409,), {"const": "Taken"})
-    assert plain.metadata == {"code": {"const": "TAKEN"}, "field": {"type": "string"}}
+    assert plain.metadata["properties"] == {"code": {"const": "TAKEN"}, "field": {"type": "string"}}
     assert plain.headers == {"Retry-After": {"const": "1"}}
     (named,) = [each for each in functions["named_error"] if isinstance(each, Raise)]
-    assert (named.status, named.metadata) == ((410,), {"status": {"const": "over"}})
+    assert (named.status, named.metadata["properties"]) == ((410,), {"status": {"const": "over"}})
 
 
 def test_a_subclass_with_an_init_of_its_own_is_made_by_its_arguments(functions: Functions) -> None:
     first, second, third = [each for each in functions["subclasses"] if isinstance(each, Raise)]
-    assert (first.status, first.classes[0], first.metadata) == (
+    assert (first.status, first.classes[0], first.metadata["properties"]) == (
         (404,),
         "app.NotFound",
         {"code": {"const": "NOT_FOUND"}},

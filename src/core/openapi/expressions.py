@@ -46,16 +46,8 @@ _TASK_GROUP: Final = "asyncio.taskgroups.TaskGroup"
 class Expressions(Here):
     """A call of a function, with what its expressions do."""
 
-    def consume(self, expression: Expression) -> None:
-        """Add the effects of an expression whose value is looked at: an error that is made there is not yet raised."""
-        if isinstance(expression, CallExpr) and _makes_error(expression):
-            for given in expression.args:
-                self.evaluate(given)
-        else:
-            self.evaluate(expression)
-
     def evaluate(self, expression: Expression) -> None:
-        """Add the effects of an expression, the innermost first."""
+        """Add the effects of an expression, the innermost first: an error that is made is not yet raised."""
         if isinstance(expression, CallExpr):
             self._call(expression)
             return
@@ -91,11 +83,9 @@ class Expressions(Here):
             reads.request(self, call, callee, receiver)
             _of_binding(self, call, callee.name, receiver)
         for part in (callee, *call.args):
-            self.consume(part)
+            self.evaluate(part)
         _of_python(self, call)
-        if _makes_error(call):
-            self.raises(call)
-        else:
+        if not _makes_error(call):
             self._goes_to(call)
 
     def _keeps_errors(self, call: CallExpr) -> bool:

@@ -73,7 +73,8 @@ class Raise(Effect):
 
     status: tuple[int, ...] = ()
     message: Schema = attrs.Factory(lambda: {"type": "string"})
-    metadata: Mapping[str, Schema] = attrs.Factory(dict[str, Schema])
+    metadata: Schema = attrs.Factory(lambda: {"type": "object", "properties": {}, "required": []})
+    """What stands in the body beside the message, as an object."""
     headers: Mapping[str, Schema] = attrs.Factory(dict[str, Schema])
     classes: tuple[str, ...] = ("core.errors.CoreError", "builtins.Exception", "builtins.BaseException")
     """The class of the error and its bases, by full name."""

@@ -21,6 +21,11 @@ _ISSUES: Final[Schema] = {
 }
 
 
+def object_of(properties: Schema) -> Schema:
+    """An object that has all of these properties."""
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
 def error(
     status: int,
     message: str | None = None,
@@ -33,7 +38,7 @@ def error(
     return Raise(
         status=(status,),
         message={"type": "string"} if message is None else {"const": message},
-        metadata=metadata,
+        metadata=object_of(metadata),
         headers={name: {"type": "string"} for name in headers},
         classes=_ABOVE if cls is None else (cls, *_ABOVE),
     )
@@ -96,9 +101,11 @@ def is_caught(raised: Raise, caught: Sequence[str]) -> bool:
 
 def default_body(raised: Raise, status: int, *, problem: bool) -> Schema:
     """The body of an error, as `core.dispatch.answers.answer_error` writes it, or as problem details (RFC 9457)."""
+    told: Schema = raised.metadata["properties"]
     if not problem:
-        own = {"error": raised.message, **raised.metadata} | {"error": raised.message}  # first, and always
-        return {"type": "object", "properties": own, "required": list(own)}
+        own = {"error": raised.message, **told} | {"error": raised.message}  # first, and always
+        required = [*dict.fromkeys(["error", *raised.metadata["required"]])]
+        return {**raised.metadata, "properties": own, "required": required}
     title: Schema = {"const": phrase_of(status)}
     own = {"type": {"const": "about:blank"}, "title": title, "status": {"const": status}}
     required = list(own)
@@ -106,5 +113,6 @@ def default_body(raised: Raise, status: int, *, problem: bool) -> Schema:
         own["detail"] = raised.message
         if "const" in raised.message:  # any other text may be the title, which is not said twice
             required.append("detail")
-    metadata = {name: schema for name, schema in raised.metadata.items() if name != "status"}
-    return {"type": "object", "properties": {**own, **metadata}, "required": [*dict.fromkeys([*required, *metadata])]}
+    metadata = {name: schema for name, schema in told.items() if name != "status"}
+    required = [*dict.fromkeys([*required, *(name for name in raised.metadata["required"] if name in metadata)])]
+    return {**raised.metadata, "properties": {**own, **metadata}, "required": required}

@@ -40,7 +40,7 @@ from mypy.nodes import (
 from core.mypy_plugin.types import attrs_fields
 from core.openapi.calls import Calls
 from core.openapi.facts import TEXT, Held, Raise, classes_in
-from core.openapi.failures import default_body
+from core.openapi.failures import default_body, object_of
 from core.openapi.frames import Frames
 from core.openapi.raised import Raised, without_null
 from core.openapi.schemas import Schemas, is_vague
@@ -109,6 +109,8 @@ class Followed:
         if value.held is not None and value.held.kind == "constant":
             # Its type alone, since another environment may start with another value.
             return {"type": json_type(value.held.constant)}
+        if value.keys is not None:
+            return object_of({name: self.of(each) for name, each in value.keys.items()})
         return self.schema(*value.place) if value.place is not None else self.schemas.of(value.type)
 
     def structured(self, call: CallExpr, frame: Frame) -> Schema:
@@ -197,28 +199,39 @@ class Followed:
     def _assigned(self, name: NameExpr, node: Node, value: Value | None, plain: Schema, frame: Frame) -> Schema:
         """What was assigned to a name, whose type says little."""
         if value is None:
-            assigned = frame.notes.assigned.get(node, [])
-            if len(assigned) > 1 and None not in assigned:
-                return any_of(self.schema(each, frame) for each in assigned if each is not None)
+            captured = frame.notes.captured.get(node, [])
+            assigned = [*captured, *frame.notes.assigned.get(node, [])]
+            if (captured or len(assigned) > 1) and None not in assigned:
+                handed = [self.of(frame.values[node])] if node in frame.values else []
+                return any_of([*handed, *(self.schema(each, frame) for each in assigned if each is not None)])
             through = frame.notes.looped.get(node)
             whole = self.schema(through, frame) if through is not None else {}
             items: Schema = whole.get("items", plain)
             return items
         followed = self.of(value)
-        notes = value.frame.notes if value.frame is not None else frame.notes
+        home = next(
+            (at for at in frame.chain() if node in at.values or node in at.notes.assigned), value.frame or frame
+        )
+        notes = home.notes
         if node in notes.never_none and "anyOf" in followed:
             followed = without_null(followed, followed)
         added = notes.items.get(node, [])
+        if None in added or node in self.frames.filled_elsewhere:
+            return plain
+        if appended := notes.appended.get(node, []):
+            first = [followed["items"]] if followed.get("items") else []
+            rest = [self.schema(each, home) for each in appended]
+            return {**followed, "items": any_of([*first, *rest])} if "items" in followed else plain
         if not added:
             return followed
-        if "properties" not in followed or None in added or value.frame is None:
+        if "properties" not in followed:
             return plain
         properties: dict[str, Schema] = dict(followed["properties"])
         required: list[str] = list(followed["required"])
         for item in added:
             assert item is not None
             key, expression, always = item
-            schema = self.schema(expression, value.frame)
+            schema = self.schema(expression, home)
             there = properties.get(key)
             if there is None and always and expression.line < name.line:
                 required.append(key)
@@ -240,7 +253,7 @@ class Followed:
             return {"type": "array", "items": inner["items"]} if "items" in inner and is_vague(plain) else plain
         if name == "builtins.dict" and call.args and all(kind == ARG_NAMED for kind in call.arg_kinds):
             given = zip(call.arg_names, call.args, strict=True)
-            return _object_of({str(key): self.schema(value, frame) for key, value in given})
+            return object_of({str(key): self.schema(value, frame) for key, value in given})
         if name == "builtins.str" and call.args and (errors := self.raised.for_clients(call.args[0], frame)):
             return any_of(each.message for each in errors)
         match call.callee:
@@ -248,7 +261,9 @@ class Followed:
                 if errors := self.raised.for_clients(owner, frame):
                     key = constant(call.args[0])
                     otherwise = self.schema(call.args[1], frame) if len(call.args) > 1 else {"type": "null"}
-                    return any_of(each.metadata.get(str(key[0] if key else ""), otherwise) for each in errors)
+                    return any_of(
+                        each.metadata["properties"].get(str(key[0] if key else ""), otherwise) for each in errors
+                    )
             case _:
                 pass
         asked = self.frames.asked_for(call, frame)
@@ -280,7 +295,7 @@ class Followed:
         found = self.rows_of(call, frame)
         if found is None or not isinstance(call.callee, MemberExpr) or call.callee.name not in ("first", "all", "run"):
             return None
-        row = _object_of(dict(found.columns))
+        row = object_of(dict(found.columns))
         if call.callee.name != "first":
             return row
         if call.args:
@@ -321,7 +336,8 @@ class Followed:
             return plain
         match expression.base:
             case MemberExpr(name="metadata", expr=owner) if errors := self.raised.for_clients(owner, frame):
-                return any_of(each.metadata.get(name, {"$unknown": f"metadata without {name}"}) for each in errors)
+                unknown = {"$unknown": f"metadata without {name}"}
+                return any_of(each.metadata["properties"].get(name, unknown) for each in errors)
             case _:
                 pass
         whole = self.schema(expression.base, frame)
@@ -341,7 +357,7 @@ class Followed:
         for key, value in expression.items:
             if key is None:
                 if properties:
-                    parts.append(_object_of(properties))
+                    parts.append(object_of(properties))
                     properties = {}
                 parts.append(self.schema(value, frame))
                 continue
@@ -352,17 +368,14 @@ class Followed:
             else:
                 others.append(self.schema(value, frame))
         if properties or others or not parts:
-            last = _object_of(properties) if properties or not others else {"type": "object"}
+            last = object_of(properties) if properties or not others else {"type": "object"}
             parts.append({**last, **({"additionalProperties": any_of(others)} if others else {})})
         return self.schemas.merged(parts)
-
-
-def _object_of(properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 _PARTS: Final[Mapping[str, Callable[[Raise], Schema]]] = {
     "body": lambda error: default_body(error, 0, problem=False),
     "message": lambda error: error.message,
+    "metadata": lambda error: error.metadata,
     "status": lambda error: any_of({"const": each} for each in error.status) if error.status else {"type": "integer"},
 }

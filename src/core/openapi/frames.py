@@ -61,7 +61,7 @@ from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import Held
 from core.openapi.schemas import Schemas
 from core.openapi.solving import UNKNOWN, info_in, member, returned_for, solved, without
-from core.openapi.trees import Notes, changed, docstring, notes_of, parts_of
+from core.openapi.trees import Notes, changed, docstring, filled_elsewhere, notes_of, parts_of
 from core.openapi.values import DEEPEST, Depth, Frame, Home, Target, Value, bounded
 
 _CHAINED: Final = frozenset(["status", "header", "append", "cookie", "delete_cookie"])
@@ -118,6 +118,18 @@ class Frames:
     @cached_property
     def _changed(self) -> frozenset[Node | str]:
         return changed((node, self.notes_of(node)) for node in self.homes if isinstance(node, FuncDef))
+
+    @cached_property
+    def filled_elsewhere(self) -> frozenset[Node]:
+        """The names of what gets items under another name, or in a function that it is handed to."""
+        functions: dict[str, list[FuncDef]] = {}
+        notes = [frame.notes for frame in self.modules.values()]
+        for node, home in self.homes.items():
+            if isinstance(node, FuncDef):
+                notes.append(self.notes_of(node))
+                name = home.owner.name if home.owner is not None and node.name == "__init__" else node.name
+                functions.setdefault(name, []).append(node)
+        return filled_elsewhere(functions, notes)
 
     def is_program(self, fullname: str) -> bool:
         """True for a name of the program's own."""

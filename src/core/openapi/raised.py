@@ -6,7 +6,7 @@ handed over or returned the same is known. Of any other no more is known than wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from http import HTTPStatus
 
@@ -33,7 +33,7 @@ from mypy.types import Instance, Type, UnionType, get_proper_type
 from core.errors import phrase_of
 from core.openapi.calls import Calls
 from core.openapi.facts import TEXT, Raise
-from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED
+from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED, object_of
 from core.openapi.frames import Frames
 from core.openapi.solving import instance_of, member
 from core.openapi.trees import constant
@@ -70,6 +70,9 @@ class Raised:
                         return at.errors[expression.node]
                 value = self.frames.bound(expression, frame)
                 found = self.of(value) if value is not None else ()
+                captured = frame.notes.captured.get(expression.node, [])
+                for part in captured if None not in captured else ():
+                    found += self.errors(part, frame) if part is not None else ()
             case CallExpr(callee=MemberExpr(name="with_traceback" | "with_note", expr=inner)):
                 found = self.errors(inner, frame)
             case CallExpr():
@@ -123,10 +126,11 @@ class Raised:
             return attrs.evolve(INVALID, status=status, message=message, headers=headers)
         statuses = self.statuses_of(given[0]) if given else ()
         phrases: Schema = any_of({"const": phrase_of(each)} for each in statuses) if statuses else TEXT
-        metadata = {name: self._schema_of(value) for name, value in named.items()}
+        parts = [object_of({name: self._schema_of(value) for name, value in named.items()})]
         for expression, kind in zip(call.args, call.arg_kinds, strict=True) if call is not None else ():
-            if kind == ARG_STAR2 and self.frames.bound(expression, frame) is None:
-                metadata |= self._schema_of(Value(expression, frame)).get("properties", {})
+            if kind == ARG_STAR2:
+                parts.append(self._schema_of(Value(expression, frame)))
+        metadata = self.frames.schemas.merged(parts)
         message = without_null(self._schema_of(given[1]), phrases) if len(given) > 1 else phrases
         return Raise(status=statuses, message=message, metadata=metadata, headers=headers)
 
@@ -183,9 +187,9 @@ class Raised:
             case NameExpr() if (value := self.frames.bound(expression, frame)) is not None:
                 return self.statuses_of(value)
             case NameExpr(node=node) if node is not None:
-                assigned: Sequence[Expression | None] = frame.notes.captured.get(node, ())
-                assigned = assigned or frame.notes.assigned.get(node, ())
+                assigned = [*frame.notes.captured.get(node, ()), *frame.notes.assigned.get(node, ())]
                 parts = [self.statuses(each, frame) if each is not None else () for each in assigned]
+                parts += [self.statuses_of(frame.values[node])] if node in frame.values else []
             case IndexExpr(base=table, index=key):
                 parts = [self.statuses(each, at) for each, at in self.calls.entries(table, key, frame)]
             case CallExpr(callee=MemberExpr(expr=table, name="get"), args=[key, otherwise]) if (

@@ -53,7 +53,10 @@ class Responses:
                 "answered: describe(handler, answers={…})"
             )
             self._open(responses, Open(path=route.handler.place[0], line=functions[0].line, reason=reason))
-        for response in responses.values():
+        for status, response in responses.items():
+            if f"{status[0]}XX" in responses:
+                # A status of its own comes before a range, and what is not known may answer that status as well.
+                response["content"] = {"*/*": {"schema": {}}}
             if "content" not in response:  # it is always empty
                 response.pop(MAY_BE_EMPTY, None)
         return dict(sorted(responses.items()))

@@ -47,7 +47,7 @@ from mypy.patterns import AsPattern, ClassPattern, OrPattern, Pattern
 from core.openapi import sent
 from core.openapi.expressions import CONTEXT, Expressions, division
 from core.openapi.facts import Effect, Open, Raise, Read
-from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught
+from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught, object_of
 from core.openapi.here import RESPONSE, State, merged
 from core.openapi.raised import is_core_error
 
@@ -93,7 +93,7 @@ class Statements(Expressions):
             case ExpressionStmt() | AssertStmt():
                 self.evaluate(statement.expr)
             case AssignmentStmt():
-                self.consume(statement.rvalue)
+                self.evaluate(statement.rvalue)
                 for target in statement.lvalues:
                     self._assigned(target, statement.rvalue)
             case OperatorAssignmentStmt():
@@ -101,7 +101,7 @@ class Statements(Expressions):
                 division(self, statement.op, statement.lvalue, statement.rvalue)
             case ReturnStmt():
                 if statement.expr is not None:
-                    self.consume(statement.expr)
+                    self.evaluate(statement.expr)
                 self.exits.append(self.state)
                 return False
             case BreakStmt() | ContinueStmt():
@@ -159,8 +159,22 @@ class Statements(Expressions):
             case NameExpr(node=node) if node is not None:
                 if errors := self.followed.raised.errors(value, self.frame):
                     self.frame.errors = {**self.frame.errors, node: errors}
+            case (
+                MemberExpr(name="status", expr=NameExpr(node=node))
+                | IndexExpr(base=MemberExpr(name="metadata", expr=NameExpr(node=node)))
+            ) if node is not None and node in self.frame.errors:
+                changed = tuple(self._changed(each, target, value) for each in self.frame.errors[node])
+                self.frame.errors = {**self.frame.errors, node: changed}
             case _:
                 pass
+
+    def _changed(self, raised: Raise, target: Expression, value: Expression) -> Raise:
+        """An error that is given another status, or one more word about it."""
+        if not isinstance(target, IndexExpr):
+            return attrs.evolve(raised, status=self.followed.raised.statuses(value, self.frame))
+        key, schema = self.text(target.index), self.schema(value)
+        more = object_of({key: schema}) if key is not None else {"type": "object", "additionalProperties": schema}
+        return attrs.evolve(raised, metadata=self.followed.schemas.merged([raised.metadata, more]))
 
     # -- conditions on errors
 
@@ -266,7 +280,7 @@ class Statements(Expressions):
             known = self.frame.errors.get(self._handled_as) if self._handled_as is not None else None
             self.effects.extend(self.current if known is None else known)
             return
-        self.consume(statement.expr)
+        self.evaluate(statement.expr)
         self.raises(statement.expr)
 
 

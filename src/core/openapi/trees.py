@@ -50,10 +50,20 @@ from mypy.nodes import (
     WithStmt,
     YieldExpr,
 )
-from mypy.patterns import AsPattern, ClassPattern, Pattern
+from mypy.patterns import (
+    AsPattern,
+    ClassPattern,
+    MappingPattern,
+    OrPattern,
+    Pattern,
+    SequencePattern,
+    StarredPattern,
+)
 
-_CHANGES_A_DICT: Final = frozenset(["update", "pop", "setdefault", "clear", "popitem"])
-
+_CHANGES: Final = frozenset(
+    ["update", "pop", "setdefault", "clear", "popitem", "extend", "insert", "add", "appendleft"]
+)
+"""The methods after which a dict, a list or a set has other items than those that were written out."""
 
 _ORDER: Final = (
     "generator left_expr key value sequences condlists subject guards bodies cond if_expr else_expr callee args operands "
@@ -107,12 +117,16 @@ class Notes:
         """The items put into a dict after it was made: the key, its value and whether it always is; None for items that
         cannot be told.
         """
+        self.appended: dict[Node, list[Expression]] = {}
+        """What is appended to a list after it was made."""
+        self.shared_with: dict[Node, list[Expression]] = {}
+        """The other names of a value or of what is in it, and the calls that it is handed to: each may change it."""
         self.looped: dict[Node, Expression] = {}
         """The iterable that a name of a loop or a comprehension runs through."""
         self.never_none: set[Node] = set()
         """Names of which None was ruled out by a test that leaves the function."""
-        self.captured: dict[Node | None, list[MemberExpr]] = {}
-        """The attributes that a pattern gives the name to. mypy has no types for these expressions."""
+        self.captured: dict[Node | None, list[Expression | None]] = {}
+        """What a pattern gives the name to. mypy has no types for the attributes among these expressions."""
         self.returned: list[Expression] = []
         self.yielded: list[Expression] = []
         self.attributes: dict[str, list[Expression]] = {}
@@ -168,7 +182,11 @@ class Notes:
             case MatchStmt():
                 for pattern in node.patterns:
                     self._capture(node.subject, pattern)
-            case CallExpr(callee=MemberExpr(expr=changed, name=method)) if method in _CHANGES_A_DICT:
+            case CallExpr(callee=MemberExpr(expr=NameExpr(node=named), name="append"), args=[value]) if (
+                named is not None
+            ):
+                self.appended.setdefault(named, []).append(value)
+            case CallExpr(callee=MemberExpr(expr=changed, name=method)) if method in _CHANGES or method == "append":
                 self._changes(changed)
             case CallExpr(callee=SuperExpr(name="__init__")):
                 self.calls_above.append(node)
@@ -176,17 +194,42 @@ class Notes:
                 self.assigned.setdefault(named, []).append(value)
             case _:
                 pass
+        if isinstance(node, CallExpr):
+            for given in node.args:
+                self._share(given, node)
         inside = always and isinstance(node, Block | WithStmt | MypyFile)
         for part in parts_of(node):
             self._collect(part, always=inside)
 
-    def _capture(self, subject: Expression, pattern: Pattern) -> None:
-        """Note the attributes that `case CoreError(status=status)` gives names to."""
-        if not isinstance(pattern, ClassPattern):
-            return
-        for attribute, inner in zip(pattern.keyword_keys, pattern.keyword_values, strict=True):
-            if isinstance(inner, AsPattern) and inner.pattern is None and inner.name is not None:
-                self.captured.setdefault(inner.name.node, []).append(MemberExpr(subject, attribute))
+    def _capture(self, subject: Expression | None, pattern: Pattern) -> None:
+        """Note what `case CoreError(status=status)` gives names to. None is a subject that is not known."""
+        match pattern:
+            case AsPattern():
+                if pattern.name is not None:
+                    self.captured.setdefault(pattern.name.node, []).append(subject)
+                if pattern.pattern is not None:
+                    self._capture(subject, pattern.pattern)
+            case ClassPattern():
+                for attribute, inner in zip(pattern.keyword_keys, pattern.keyword_values, strict=True):
+                    self._capture(MemberExpr(subject, attribute) if subject is not None else None, inner)
+                for inner in pattern.positionals:
+                    self._capture(None, inner)
+            case OrPattern() | SequencePattern():
+                for inner in pattern.patterns:
+                    self._capture(subject if isinstance(pattern, OrPattern) else None, inner)
+            case MappingPattern():
+                for inner in pattern.values:
+                    self._capture(None, inner)
+            case StarredPattern() if pattern.capture is not None:
+                self.captured.setdefault(pattern.capture.node, []).append(None)
+            case _:
+                pass
+
+    def _share(self, value: Expression, other: Expression) -> None:
+        """A value, or what is in it, has another name, or is handed to a call."""
+        node = owner_of(value)
+        if node is not None:
+            self.shared_with.setdefault(node, []).append(other)
 
     def _changes(self, whole: Expression) -> None:
         """Something in a dict is changed, or in what is in that."""
@@ -200,6 +243,8 @@ class Notes:
     def _target(self, target: Expression, value: Expression | None, always: bool) -> None:
         if isinstance(target, MemberExpr):
             self.sets.add(target.name)
+        if value is not None:
+            self._share(value, target)
         match target:
             case NameExpr(node=node) if node is not None:
                 self.assigned.setdefault(node, []).append(value)
@@ -212,16 +257,32 @@ class Notes:
             case IndexExpr():
                 self._changes(target.base)
             case TupleExpr() | ListExpr():
-                for part in target.items:
-                    self._target(part, None, always)
+                is_pairs = isinstance(value, TupleExpr) and len(value.items) == len(target.items)
+                values = value.items if isinstance(value, TupleExpr) and is_pairs else [None] * len(target.items)
+                for part, given in zip(target.items, values, strict=True):
+                    is_one = given is not None and not isinstance(part, StarExpr) and not isinstance(given, StarExpr)
+                    self._target(part, given if is_one else None, always)
             case StarExpr():
                 self._target(target.expr, None, always)
             case _:
                 pass
 
     def _loop(self, index: Expression, through: Expression) -> None:
+        for part in index.items if isinstance(index, TupleExpr) else [index]:
+            self._share(through, part)
         if isinstance(index, NameExpr) and index.node is not None:
             self.looped[index.node] = through
+
+
+def owner_of(value: Expression) -> Node | None:
+    """The name that a value has, or the value that it was taken out of."""
+    match value:
+        case IndexExpr(base=inner) | CallExpr(callee=MemberExpr(expr=inner)):
+            return owner_of(inner)
+        case NameExpr(node=node):
+            return node
+        case _:
+            return None
 
 
 def notes_of(function: FuncDef | LambdaExpr) -> Notes:
@@ -283,17 +344,51 @@ def docstring(body: Iterable[object]) -> str | None:
     return first.expr.value if isinstance(first, ExpressionStmt) and isinstance(first.expr, StrExpr) else None
 
 
+def filled_elsewhere(functions: Mapping[str, Sequence[FuncDef]], notes: Sequence[Notes]) -> frozenset[Node]:
+    """The names of what gets items under another name, or in one of the `functions` that it is handed to. Which
+    function a call goes to is told by its name alone.
+    """
+    filled = {node for each in notes for node in (*each.items, *each.appended)}
+    attributes = {name for each in notes for name in each.filled}
+    others: dict[Node, set[Node]] = {}
+    for each in notes:
+        for name in each.attributes.keys() & attributes:
+            filled.update(node for value in each.attributes[name] if (node := owner_of(value)) is not None)
+        for node, shared in each.shared_with.items():
+            for other in shared:
+                others.setdefault(node, set()).update(_names_of(node, other, functions))
+    found: set[Node] = set()
+    while more := {node for node in others.keys() - found if others[node] & (filled | found)}:
+        found |= more
+    return frozenset(found)
+
+
+def _names_of(node: Node, other: Expression, functions: Mapping[str, Sequence[FuncDef]]) -> Iterator[Node]:
+    """What a value is called where it is shared: another variable, or the parameter of a function that is called."""
+    if isinstance(other, NameExpr) and other.node is not None:
+        yield other.node
+    if not isinstance(other, CallExpr):
+        return
+    for function in functions.get(getattr(other.callee, "name", ""), ()):
+        names = [argument.variable for argument in function.arguments]
+        own = names[1:] if function.info and not function.is_static else names
+        for place, (value, name) in enumerate(zip(other.args, other.arg_names, strict=True)):
+            if owner_of(value) is node:
+                yield from (each for at, each in enumerate(own) if each.name == name or (name is None and at == place))
+
+
 MAKERS: Final = ("__init__", "__attrs_post_init__", "__post_init__")
 """The methods that make an object."""
 
 
 def changed(functions: Iterable[tuple[FuncDef, Notes]]) -> frozenset[Node | str]:
     """The variables of modules and functions that other functions give values or items, and the names of attributes
-    that objects are given after they were made: what they are when the program is read says nothing of later.
+    that objects are given, or that get items, after they were made: what they are when the program is read says nothing
+    of later.
     """
     found: set[Node | str] = set()
     for node, notes in functions:
-        found |= notes.sets - (notes.attributes.keys() if node.name in MAKERS else set())
+        found |= notes.sets - (notes.attributes.keys() if node.name in MAKERS else set()) | notes.filled
         found.update(each for each in notes.assigned if getattr(each, "name", "") in notes.shared)
         own = {*notes.assigned, *(argument.variable for argument in node.arguments)}
         found.update(each for each in notes.items if each not in own)
