@@ -641,6 +641,49 @@ class Board:
         self.posts[name] = 2
 
 
+class Shelf:
+    async def add(self, name: str) -> int:
+        raise NotImplementedError
+
+
+class FullShelf(Shelf):
+    async def add(self, name: str) -> int:
+        if name != "short":
+            raise CoreError(409, "Full", name=name)
+        return 2
+
+
+class EmptyShelf(Shelf):
+    async def add(self, name: str) -> int:
+        return 1
+
+
+@attrs.frozen
+class Shelves:
+    shelf: Shelf
+
+    async def create(self, req: Req, res: Response) -> None:
+        res.json(await self.shelf.add(req.query.get("name") or "book"))
+
+
+for shelf in (FullShelf(), EmptyShelf()):
+    app.post(f"/shelves/{type(shelf).__name__.lower()}", Shelves(shelf).create)
+
+
+def refused(err: CoreError) -> None:
+    raise err
+
+
+@app.get("/refused/first")
+async def refused_first(req: Req, res: Response) -> None:
+    refused(CoreError(409, "Refused", first=1))
+
+
+@app.get("/refused/second")
+async def refused_second(req: Req, res: Response) -> None:
+    refused(CoreError(409, "Refused", second=2))
+
+
 @app.get("/changed/:how")
 async def changed(req: Req, res: Response) -> None:
     values: dict[str, object] = {"a": 1}
@@ -825,6 +868,11 @@ REQUESTS: list[tuple[str, str, dict[str, str], str | None, int]] = [
     ("GET", "/looped?width=1", {}, None, 200),
     ("GET", "/softened/404", {}, None, 410),
     ("GET", "/softened/1", {}, None, 409),
+    ("POST", "/shelves/fullshelf", {}, None, 409),
+    ("POST", "/shelves/fullshelf?name=short", {}, None, 200),
+    ("POST", "/shelves/emptyshelf", {}, None, 200),
+    ("GET", "/refused/first", {}, None, 409),
+    ("GET", "/refused/second", {}, None, 409),
     ("GET", "/changed/handed", {}, None, 200),
     ("GET", "/changed/aliased", {}, None, 200),
     ("GET", "/changed/looped", {}, None, 200),
@@ -989,4 +1037,5 @@ def test_what_is_said_of_a_handler_is_in_the_document(document: dict[str, Any]) 
     assert (operation["deprecated"], operation["tags"]) == (True, ["reports"])
     assert list(answers(document, "/reported")) == ["200", "202"]
     assert "/hidden" not in document["paths"]
+    assert "409" not in answers(document, "/shelves/emptyshelf", "post"), "it holds another shelf"
     assert set(answers(document, "/unknown/{name}")) == {"400", "2XX", "3XX", "4XX", "5XX"}

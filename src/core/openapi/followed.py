@@ -323,7 +323,7 @@ class Followed:
             row = self._rows(*made)
             if row is not None:
                 return {"type": "array", "items": row}
-        return self.of(value) if value is not None else plain
+        return self.of(value) if value is not None and name not in self.frames.filled_elsewhere else plain
 
     def _subscript(self, expression: IndexExpr, frame: Frame) -> Schema:
         """`user["name"]` of a value that is followed."""

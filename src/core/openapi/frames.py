@@ -120,8 +120,8 @@ class Frames:
         return changed((node, self.notes_of(node)) for node in self.homes if isinstance(node, FuncDef))
 
     @cached_property
-    def filled_elsewhere(self) -> frozenset[Node]:
-        """The names of what gets items under another name, or in a function that it is handed to."""
+    def filled_elsewhere(self) -> frozenset[Node | str]:
+        """The variables and attributes of what gets items elsewhere than where it is read."""
         functions: dict[str, list[FuncDef]] = {}
         notes = [frame.notes for frame in self.modules.values()]
         for node, home in self.homes.items():

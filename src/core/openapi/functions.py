@@ -214,7 +214,10 @@ class Reader:
         if inner or value.held is not None:
             return id(value.held), *map(self._key, inner)
         type_ = self.frames.type_in(value)
-        errors = [(each.classes[:1], each.status, repr(each.message)) for each in self.followed.raised.of(value)]
+        errors = [
+            (each.classes[:1], each.status, repr((each.message, each.metadata, each.headers)))
+            for each in self.followed.raised.of(value)
+        ]
         if type_ is None or isinstance(type_, CallableType):
             return str(type_), *map(self._target_key, self.calls.of(value) or ()), *errors
         if isinstance(type_, Instance) and self.frames.is_program(type_.type.fullname):

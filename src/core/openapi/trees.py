@@ -344,9 +344,9 @@ def docstring(body: Iterable[object]) -> str | None:
     return first.expr.value if isinstance(first, ExpressionStmt) and isinstance(first.expr, StrExpr) else None
 
 
-def filled_elsewhere(functions: Mapping[str, Sequence[FuncDef]], notes: Sequence[Notes]) -> frozenset[Node]:
-    """The names of what gets items under another name, or in one of the `functions` that it is handed to. Which
-    function a call goes to is told by its name alone.
+def filled_elsewhere(functions: Mapping[str, Sequence[FuncDef]], notes: Sequence[Notes]) -> frozenset[Node | str]:
+    """The variables of what gets items under another name, or in one of the `functions` that it is handed to, and the
+    names of attributes that get items. Which function a call goes to is told by its name alone.
     """
     filled = {node for each in notes for node in (*each.items, *each.appended)}
     attributes = {name for each in notes for name in each.filled}
@@ -360,7 +360,7 @@ def filled_elsewhere(functions: Mapping[str, Sequence[FuncDef]], notes: Sequence
     found: set[Node] = set()
     while more := {node for node in others.keys() - found if others[node] & (filled | found)}:
         found |= more
-    return frozenset(found)
+    return frozenset[Node | str](found | attributes)
 
 
 def _names_of(node: Node, other: Expression, functions: Mapping[str, Sequence[FuncDef]]) -> Iterator[Node]:
@@ -383,12 +383,11 @@ MAKERS: Final = ("__init__", "__attrs_post_init__", "__post_init__")
 
 def changed(functions: Iterable[tuple[FuncDef, Notes]]) -> frozenset[Node | str]:
     """The variables of modules and functions that other functions give values or items, and the names of attributes
-    that objects are given, or that get items, after they were made: what they are when the program is read says nothing
-    of later.
+    that objects are given after they were made: what they are when the program is read says nothing of later.
     """
     found: set[Node | str] = set()
     for node, notes in functions:
-        found |= notes.sets - (notes.attributes.keys() if node.name in MAKERS else set()) | notes.filled
+        found |= notes.sets - (notes.attributes.keys() if node.name in MAKERS else set())
         found.update(each for each in notes.assigned if getattr(each, "name", "") in notes.shared)
         own = {*notes.assigned, *(argument.variable for argument in node.arguments)}
         found.update(each for each in notes.items if each not in own)
