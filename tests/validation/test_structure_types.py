@@ -304,6 +304,17 @@ def test_an_enum_of_texts_or_numbers_is_read_as_its_member(type_: Any, value: An
         structure("zzz", type_)
 
 
+def test_flags_are_read_as_the_sum_of_their_members() -> None:
+    both = Access.READ | Access.WRITE
+    for read in (structure(3, Access), structure("3", Access, strings=True)):
+        assert read is both
+    assert structure(0, Access) == Access(0)
+    for wrong in (4, -1, True, 1.0, "3", None):
+        with pytest.raises(StructureError, match="must be 0 or a sum of 1, 2"):
+            structure(wrong, Access)
+    assert schema_of(Access) == {"type": "integer", "minimum": 0, "maximum": 3}
+
+
 def messages(value: Any, type_: Any, **given: Any) -> list[tuple[str, str]]:
     with pytest.raises(StructureError) as caught:
         structure(value, type_, **given)

@@ -21,6 +21,7 @@ from mypy.nodes import (
     DictExpr,
     DictionaryComprehension,
     Expression,
+    GeneratorExpr,
     IndexExpr,
     ListComprehension,
     ListExpr,
@@ -148,7 +149,9 @@ class Followed:
                 parts = [self.schema(item, frame) for item in expression.items]
                 return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
             case ListComprehension() | SetComprehension():
-                return {"type": "array", "items": self.schema(expression.generator.left_expr, frame)}
+                return self.schema(expression.generator, frame)
+            case GeneratorExpr():
+                return {"type": "array", "items": self.schema(expression.left_expr, frame)}
             case DictionaryComprehension():
                 return {"type": "object", "additionalProperties": self.schema(expression.value, frame)}
             case ConditionalExpr():

@@ -23,6 +23,7 @@ from mypy.nodes import (
     Expression,
     ExpressionStmt,
     ForStmt,
+    FuncDef,
     IfStmt,
     IndexExpr,
     IntExpr,
@@ -41,8 +42,10 @@ from mypy.nodes import (
     UnaryExpr,
     WhileStmt,
     WithStmt,
+    YieldExpr,
 )
 from mypy.patterns import AsPattern, ClassPattern, OrPattern, Pattern
+from mypy.types import CallableType, Instance, get_proper_type
 
 from core.openapi import sent
 from core.openapi.expressions import CONTEXT, Expressions, division
@@ -50,6 +53,8 @@ from core.openapi.facts import Effect, Open, Raise, Read
 from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught, object_of
 from core.openapi.here import RESPONSE, State, merged
 from core.openapi.raised import is_core_error
+from core.openapi.solving import member
+from core.openapi.trees import within
 
 Errors: TypeAlias = Mapping[Node, tuple[Raise, ...]]
 """The errors that names stand for."""
@@ -212,9 +217,11 @@ class Statements(Expressions):
     # -- errors that are caught
 
     def _with(self, statement: WithStmt) -> bool:
-        mark, suppressed = len(self.effects), list[str]()
+        mark, suppressed, start = len(self.effects), list[str](), self.state.copy()
+        swallows = False
         for manager in statement.expr:
             self.evaluate(manager)
+            swallows = swallows or self._swallows(manager)
             if isinstance(manager, CallExpr) and getattr(manager.callee, "fullname", "") == _SUPPRESS:
                 suppressed += [name for kind in manager.args for name in _named_classes(kind)]
             for method in CONTEXT:
@@ -226,7 +233,29 @@ class Statements(Expressions):
             # A database that is asked inside may refuse a value that is taken.
             self.refuse(CONFLICT, statement.line)
         self._take(mark, suppressed)
-        return goes_on or bool(suppressed)
+        if swallows:
+            self.state = merged([start, self.state])
+        return goes_on or swallows
+
+    def _swallows(self, manager: Expression) -> bool:
+        """True if a context manager may end an error: `__exit__` returns a bool, or it catches around its `yield`."""
+        for method in CONTEXT[2:]:
+            node = member(self.frames.info_of(manager, self.frame), method)
+            declared = get_proper_type(node.type) if isinstance(node, FuncDef) else None
+            returned = get_proper_type(declared.ret_type) if isinstance(declared, CallableType) else None
+            if isinstance(returned, Instance) and returned.type.fullname == "typing.Coroutine":
+                returned = get_proper_type(returned.args[-1])
+            if isinstance(returned, Instance) and returned.type.fullname == "builtins.bool":
+                return True
+        called = self.followed.calls.targets(manager.callee, self.frame) if isinstance(manager, CallExpr) else ()
+        tried = [
+            part
+            for target in called or ()
+            if isinstance(target.node, FuncDef)
+            for part in within(target.node.body)
+            if isinstance(part, TryStmt) and any(isinstance(each, YieldExpr) for each in within(part.body))
+        ]
+        return any(not isinstance(handler.body[-1], RaiseStmt) for each in tried for handler in each.handlers)
 
     def _take(self, mark: int, caught: Sequence[str]) -> tuple[Raise, ...]:
         """Take back the errors since `mark` that are of the classes caught."""

@@ -118,7 +118,19 @@ def enum_member(strings: bool, value: Any, type_: Any) -> Any:
     for member in type_:
         if _same(member.value, value, strings):
             return member
-    raise Mismatch("must be one of " + ", ".join(map(in_json, type_)))
+    shown = ", ".join(map(in_json, type_))
+    if (mask := mask_of(type_)) is not None:
+        number = int(value) if strings and value.isascii() and value.isdecimal() and len(value) < 20 else value
+        if number.__class__ is int and number >= 0 and not number & ~mask:
+            return type_(number)
+        raise Mismatch(f"must be 0 or a sum of {shown}")
+    raise Mismatch(f"must be one of {shown}")
+
+
+def mask_of(type_: type) -> int | None:
+    """Return the sum of all members of an `enum.Flag`; None for any other type."""
+    mask: int | None = getattr(type_, "_flag_mask_", None)
+    return mask
 
 
 def literal(strings: bool, value: object, type_: object) -> object:

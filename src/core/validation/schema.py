@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Union, cast, g
 
 from core.description import description_of
 from core.validation.kinds import named
+from core.validation.scalars import mask_of
 from core.validation.unset import UNSET, Given, Unset, may_be_left_out
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ def _schema_of(type_: Any, written: bool, found: _Classes) -> Schema:
         return _alias(getattr(type_, "__forward_arg__", type_), lambda: of(meant), found)
     if not isinstance(origin, type):
         raise SchemaError(getattr(type_, "__name__", str(type_)))
+    if (mask := mask_of(origin)) is not None:
+        return {"type": "integer", "minimum": 0, "maximum": mask}
     if issubclass(origin, Enum):
         return _one_of([member.value for member in origin])
     for scalar, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string")):
