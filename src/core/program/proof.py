@@ -325,7 +325,7 @@ class _Program:
 
     def _unmatched(self) -> list[str]:
         """Yield the problems of names in the options that no class has."""
-        classes = list(self._classes())
+        classes = list(self._classes()) if self.options.env else []
         patterns = [
             pattern
             for pattern in self.options.env or ()
@@ -364,14 +364,15 @@ class _Program:
         told = False
         for class_ in self._classes():
             node, checked = class_.node, self.reader.is_env(class_)
+            if not (checked or self.reader.is_marked(class_)):
+                continue
             place = str(class_.module.path), node.lineno, node.col_offset + 1
-            at_class = [*unmatched] if checked or self.reader.is_marked(class_) else []
-            told = told or bool(at_class)
-            at_class += self.options.problems if checked else ()
+            told = told or bool(unmatched)
+            at_class = [*unmatched, *(self.options.problems if checked else ())]
             self.found += (Finding("core-env", f"{node.name}: {problem}", *place) for problem in at_class)
-            own = any(isinstance(statement, ast.AnnAssign) for statement in node.body)
             if not checked:
                 continue
+            own = any(isinstance(statement, ast.AnnAssign) for statement in node.body)
             if own and not node.decorator_list and not self.reader.is_protocol(class_) and not node.keywords:
                 message = f"{node.name} has attributes of its own but no decorator. Put @attrs.frozen above it"
                 self.found.append(Finding("core-env", message, *place))
