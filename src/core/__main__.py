@@ -11,7 +11,7 @@ def main() -> int:
         from core.cli import ended
         from core.cli import main as run
 
-        return ended(run())
+        ended(run())
     except KeyboardInterrupt:  # while something was imported; once a command runs, it ends in an order of its own
         return 130
 

@@ -121,16 +121,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def ended(code: int) -> int:
-    """Return the exit code of a command, or end the process with it, where it spoke to a bucket.
+def ended(code: int) -> NoReturn:
+    """End the process with the exit code of a command: as Python does, but without taking its objects apart.
 
-    obstore's threads still hand answers to Python then, and one that meets an interpreter on its way down aborts the
-    process: a restore that had done all of its work ended with 134 now and then (PyO3/pyo3-async-runtimes#40).
+    For the syntax trees of a program that is up to a fifth of the time of `core check`. And obstore's threads still
+    hand answers to Python then: one that meets an interpreter on its way down aborts the process, and a restore that
+    had done all of its work ended with 134 now and then (PyO3/pyo3-async-runtimes#40).
     """
-    if "obstore" not in sys.modules:
-        return code
     import atexit
+    import threading
 
+    threading._shutdown()  # type: ignore[attr-defined]  # what Python itself calls first: waits for threads
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
