@@ -9,6 +9,7 @@ import ast
 import linecache
 import re
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 import attrs
@@ -20,7 +21,7 @@ from core.program.built import BuiltTexts
 from core.program.classes import own_class
 from core.program.entered import entered
 from core.program.findings import Finding, Unread, is_wanted, level_of
-from core.program.modules import ClassScope, Local, Module, Scope
+from core.program.modules import ClassScope, Local, Scope
 from core.program.places import place_in
 from core.program.reader import Reader
 from core.program.sources import Sources
@@ -90,23 +91,26 @@ class Databases(SyntaxTrees):
         """The number of statements that were read against their tables."""
         self.unread: list[Unread] = []
         """Those that were not."""
-        self._calls: dict[Module, dict[CallPlace, Node]] = {}
+        self._calls: dict[str, dict[CallPlace, Node]] = {}
 
-    def called(self, module: Module, place: CallPlace) -> Behind | None:
-        """The statement behind a `bind`, a `first` or their like, for a type checker that knows more of its values."""
-        if module not in self._calls:
-            self._calls[module] = {
+    def called(self, path: str, place: CallPlace) -> Behind | None:
+        """The statement behind a `bind`, a `first` or their like in a file, for a type checker that knows more of its
+        values.
+        """
+        if path not in self._calls:
+            module = self.modules.add(Path(path))
+            self._calls[path] = {
                 (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset): Node(node, scope)
-                for scope in module.scope.walk()
+                for scope in (module.scope.walk() if module is not None else ())
                 for node in scope.nodes.of(ast.Call)
                 if isinstance(node.func, ast.Attribute) and node.func.attr in _CALLED
             }
-        call = self._calls[module].get(place)
+        call = self._calls[path].get(place)
         parts = self.method_call(call) if call is not None else None
         if call is None or parts is None:
             return None
         found = self.behind(call if parts.name == "bind" else parts.receiver)
-        level = level_of("core-sql", self.configurations, str(module.path))
+        level = level_of("core-sql", self.configurations, path)
         return found._replace(level=level) if found is not None and level != "off" else None
 
     def behind(self, expression: Node) -> Behind | None:

@@ -130,7 +130,7 @@ def prove(
         ignored,
         program.files(),
         program.table.environ,
-        program.called,
+        program.receivers.called,
     )
 
 
@@ -261,11 +261,6 @@ class _Program:
                 path = os.path.dirname(path)
                 folders.add(path)
         return frozenset(files | folders)
-
-    def called(self, path: str, place: CallPlace) -> Behind | None:
-        """The statement of a call in a file."""
-        module = self.modules.add(Path(path))
-        return self.receivers.called(module, place) if module is not None else None
 
     def _whole(self) -> str:
         """A digest of everything that the findings of every module depend on: the configuration, the migrations, and
