@@ -6,7 +6,7 @@ The findings of a module are kept by `core.program.memory` for as long as nothin
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from core.program.absent import absent_names
@@ -133,7 +133,8 @@ class ModuleRules:
         served = self.receivers.bodies.served.get(scope.node)
         name = self.receivers.request_of(scope)
         if name is not None and served is not None and served.routes:
-            yield from self._check_reads(scope, name, served.routes, {scope.node})
+            paths = {route.path: parameters_of(route) for route in served.routes}
+            yield from self._check_reads(scope, name, paths, {scope.node})
             yield from self._check_tools(scope, name, served.routes)
 
     def _check_tools(self, scope: Scope, name: str, routes: Sequence[Route]) -> Iterator[Finding]:
@@ -149,13 +150,15 @@ class ModuleRules:
                 case _:
                     pass
 
-    def _check_reads(self, scope: Scope, name: str, routes: Sequence[Route], seen: set[ast.AST]) -> Iterator[Finding]:
-        """The same, in a body and in the functions that it hands its request on to."""
+    def _check_reads(
+        self, scope: Scope, name: str, paths: Mapping[str, Sequence[str]], seen: set[ast.AST]
+    ) -> Iterator[Finding]:
+        """The same, in a body and in the functions that it hands its request on to. `paths` have their parameters."""
         for helper, given in self._handed_on(scope, name):
             if helper.node not in seen:
-                yield from self._check_reads(helper, given, routes, seen | {helper.node})
+                yield from self._check_reads(helper, given, paths, seen | {helper.node})
         for fields, shown, node in self._params_parsed(scope, name):
-            messages = (_unknown(field, routes, f"req.params.parse({shown})") for field in fields)
+            messages = (_unknown(field, paths, f"req.params.parse({shown})") for field in fields)
             message = next(filter(None, messages), None)
             if message is not None:
                 yield finding_at(node, scope, "core-params", message)
@@ -163,7 +166,7 @@ class ModuleRules:
         asked = {text for text, node in reads if isinstance(node, ast.Compare)}
         for text, node in reads:
             if isinstance(node, ast.Subscript) and text not in asked:
-                message = _unknown(text, routes, f'req.params["{text}"]')
+                message = _unknown(text, paths, f'req.params["{text}"]')
                 if message is not None:
                     yield finding_at(node.slice, scope, "core-params", message)
 
@@ -239,10 +242,9 @@ def _seeing(scope: Scope, name: str) -> Iterator[Scope]:
     return (inner for inner in scope.walk() if inner is scope or name not in inner.names)
 
 
-def _unknown(name: str, routes: Sequence[Route], read: str) -> str | None:
-    """A parameter that the first of a function's routes without it does not have."""
-    for route in routes:
-        known = parameters_of(route)
+def _unknown(name: str, paths: Mapping[str, Sequence[str]], read: str) -> str | None:
+    """A parameter that the first of a function's paths without it does not have."""
+    for path, known in paths.items():
         if name not in known:
-            return unknown_parameter(name, route.path, known, read)
+            return unknown_parameter(name, path, known, read)
     return None
