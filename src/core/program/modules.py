@@ -63,7 +63,7 @@ class Scope:
 
     module: Module
     node: ast.Module | ast.ClassDef | FunctionNode
-    parent: Scope | None = None
+    parent: Scope | None
     names: dict[str, list[Definition]] = attrs.field(factory=dict[str, "list[Definition]"])
     stars: list[str] = attrs.field(factory=list[str])
     children: dict[ast.AST, ClassScope | FunctionScope] = attrs.field(
@@ -225,7 +225,7 @@ class Modules:
         except (ValueError, RecursionError) as error:
             return syntax_error(str(path), 1, str(error))
         module = Module(self._name(path), path, tree, links=b"url_for" in text, walrus=b":=" in text)
-        module.scope = Scope(module=module, node=tree)
+        module.scope = Scope(module=module, node=tree, parent=None)
         _Collector(module.scope).statements(tree.body)
         return module
 
