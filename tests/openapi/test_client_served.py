@@ -25,37 +25,52 @@ SEEN = {
 }
 
 
-@pytest.fixture(scope="module", params=sorted(SECRETS))
-def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    name: str = request.param
-    folder = with_libraries(tmp_path_factory.mktemp(name))
-    shutil.copytree(HERE / "strangers" / name, folder, dirs_exist_ok=True)
-    (folder / ".dev.vars").write_text(SECRETS[name])
-    (folder / "use").mkdir()
-    for command in (["openapi", "-o", "openapi.json"], ["client", "openapi.json", "-o", "use/client.py"]):
-        done = run(*command, folder=folder)
-        assert done.returncode == 0, done.stderr
-    shutil.copy(HERE / f"client_{name}_uses.py.in", folder / "use" / "use.py")
-    return folder
+@pytest.fixture(scope="module")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    made: dict[str, Path] = {}
+    for name, secrets in SECRETS.items():
+        made[name] = folder = with_libraries(tmp_path_factory.mktemp(name))
+        shutil.copytree(HERE / "strangers" / name, folder, dirs_exist_ok=True)
+        (folder / ".dev.vars").write_text(secrets)
+        (folder / "use").mkdir()
+        for command in (["openapi", "-o", "openapi.json"], ["client", "openapi.json", "-o", "use/client.py"]):
+            done = run(*command, folder=folder)
+            assert done.returncode == 0, done.stderr
+        shutil.copy(HERE / f"client_{name}_uses.py.in", folder / "use" / "use.py")
+    return made
 
 
-def test_files_go_up_and_down_and_events_are_read_from_the_running_server(project: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", SECRETS)
+def test_files_go_up_and_down_and_events_are_read_from_the_running_server(
+    name: str, projects: dict[str, Path], tmp_path: Path
+) -> None:
+    project = projects[name]
     with RunningDev(project, tmp_path / "state", "--no-reload") as dev:
         done = subprocess.run(
             [sys.executable, "-B", "use/use.py", dev.address], cwd=project, capture_output=True, text=True, timeout=60
         )
         assert done.returncode == 0, done.stderr + dev.output
     synchronous, asynchronous = json.loads(done.stdout)
-    assert synchronous == SEEN[project.name.rstrip("0123456789")]
-    if project.name.startswith("store"):  # whose second form has all the pieces
+    assert synchronous == SEEN[name]
+    if name == "store":  # whose second form has all the pieces
         assert asynchronous.pop(4) == 2_000_000
         synchronous.pop(4)
     assert asynchronous == synchronous
 
 
-def test_it_and_its_use_pass_the_type_checkers_at_their_strictest(project: Path) -> None:
+def test_they_and_their_uses_pass_the_type_checkers_at_their_strictest(
+    projects: dict[str, Path], tmp_path: Path
+) -> None:
+    for name, project in projects.items():
+        shutil.copy(project / "use" / "client.py", tmp_path / f"client_{name}.py")
+        use = (project / "use" / "use.py").read_text("utf-8")
+        (tmp_path / f"use_{name}.py").write_text(
+            use.replace("from client import", f"from client_{name} import"), "utf-8"
+        )
     settings = {"typeCheckingMode": "strict", "venvPath": str(BIN.parents[1]), "venv": BIN.parent.name}
-    (project / "use" / "pyrightconfig.json").write_text(json.dumps(settings))
-    for command in (["mypy", "--strict", "--cache-dir", "../../mypy-of-clients", "use.py", "client.py"], ["pyright"]):
-        done = subprocess.run([BIN / command[0], *command[1:]], cwd=project / "use", capture_output=True, text=True)
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    files = sorted(file.name for file in tmp_path.glob("*.py"))
+    assert len(files) == 4
+    for command in (["mypy", "--strict", *files], ["pyright"]):
+        done = subprocess.run([BIN / command[0], *command[1:]], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout

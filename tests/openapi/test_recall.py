@@ -18,6 +18,8 @@ import jsonschema  # type: ignore[import-untyped]  # has none of its own
 import pytest
 from openapi_spec_validator import validate
 from tests.support.command_line import run
+from tests.support.copies import copy_project
+from tests.support.libraries import with_libraries
 from tests.support.nested import PLAIN
 
 ROOT = Path(__file__).parents[2]
@@ -98,7 +100,8 @@ def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     )
     assert done.returncode == 0, done.stdout
     file = recorded.with_name("openapi.json")
-    described = run("openapi", "-o", str(file), folder=folder)
+    copy = with_libraries(copy_project(folder, recorded.with_name(name)))
+    described = run("openapi", "-o", str(file), folder=copy)
     assert described.returncode == 0, described.stderr
     fuzz = subprocess.run(
         [sys.executable, "-c", FUZZ, str(folder), str(file)],

@@ -82,7 +82,8 @@ def test_what_the_document_does_not_have_is_an_error_there(folder: Path, tmp_pat
     wrong = tmp_path / "wrong"
     shutil.copytree(folder, wrong, symlinks=True)
     (wrong / "wrong.ts").write_text(WRONG)
-    lines = ran(wrong, "tsc", "-p", ".", "--noEmit").stdout.splitlines()
+    # The compiler's own declarations are looked at by the test above.
+    lines = ran(wrong, "tsc", "-p", ".", "--noEmit", "--skipLibCheck").stdout.splitlines()
     found = {int(line.partition("(")[2].partition(",")[0]) for line in lines if line.startswith("wrong.ts(")}
     assert found == {number for number, line in enumerate(WRONG.splitlines(), 1) if line.endswith("// E")}
     assert found
