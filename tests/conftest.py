@@ -112,6 +112,7 @@ def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was collected out of every collection of garbage, which begin now: it stays until the end."""
+    """Look for garbage from now on, and leave what was collected out of it: that stays until the end."""
+    gc.collect()
     gc.freeze()
     gc.enable()
