@@ -259,6 +259,22 @@ class Calls:
         first = next(iter(Notes(node.info.defn.defs).assigned.get(node, ())), None)
         return (first, home) if first is not None else None
 
+    def class_variables(self, attribute: MemberExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
+        """What the classes that an object may be of assign to an attribute which no function sets."""
+        info = self.frames.info_of(attribute.expr, frame)
+        if info is None or attribute.name in self._set:
+            return []
+        owner = self.frames.origin(attribute.expr, frame)
+        classes = [info] if owner.held is not None else [info, *self._below(info)]
+        found = [self.class_variable(each, attribute.name) for each in classes]
+        return [each for each in found if each is not None] if None not in found else []
+
+    @cached_property
+    def _set(self) -> frozenset[str]:
+        """The names of attributes that any function sets."""
+        functions = (node for node in self.frames.homes if isinstance(node, FuncDef))
+        return frozenset(name for node in functions for name in self.frames.notes_of(node).sets)
+
     @cached_property
     def _filled(self) -> frozenset[Node | str]:
         """The variables, and the names of the attributes, that any code of the program puts items into."""

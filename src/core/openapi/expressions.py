@@ -62,6 +62,12 @@ class Expressions(Here):
                 self.evaluate(part)
         if isinstance(expression, MemberExpr):
             self._property(expression)
+            if expression.name in sent.METHODS and self.class_of(expression.expr) == RESPONSE:
+                self.open(
+                    expression.line,
+                    f"what {expression.name} of a response is called with elsewhere is not known. Call it here, or say "
+                    "what is answered: describe(handler, answers={…})",
+                )
 
     def _call(self, call: CallExpr) -> None:
         callee = call.callee

@@ -184,6 +184,8 @@ class Raised:
                 parts = [each.status if name == "status" else self._constant_status(each, name) for each in errors]
             case MemberExpr() if (value := self.frames.given(expression, frame)) is not None:
                 return self.statuses_of(value)
+            case MemberExpr() if found := self.calls.class_variables(expression, frame):
+                parts = [self.statuses(each, at) for each, at in found]
             case NameExpr() if (value := self.frames.bound(expression, frame)) is not None:
                 return self.statuses_of(value)
             case NameExpr(node=node) if node is not None:

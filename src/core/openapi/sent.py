@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from typing import Final
 
 import attrs
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import CallExpr, DictExpr, Expression, MemberExpr, RefExpr
+from mypy.nodes import CallExpr, DictExpr, Expression, MemberExpr, NameExpr, RefExpr
 from mypy.types import Instance, NoneType, get_proper_type
 
 from core.openapi.facts import TEXT, Answer
 from core.openapi.here import Here
 from core.openapi.reading import is_json
 from core.openapi.trees import argument, called, constant
+from core.openapi.values import Frame
 from core.validation.schema import Schema
 
 _HTTP_RESPONSE: Final = "core.http.response.Response"
@@ -33,6 +34,8 @@ METHODS: Final = frozenset([*_SENDERS, "status", "header", "append", "cookie", "
 """The methods of a response that are read here."""
 _MAKERS: Final = {"from_json": "json", "redirect": "redirect"}
 """The methods that send what those of `http.Response` make."""
+_DEEPEST: Final = 8
+"""How many functions and streams stand between an event and the response."""
 _NO_BODY: Final = frozenset([101, 204, 205, 304])
 _LOCATION: Final[Schema] = {"type": "string", "format": "uri-reference"}
 
@@ -185,17 +188,36 @@ def _event(here: Here, events: Expression | None) -> Schema:
     given = get_proper_type(map_instance_to_supertype(type_, base).args[0])
     if not isinstance(given, Instance) or given.type.fullname != _EVENT:
         return _event_of(here.followed.schemas.of(given))
-    whole: list[Schema] = []
-    stream = here.frames.made(events, here.frame)
-    for frame in here.followed.calls.entered(*stream) if stream is not None else ():
-        for each in frame.notes.yielded:
-            if isinstance(each, CallExpr) and called(each) == _EVENT:
-                parts = (argument(each, 99, name) for name in ("data", "event", "id"))
-                known = (here.followed.schema(part, frame) if part is not None else None for part in parts)
-                whole.append(_event_of(*known))
-    if not whole:
-        return _event_of({"$unknown": "the data of an Event: yield it where it is made, or yield the data itself"})
+    whole = [*_yielded(here, events, here.frame, 0)]
     return whole[0] if len(whole) == 1 else {"anyOf": whole}
+
+
+def _yielded(here: Here, stream: Expression, frame: Frame, depth: int) -> Iterator[Schema]:
+    """Each event that the functions behind a stream yield: made there, in a function, or taken of another stream."""
+    made = here.frames.made(stream, frame)
+    inside = [*here.followed.calls.entered(*made)] if made is not None and depth < _DEEPEST else []
+    yields = [(each, at) for at in inside for each in at.notes.yielded]
+    for each, at in yields:
+        through = at.notes.looped.get(each.node) if isinstance(each, NameExpr) and each.node is not None else None
+        if through is not None:
+            yield from _yielded(here, through, at, depth + 1)
+        else:
+            yield from _made_event(here, each, at, depth)
+    if not yields:
+        yield _event_of({"$unknown": "the data of an Event: yield it where it is made, or yield the data itself"})
+
+
+def _made_event(here: Here, event: Expression, frame: Frame, depth: int) -> Iterator[Schema]:
+    made = here.frames.made(event, frame)
+    if made is not None and called(made[0]) == _EVENT:
+        parts = (argument(made[0], 99, name) for name in ("data", "event", "id"))
+        yield _event_of(*(here.followed.schema(part, made[1]) if part is not None else None for part in parts))
+        return
+    returned = here.followed.calls.returned(*made) if made is not None and depth < _DEEPEST else []
+    for each, inside in returned:
+        yield from _made_event(here, each, inside, depth + 1)
+    if not returned:
+        yield _event_of({"$unknown": "the data of an Event: yield it where it is made, or yield the data itself"})
 
 
 def _event_of(data: Schema | None, event: Schema | None = None, id: Schema | None = None) -> Schema:
