@@ -30,7 +30,7 @@ import enum
 import functools
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any, Generic, Protocol, TypedDict, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar
 
 import attrs
 
@@ -688,6 +688,27 @@ async def all_events(req: Req, res: Response) -> None:
     res.sse(everything())
 
 
+class Move(TypedDict):
+    kind: Literal["move"]
+    steps: list[int]
+
+
+class Turn(TypedDict):
+    kind: Literal["turn"]
+    degrees: float
+
+
+@app.post("/orders")
+async def ordered(req: Req, res: Response) -> None:
+    match await req.json(Move | Turn):
+        case {"kind": "move", "steps": steps}:
+            res.json({"steps": steps})
+        case {"degrees": degrees}:
+            res.json({"degrees": degrees})
+        case _:
+            res.json({})
+
+
 class Shelf:
     async def add(self, name: str) -> int:
         raise NotImplementedError
@@ -963,6 +984,9 @@ REQUESTS: list[tuple[str, str, dict[str, str], str | None, int]] = [
     ("PUT", "/access", {}, "5", 200),
     ("PUT", "/access", {}, "0", 200),
     ("PUT", "/access", {}, "2", 422),
+    ("POST", "/orders", {}, '{"kind": "move", "steps": [1]}', 200),
+    ("POST", "/orders", {}, '{"kind": "turn", "degrees": 1.5}', 200),
+    ("POST", "/orders", {}, "[]", 422),
     ("GET", "/replies/now", {}, None, 200),
     ("GET", "/replies/later", {}, None, 202),
     ("GET", "/handed/on", {}, None, 207),

@@ -344,7 +344,7 @@ class Followed:
             case _:
                 pass
         whole = self.schema(expression.base, frame)
-        parts: list[Schema] = [part.get("properties", {}) for part in whole.get("anyOf", [whole])]
+        parts: list[Schema] = [self.schemas.whole(part).get("properties", {}) for part in whole.get("anyOf", [whole])]
         return any_of(part[name] for part in parts if name in part) if any(name in part for part in parts) else plain
 
     def _values(self, container: Expression, frame: Frame) -> list[Schema]:

@@ -235,7 +235,7 @@ class Schemas:
         required: list[str] = []
         others: list[Schema] = []
         for part in parts:
-            alternatives = [self._whole(each) for each in part.get("anyOf", [part])]
+            alternatives = [self.whole(each) for each in part.get("anyOf", [part])]
             for each in alternatives:
                 extra = each.get("additionalProperties")
                 if extra is None and "properties" not in each and each != {"type": "null"}:
@@ -255,7 +255,8 @@ class Schemas:
             result["additionalProperties"] = any_of(others)
         return result
 
-    def _whole(self, schema: Schema) -> Schema:
+    def whole(self, schema: Schema) -> Schema:
+        """The schema of a class as an object; any other as it is."""
         facts = self.classes.get(schema.get("$class", ""))
         return object_of(facts) if facts is not None else schema
 

@@ -202,7 +202,7 @@ class Notes:
             self._collect(part, always=inside)
 
     def _capture(self, subject: Expression | None, pattern: Pattern) -> None:
-        """Note what `case CoreError(status=status)` gives names to. None is a subject that is not known."""
+        """Note what `case CoreError(status=status)` and `case {"id": id}` give names to; None is what is not known."""
         match pattern:
             case AsPattern():
                 if pattern.name is not None:
@@ -218,8 +218,8 @@ class Notes:
                 for inner in pattern.patterns:
                     self._capture(subject if isinstance(pattern, OrPattern) else None, inner)
             case MappingPattern():
-                for inner in pattern.values:
-                    self._capture(None, inner)
+                for key, inner in zip(pattern.keys, pattern.values, strict=True):
+                    self._capture(IndexExpr(subject, key) if subject is not None else None, inner)
             case StarredPattern() if pattern.capture is not None:
                 self.captured.setdefault(pattern.capture.node, []).append(None)
             case _:
