@@ -494,9 +494,11 @@ class Router(Generic[E, U, M_contra]):
             )
             raise HandlerError(f"{where}: {problem}")
         require_async(callable_, where)
-        code = getattr(callable_, "__code__", None)
-        names: Sequence[str] = code.co_varnames[: code.co_argcount] if code is not None else ()
-        if names and (names[0] in _NOT_FIRST or "next" in names[:2]):
+        function: Any = getattr(callable_, "func", callable_)  # of a functools.partial
+        code = getattr(function, "__code__", None)
+        given = 0 if function is callable_ else len(getattr(callable_, "args", ()))
+        names: Sequence[str] = code.co_varnames[given : code.co_argcount] if code is not None else ()
+        if names and (names[0] in _NOT_FIRST or "next" in names[:2] or (demanded == 3 and names[1:3] in _AFTER_ONE)):
             from core.errors.mistakes import turned
 
             if (order := turned(name_of(callable_), names)) is not None:
@@ -527,6 +529,8 @@ def require_shape(callable_: object, arguments: int, where: str, shape: str) -> 
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
 _NOT_FIRST = frozenset(["res", "response", "next"])
 """Names of parameters that show by themselves that they are in the wrong order."""
+_AFTER_ONE = (("req", "res"), ("request", "response"))
+"""The names behind a first parameter that nobody gives."""
 
 
 def _ordered(middleware: object) -> MiddlewareInfo | None:

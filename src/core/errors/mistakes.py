@@ -54,7 +54,12 @@ def wrong_number(
 
 
 def turned(name: str, names: Sequence[str]) -> str | None:
-    """Parameters whose names show that they are in the wrong order; None for all others."""
+    """Parameters whose names show that they are in the wrong order, or that one is missing; None for all others."""
+    if len(names) == 3 and (*names[1:],) in (("req", "res"), ("request", "response")) and names[0] != "next":
+        first = names[0]
+        return (
+            f"{name} takes `{first}` before ({', '.join(names[1:])}). Give it one: functools.partial({name}, {first})"
+        )
     for right in (("req", "res"), ("request", "response"), ("req", "res", "next"), ("request", "response", "next")):
         if set(names) == set(right) and (*names,) != right:
             order = "(req, res, next)" if len(names) == 3 else "(req, res)"
