@@ -6,9 +6,7 @@ have, or that mypy does not know, is `{"$unknown": …}`.
 
 from __future__ import annotations
 
-import functools
 import http
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -137,7 +135,9 @@ class Schemas:
             members = self._told(info).members or info.enum_members
             known = [self._member(info, name) for name in members if name in info.enum_members]
             if info.has_base("enum.Flag"):
-                whole = functools.reduce(operator.or_, (each["const"] for each in known if "const" in each), 0)
+                whole = 0
+                for each in known:
+                    whole |= each.get("const", 0)
                 return {"type": "integer", "minimum": 0, "maximum": whole}
             return any_of(known)
         for base in info.mro:
