@@ -61,6 +61,13 @@ Source = Literal["json", "client", "strings", "rows", "text"]
 """`text`: JSON text in a row, which SQL wrote, whose 0 and 1 are booleans."""
 
 
+def preload() -> None:
+    """Make the converters, whose making takes longer than a start of all else, for a memory snapshot to have them."""
+    for source in get_args(Source):
+        for detailed in (False, True):
+            converter_of(source, detailed=detailed)
+
+
 @cache
 def converter_of(source: Source, *, detailed: bool) -> Converter:
     import datetime as dt

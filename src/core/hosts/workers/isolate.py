@@ -68,9 +68,13 @@ def start(main: str) -> None:
 
 
 def preload() -> None:
-    """Import the modules that the first event needs, for a memory snapshot to have them."""
+    """Load what the first event needs, for a memory snapshot to have it."""
     from core.backends.workerd.env import preload as preload_bindings
 
+    with suppress(ImportError):  # of cattrs, where it was left out
+        from core.validation.converters import preload as preload_converters
+
+        preload_converters()
     env_class = _isolate.app.env_class
     if env_class is not None:
         with suppress(EnvError):  # which `problems` reports
