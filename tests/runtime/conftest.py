@@ -22,7 +22,6 @@ from tests.support.moto import s3_service
 from tests.support.once import made_once
 
 from core.program.entry import Entry, module_of
-from core.runtime import capnp
 from core.runtime import make as making
 from core.runtime.bundle import Bundle
 from core.runtime.make import make_bundle
@@ -139,16 +138,6 @@ def background() -> Iterator[Background]:
     background = Background()
     yield background
     background.close()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def compiled_once() -> Iterator[None]:
-    """Start the workers of this process without V8's second compilation: it makes faster code of much of Python, on the
-    processor that other tests need, and few of the workers answer as many requests as would gain that again.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(capnp, "_V8_FLAGS", (*capnp._V8_FLAGS, "--liftoff-only"))
-        yield
 
 
 @pytest.fixture(scope="session")
@@ -338,6 +327,7 @@ def start_running(tools: Toolchain, bundle: Bundle, background: Background, stat
             plan,
             state=state,
             env=env,
+            brief=True,
             on_line=lines.append,
             **given,
         )

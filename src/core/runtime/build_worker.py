@@ -131,6 +131,7 @@ async def ask(
             bundle.modules,
             storage=state,
             sockets={"http": Socket("127.0.0.1:0")},
+            brief=True,
             extra_bindings=[*extra, {"name": PLACEHOLDERS_BINDING, "text": "yes" if plan.secrets else ""}],
         )
         workerd = await Workerd.start(

@@ -32,6 +32,8 @@ _HEAD = 'using Workerd = import "/workerd/workerd.capnp";\n\nconst config :Worke
 # a call (workerd's issues 6824 and 6894). So each collection is a full one, which takes 10 to 20 ms. With the young
 # generation's default of 1 MB that would cost a plain request a tenth of its time.
 _V8_FLAGS = ("--gc-global", "--min-semi-space-size=4")
+# V8 compiles much of Python a second time, into faster code: a third of a build, which ends before that is worth it.
+_BRIEF_FLAGS = ("--liftoff-only",)
 _KV = "core-kv"
 _D1 = "core-d1"
 _QUEUES = "core-queues"
@@ -50,13 +52,14 @@ def worker_config(
     buckets: Mapping[str, External] | None = None,
     extra_bindings: Iterable[Mapping[str, object]] = (),
     private_network: bool = False,
+    brief: bool = False,
     adjust: Callable[[Sequence[Mapping[str, object]]], None] = lambda services: None,
 ) -> str:
     """The text of the configuration. Each service keeps its state in a folder of its own below `storage`.
 
     `buckets` are the services of the plan's R2 buckets, by name; without them their bindings are absent.
-    `private_network` lets the application's own `fetch` reach addresses of private networks. `adjust` is for tests: it
-    changes the services beside the application.
+    `private_network` lets the application's own `fetch` reach addresses of private networks. `brief` is for a process
+    that soon ends. `adjust` is for tests: it changes the services beside the application.
     """
     if buckets is None:
         plan = attrs.evolve(plan, r2={}, absent={**plan.absent, **dict.fromkeys(plan.r2, _NO_BUCKETS)})
@@ -86,7 +89,7 @@ def worker_config(
             }
             for name, socket in sockets.items()
         ],
-        "v8Flags": _V8_FLAGS,
+        "v8Flags": (*_V8_FLAGS, *(_BRIEF_FLAGS if brief else ())),
     }
     if cluster is not None:
         config["cluster"] = _cluster(cluster)

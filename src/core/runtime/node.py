@@ -144,6 +144,7 @@ async def start_node(
     front: Front = NO_PROXY,
     lock: int | None = None,
     private_network: bool = False,
+    brief: bool = False,
     closed: bool = False,
     sockets: Mapping[str, Socket] | None = None,
     bindings: Sequence[Mapping[str, Any]] = (),
@@ -157,7 +158,7 @@ async def start_node(
     the state folder, which the process is to hold as well. With `closed` it listens and lets events wait, until it is
     told to let them in by `make_ready`: a request that hangs would else come before the question whether the process is
     well. `env` is the environment of the process, with the secrets in it; `bindings` are further ones, in Cap'n Proto's
-    form; `adjust` is that of `worker_config`.
+    form; `brief` and `adjust` are those of `worker_config`.
     """
     listening = {
         "http": Socket("127.0.0.1:0", proto_header=front.proto_header),
@@ -196,6 +197,7 @@ async def start_node(
             buckets=buckets,
             extra_bindings=[*bindings, *own],
             private_network=private_network,
+            brief=brief,
             adjust=adjust,
         )
         node = await Node.start(
@@ -265,6 +267,7 @@ async def try_bundle(
             state=state,
             env=env,
             lock=lock,
+            brief=True,
             closed=True,
             bindings=bindings,
         )
