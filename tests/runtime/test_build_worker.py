@@ -46,6 +46,8 @@ def test_the_bytecode_of_packages_is_kept_by_their_sources(
     glue = background.run(prepare(tools))
     entry = entry_at(tmp_path / "main.py")
     installed = attrs.evolve(tools, root=tmp_path / "root")
+    installed.root.mkdir()
+    installed.compiled_library.symlink_to(tools.compiled_library)
 
     def seen() -> Inspection:
         return background.run(inspect(found, entry, plan=Plan(), toolchain=installed, glue=glue))
