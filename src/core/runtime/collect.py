@@ -14,6 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -135,7 +136,7 @@ def _imported(files: Mapping[str, bytes]) -> list[str]:
     """The distributions of the modules that the application's files import, where they are installed."""
     tops = {path.split("/")[0].removesuffix(".py") for path in files}
     found: dict[str, None] = {}
-    owners = importlib.metadata.packages_distributions()
+    owners = _owners_of_modules()
     for path, content in files.items():
         if not path.endswith(".py"):
             continue
@@ -154,6 +155,18 @@ def _imported(files: Mapping[str, bytes]) -> list[str]:
                 if top not in tops and top not in sys.stdlib_module_names and top not in _RUNTIME:
                     found |= dict.fromkeys(_owners(name, owners.get(top, ())))
     return list(found)
+
+
+def _owners_of_modules() -> Mapping[str, Sequence[str]]:
+    """The distributions of each top-level module that is installed."""
+    installed = (folder for entry in sys.path for folder in Path(entry).glob("*-info"))
+    return _owners_in(frozenset((folder, folder.stat().st_mtime_ns) for folder in installed))
+
+
+@lru_cache(maxsize=1)
+def _owners_in(installed: frozenset[tuple[Path, int]]) -> Mapping[str, Sequence[str]]:
+    # It reads the list of files of every distribution, which is more than half of what `collect` does.
+    return importlib.metadata.packages_distributions()
 
 
 def _owners(module: str, owners: Sequence[str]) -> Sequence[str]:
@@ -268,7 +281,7 @@ def _tops(distribution: importlib.metadata.Distribution) -> list[str]:
     wanted = canonicalize_name(distribution.metadata["Name"])
     return [
         top
-        for top, owners in importlib.metadata.packages_distributions().items()
+        for top, owners in _owners_of_modules().items()
         if any(canonicalize_name(owner) == wanted for owner in owners)
     ] or [wanted.replace("-", "_")]
 
