@@ -177,7 +177,7 @@ def test_a_websocket_is_closed_when_the_server_stops(serve: Callable[..., Comman
     from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
 
-    served = serve()
+    served = serve("--workers", "1")
     port, _ = served.ports()
     with connect(f"ws://127.0.0.1:{port}/echo") as socket:
         socket.send("hello")
@@ -193,7 +193,7 @@ def test_a_websocket_that_its_handler_closes_is_closed(serve: Callable[..., Comm
     from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
 
-    port, _ = serve().ports()
+    port, _ = serve("--workers", "1").ports()
     with connect(f"ws://127.0.0.1:{port}/echo", close_timeout=1) as socket:
         socket.send("bye")
         with pytest.raises(ConnectionClosed):
@@ -325,9 +325,9 @@ def test_the_processes_end_with_their_supervisor(serve: Callable[..., Command]) 
 
 
 def test_two_never_share_a_state_folder(serve: Callable[..., Command], shop: Path) -> None:
-    first = serve()
+    first = serve("--workers", "1")
     first.ports()
-    second = serve()
+    second = serve("--workers", "1")
     second.until(f"in use by process {first.process.pid}. Two would damage the state there")
     assert second.finish(by_itself=True) == 1
     assert (shop / ".core" / "python").stat().st_mode & 0o077 == 0
@@ -344,7 +344,8 @@ def test_a_proxy_is_believed_as_far_as_it_was_named(serve: Callable[..., Command
         connection.close()
         return answer
 
-    named = serve("--forwarded-proto-header", "X-Forwarded-Proto", "--client-address-header", "X-Real-IP")
+    options = ["--forwarded-proto-header", "X-Forwarded-Proto", "--client-address-header", "X-Real-IP"]
+    named = serve("--workers", "1", *options)
     port, _ = named.ports()
     seen = asked(port, Host="shop.example", X_Forwarded_Proto="https", X_Real_IP="192.0.2.7")
     assert (seen["url"], seen["ip"]) == ("https://shop.example/", "192.0.2.7")
@@ -352,7 +353,7 @@ def test_a_proxy_is_believed_as_far_as_it_was_named(serve: Callable[..., Command
     assert (seen["url"], seen["ip"]) == ("http://shop.example/", None)
     named.finish()
 
-    port, _ = serve("--public-url", "https://shop.example").ports()
+    port, _ = serve("--workers", "1", "--public-url", "https://shop.example").ports()
     seen = asked(port, Host="elsewhere.example", X_Forwarded_Proto="ftp", X_Real_IP="192.0.2.7")
     assert (seen["url"], seen["ip"]) == ("https://shop.example/", "127.0.0.1")
 

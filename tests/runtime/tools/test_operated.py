@@ -88,7 +88,8 @@ PROXIES = {"nginx": nginx, "caddy": caddy}
 @pytest.fixture(params=[pytest.param(name, marks=needs(name)) for name in PROXIES])
 def proxied(serve: Callable[..., Command], shop: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[int]:
     """The port of a proxy in front of a served application."""
-    served = serve("--client-address-header", "X-Real-IP", "--forwarded-proto-header", "X-Forwarded-Proto")
+    options = ["--client-address-header", "X-Real-IP", "--forwarded-proto-header", "X-Forwarded-Proto"]
+    served = serve("--workers", "1", *options)
     upstream, _ = served.ports()
     port = free_port()
     folder = tmp_path / "proxy"

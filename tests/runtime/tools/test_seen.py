@@ -63,7 +63,7 @@ def test_numbers_of_all_processes_are_at_the_health_address(serve: Callable[...,
 
 
 def test_without_the_option_nothing_is_measured(serve: Callable[..., Command]) -> None:
-    _, health = serve().ports()
+    _, health = serve("--workers", "1").ports()
     answer = ask(health, "/metrics")
     assert (answer.status, answer.json()) == (404, {"error": "Nothing is measured. Start core serve with --metrics"})
 
