@@ -47,6 +47,7 @@ def without_conditions(s3: S3Service, refused: int | None) -> Generator[S3Servic
             connection.request(self.command, self.path, body, headers)
             answer = connection.getresponse()
             content = answer.read()
+            connection.close()
             self.send_response(answer.status)
             for name, value in answer.getheaders():
                 if name.lower() not in ("content-length", "transfer-encoding", "connection"):
@@ -54,7 +55,6 @@ def without_conditions(s3: S3Service, refused: int | None) -> Generator[S3Servic
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
-            connection.close()
 
         do_GET = do_PUT = do_POST = do_DELETE = handle_any
 
