@@ -154,7 +154,6 @@ class _Dev:
             env=project.environment,
             private_network=True,
             lock=self._lock,
-            brief=True,
             closed=True,
             bindings=bindings,
             on_line=on_line,
