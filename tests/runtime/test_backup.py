@@ -53,7 +53,7 @@ def test_a_node_is_restored_from_a_backup_that_was_made_while_it_wrote(
 
     def write() -> None:
         number = 0
-        while not writing.wait(0.02):
+        while not writing.is_set():
             assert ask(port, f"/kv/during:{number % 5}", "PUT", large).status == 204
             assert ask(port, f"/files/during:{number % 5}", "PUT", 3 * large).status == 200
             number += 1

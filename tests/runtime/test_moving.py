@@ -37,7 +37,7 @@ PLAN = Plan(
     consumers=[Consumer("jobs", {"maxBatchTimeout": 0, "maxRetries": 100})],
     durable_objects={"BOXES": "Box"},
 )
-ROWS = 300
+ROWS = 3000
 
 
 @pytest.fixture(scope="module")

@@ -38,10 +38,7 @@ def processes(served: Command) -> dict[str, list[int]]:
 
 
 class Load:
-    """Orders, one after the other from several clients, until `stop`: what was acknowledged, and what failed.
-
-    Each client pauses between two, and leaves the processor to what it waits for.
-    """
+    """Orders, one after the other from several clients, until `stop`: what was acknowledged, and what failed."""
 
     def __init__(self, port: int, clients: int = 4, *, method: str = "POST", path: str = "/orders/{}") -> None:
         self.acknowledged: list[int] = []
@@ -69,7 +66,7 @@ class Load:
 
     def _run(self, number: int, step: int) -> None:
         method, path = self._what
-        while not self._stop.wait(0.01):
+        while not self._stop.is_set():
             number += step
             try:
                 answer = ask(self._port, path.format(number), method)
