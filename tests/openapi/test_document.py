@@ -1168,6 +1168,13 @@ async def local(req: Request, res: Response) -> None:
     made["b"] = 403
     res.status(made[req.query.get("key") or "a"]).json({})
 
+@app.get("/aliased")
+async def aliased(req: Request, res: Response) -> None:
+    first = {"a": 401}
+    second = first
+    second["b"] = 403
+    res.status(first[req.query.get("key") or "a"]).json({})
+
 @app.get("/any")
 async def whichever(req: Request, res: Response) -> None:
     res.status(HTTPStatus(int(req.query.get("status") or 200))).json({})
@@ -1204,8 +1211,9 @@ async def failed(err: Failed, req: Request, res: Response, next: Next) -> None:
         "/await": ["404", "409", "410"],
         "/grow": unknown,
         "/local": unknown,
+        "/aliased": unknown,
         "/any": unknown,
         "/class-grown": unknown,
         "/endless": unknown,
     }
-    assert len([each for each in described.problems if "status of this answer is not known" in str(each)]) == 5
+    assert len([each for each in described.problems if "status of this answer is not known" in str(each)]) == 6

@@ -593,7 +593,7 @@ async def asked(req: Req, res: Response) -> None:
     res.json({"draft": draft, "wanted": req.query["wanted"], "dark": "dark" in req.cookies})
 
 
-SIZES = ("width", "height")
+SIZES = ["width", "height"]
 
 
 @app.get("/looped")

@@ -24,7 +24,6 @@ from mypy.nodes import (
     MemberExpr,
     MypyFile,
     NameExpr,
-    Node,
     OpExpr,
     OverloadedFuncDef,
     RefExpr,
@@ -271,18 +270,8 @@ class Calls:
 
     @cached_property
     def _set(self) -> frozenset[str]:
-        """The names of attributes that any function sets."""
-        functions = (node for node in self.frames.homes if isinstance(node, FuncDef))
-        return frozenset(name for node in functions for name in self.frames.notes_of(node).sets)
-
-    @cached_property
-    def _filled(self) -> frozenset[Node | str]:
-        """The variables, and the names of the attributes, that any code of the program puts items into."""
-        functions = [self.frames.notes_of(node) for node in self.frames.homes if isinstance(node, FuncDef)]
-        found: set[Node | str] = set()
-        for notes in (*(frame.notes for frame in self.frames.modules.values()), *functions):
-            found.update(notes.items, notes.filled)
-        return frozenset(found)
+        """The names of attributes that any code sets."""
+        return frozenset(name for notes in self.frames.all_notes for name in notes.sets)
 
     def entries(self, table: Expression, key: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
         """The values of a dict that is written out and stays as it is: that of the key, or of all where it varies."""
@@ -295,7 +284,7 @@ class Calls:
         filled = table.node if isinstance(table, NameExpr) else getattr(table, "name", None)
         if (
             not isinstance(written, DictExpr)
-            or filled in self._filled
+            or filled in self.frames.filled
             or any(name is None for name, _ in written.items)
         ):
             return []

@@ -120,16 +120,28 @@ class Frames:
         return changed((node, self.notes_of(node)) for node in self.homes if isinstance(node, FuncDef))
 
     @cached_property
+    def all_notes(self) -> list[Notes]:
+        """What the texts of all modules and functions say of their names."""
+        functions = [self.notes_of(node) for node in self.homes if isinstance(node, FuncDef)]
+        return [*(frame.notes for frame in self.modules.values()), *functions]
+
+    @cached_property
     def filled_elsewhere(self) -> frozenset[Node | str]:
-        """The variables and attributes of what gets items elsewhere than where it is read."""
+        """The variables of what gets items under another name, or in a function that it is handed to, and the names of
+        attributes that get items.
+        """
         functions: dict[str, list[FuncDef]] = {}
-        notes = [frame.notes for frame in self.modules.values()]
         for node, home in self.homes.items():
             if isinstance(node, FuncDef):
-                notes.append(self.notes_of(node))
                 name = home.owner.name if home.owner is not None and node.name == "__init__" else node.name
                 functions.setdefault(name, []).append(node)
-        return filled_elsewhere(functions, notes)
+        return filled_elsewhere(functions, self.all_notes)
+
+    @cached_property
+    def filled(self) -> frozenset[Node | str]:
+        """The same, and the variables that get items under their own name."""
+        own = (node for notes in self.all_notes for node in (*notes.items, *notes.appended))
+        return frozenset(own) | self.filled_elsewhere
 
     def is_program(self, fullname: str) -> bool:
         """True for a name of the program's own."""
@@ -306,16 +318,16 @@ class Frames:
         return value
 
     def items(self, expression: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
-        """What the name of a loop stands for, where the loop runs through what is written out, and cannot grow."""
+        """What the name of a loop stands for, where the loop runs through what is written out and stays as it is."""
         match self.origin(expression, frame).place:
             case (NameExpr(node=node), at) if node is not None:
                 through = next((each.notes.looped[node] for each in at.chain() if node in each.notes.looped), None)
             case _:
                 return []
-        if isinstance(through, ListExpr | SetExpr):
-            return [(item, at) for item in through.items]
-        match self.origin(through, at).place if through is not None else None:
-            case (TupleExpr(items=items), place):
+        if through is None or getattr(through, "node", None) in self.filled:
+            return []
+        match self.origin(through, at).place:
+            case (TupleExpr(items=items) | ListExpr(items=items) | SetExpr(items=items), place):
                 return [(item, place) for item in items]
             case _:
                 return []
