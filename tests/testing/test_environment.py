@@ -8,11 +8,25 @@ from typing import Any, cast
 import attrs
 import pytest
 
-from core import Ai, Bindings, D1Database, DurableObject, DurableObjectNamespace, KVNamespace, Queue, R2Bucket, Secret
+from core import (
+    Ai,
+    Bindings,
+    D1Database,
+    DurableObject,
+    DurableObjectNamespace,
+    KVNamespace,
+    Queue,
+    R2Bucket,
+    Request,
+    Response,
+    Secret,
+    create_app,
+)
 from core.bindings.fetcher import Fetcher
 from core.bindings.queue import MessageBatch
 from core.errors import EnvError
-from core.testing import FakeClock, FakeD1Database, FakeKVNamespace, FakeQueue, FakeR2Bucket, env
+from core.middleware.bearer_auth import bearer_auth
+from core.testing import Client, FakeClock, FakeD1Database, FakeKVNamespace, FakeQueue, FakeR2Bucket, env
 
 
 @attrs.frozen
@@ -53,6 +67,18 @@ def test_variables_and_secrets_are_plain() -> None:
     made = env(Env)
     assert (made.ORIGINS, made.LIMIT, made.DEBUG, made.OPTIONAL) == ("", 0, False, None)
     assert len(made.JWT_SECRET.reveal()) >= 32
+
+
+async def test_a_secret_is_one_that_a_client_can_bring_as_a_token() -> None:
+    app = create_app(Env)
+
+    @app.get("/", bearer_auth(Env, token=lambda req: req.env.JWT_SECRET))
+    async def show(req: Request[Env], res: Response) -> None:
+        res.text("seen")
+
+    made = env(Env)
+    answer = await Client(app, made).get("/", headers={"Authorization": f"Bearer {made.JWT_SECRET.reveal()}"})
+    assert (answer.status, await answer.text()) == (200, "seen")
 
 
 def test_overrides_are_taken_as_they_are() -> None:

@@ -122,8 +122,8 @@ def _made(field: EnvField, configuration: Configuration | None, clock: Clock) ->
     if field.has_default or (field.optional and field.kind is not Secret):
         return None
     if field.kind is Secret:
-        # Long enough for any HMAC, so that a library which refuses short keys takes it.
-        return Secret(f"the {field.name} of a test, and of nothing else")
+        # Long enough for any HMAC, which some libraries demand, and without what a header of credentials cannot have.
+        return Secret(f"the-{field.name}-of-a-test-and-of-nothing-else")
     for plain in _PLAIN:
         if field.kind is plain:
             return plain()
