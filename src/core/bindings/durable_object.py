@@ -38,7 +38,6 @@ __all__ = [
     "SqlStorageValue",
     "StorageOperations",
     "SyncKvStorage",
-    "can_be_called",
     "object_class",
     "sql_binding",
 ]

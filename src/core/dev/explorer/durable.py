@@ -14,6 +14,9 @@ from typing import Any, Final
 
 import attrs
 
+from core.backends.embedded.durable_object.life import LiveObject
+from core.backends.embedded.durable_object.namespace import EmbeddedDurableObjectNamespace
+from core.bindings.durable_object import DurableObject
 from core.dev.explorer.places import Keys, Places
 from core.dev.explorer.rows import Asked, Listing, run_on
 from core.dev.explorer.schema import tables_of
@@ -61,7 +64,7 @@ async def _namespaces(req: Request[Places], res: Response) -> None:
     )
 
 
-def _namespace(req: Request[Places]) -> Any:
+def _namespace(req: Request[Places]) -> EmbeddedDurableObjectNamespace[Any]:
     namespace = req.env.loaded.bindings.namespaces.get(req.params["binding"])
     if namespace is None:
         raise CoreError(404, "There is no such namespace")
@@ -105,7 +108,7 @@ def _file(req: Request[Places]) -> Path:
     return Path(namespace.objects.location) / f"{id}.sqlite"
 
 
-def _living(req: Request[Places]) -> Any:
+def _living(req: Request[Places]) -> LiveObject:
     _file(req)
     namespace = _namespace(req)
     return namespace.objects.object(namespace.id_from_string(req.params["id"]))
@@ -124,7 +127,7 @@ async def _object(req: Request[Places], res: Response) -> None:
             "className": namespace.objects.cls.__name__,
             "size": file.stat().st_size,
             "alarm": await living.storage.get_alarm(),
-            "handlesAlarms": living.has_alarm_handler,
+            "handlesAlarms": namespace.objects.cls.alarm is not DurableObject.alarm,
             "sockets": [{"tags": sockets.tags(one)} for one in sockets.tagged(None)],
             "tables": tables,
         }
@@ -206,6 +209,6 @@ async def _fire(req: Request[Places], res: Response) -> None:
     res.json({"fired": await _living(req).alarm.fire_now()})
 
 
-def _ids(namespace: Any) -> list[str]:
+def _ids(namespace: EmbeddedDurableObjectNamespace[Any]) -> list[str]:
     folder = Path(namespace.objects.location)
     return sorted(file.stem for file in folder.glob("*.sqlite")) if folder.is_dir() else []
