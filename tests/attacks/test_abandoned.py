@@ -207,9 +207,9 @@ async def abandon(app: App[Any], how: str) -> None:
 
 
 async def settled(count: Callable[[], tuple[int, int]]) -> tuple[int, int]:
+    gc.collect()  # what earlier tests have left open would be closed in the middle of one
     for _ in range(20):  # tasks that have ended leave the table in the loop's next turns
         await asyncio.sleep(0)
-    gc.collect()  # what earlier tests have left open would be closed in the middle of one
     return count()
 
 
