@@ -1168,6 +1168,29 @@ async def local(req: Request, res: Response) -> None:
     made["b"] = 403
     res.status(made[req.query.get("key") or "a"]).json({})
 
+async def pair_of(kind: Kind) -> tuple[int, dict[str, object]]:
+    refused = 409, {"taken": kind}
+    if kind == "closed":
+        return refused
+    return 404, {"missing": 1}
+
+PAIRS = {"missing": (402, "pay"), "closed": (423, "locked")}
+
+@app.get("/pair")
+async def pair(req: Request, res: Response) -> None:
+    status, body = await pair_of(kind_of(req))
+    res.status(status).json(body)
+
+@app.get("/pair-table")
+async def pair_table(req: Request, res: Response) -> None:
+    status, word = PAIRS[kind_of(req)]
+    res.status(status).json({"word": word})
+
+@app.get("/pair-either")
+async def pair_either(req: Request, res: Response) -> None:
+    status, body = await pair_of("missing") if req.query.get("key") else (200, {})
+    res.status(status).json(body)
+
 @app.get("/aliased")
 async def aliased(req: Request, res: Response) -> None:
     first = {"a": 401}
@@ -1211,9 +1234,14 @@ async def failed(err: Failed, req: Request, res: Response, next: Next) -> None:
         "/await": ["404", "409", "410"],
         "/grow": unknown,
         "/local": unknown,
+        "/pair": ["404", "409"],
+        "/pair-table": ["402", "423"],
+        "/pair-either": unknown,
         "/aliased": unknown,
         "/any": unknown,
         "/class-grown": unknown,
         "/endless": unknown,
     }
-    assert len([each for each in described.problems if "status of this answer is not known" in str(each)]) == 6
+    pair_body = described.document["paths"]["/pair"]["get"]["responses"]["404"]["content"]["application/json"]["schema"]
+    assert len([each for each in described.problems if "status of this answer is not known" in str(each)]) == 7
+    assert {word for each in pair_body["anyOf"] for word in each["properties"]} == {"taken", "missing"}

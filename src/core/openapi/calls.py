@@ -28,6 +28,7 @@ from mypy.nodes import (
     OverloadedFuncDef,
     RefExpr,
     SymbolNode,
+    TupleExpr,
     TypeInfo,
     Var,
 )
@@ -291,6 +292,22 @@ class Calls:
         wanted = constant(key)
         exact = [value for name, value in written.items if name is not None and wanted and constant(name) == wanted]
         return [(value, at) for value in exact[-1:] or [value for _, value in written.items]]
+
+    def unpacked(self, name: NameExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
+        """What `status, body = f()` gives a name: its part of each tuple that is returned, or that a dict has."""
+        if name.node is None or name.node not in frame.notes.unpacked or frame.notes.assigned[name.node] != [None]:
+            return []
+        whole, place = frame.notes.unpacked[name.node]
+        match self.frames.origin(whole, frame).place:
+            case (CallExpr() as call, at):
+                found = self.returned(call, at)
+            case (IndexExpr(base=table, index=key), at):
+                found = self.entries(table, key, at)
+            case _:
+                return []
+        tuples = [self.frames.origin(*each).place for each in found]
+        parts = [(each[0].items[place], each[1]) for each in tuples if each and isinstance(each[0], TupleExpr)]
+        return parts if len(parts) == len(tuples) else []
 
     def entered(self, call: CallExpr, frame: Frame) -> Iterator[Frame]:
         """The frames of the program's functions that a call goes to."""

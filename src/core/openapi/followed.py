@@ -207,6 +207,8 @@ class Followed:
             if (captured or len(assigned) > 1) and None not in assigned:
                 handed = [self.of(frame.values[node])] if node in frame.values else []
                 return any_of([*handed, *(self.schema(each, frame) for each in assigned if each is not None)])
+            if parts := self.calls.unpacked(name, frame):
+                return any_of(self.schema(each, at) for each, at in parts)
             through = frame.notes.looped.get(node)
             whole = self.schema(through, frame) if through is not None else {}
             items: Schema = whole.get("items", plain)

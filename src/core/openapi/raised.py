@@ -188,6 +188,8 @@ class Raised:
                 parts = [self.statuses(each, at) for each, at in found]
             case NameExpr() if (value := self.frames.bound(expression, frame)) is not None:
                 return self.statuses_of(value)
+            case NameExpr() if found := self.calls.unpacked(expression, frame):
+                parts = [self.statuses(each, at) for each, at in found]
             case NameExpr(node=node) if node is not None:
                 assigned = [*frame.notes.captured.get(node, ()), *frame.notes.assigned.get(node, ())]
                 parts = [self.statuses(each, frame) if each is not None else () for each in assigned]

@@ -37,6 +37,9 @@ _MAKERS: Final = {"from_json": "json", "redirect": "redirect"}
 _DEEPEST: Final = 8
 """How many functions and streams stand between an event and the response."""
 _NO_BODY: Final = frozenset([101, 204, 205, 304])
+_UNKNOWN_EVENT: Final[Schema] = {
+    "$unknown": "the data of an Event: yield it where it is made, or yield the data itself"
+}
 _LOCATION: Final[Schema] = {"type": "string", "format": "uri-reference"}
 
 
@@ -204,7 +207,7 @@ def _yielded(here: Here, stream: Expression, frame: Frame, depth: int) -> Iterat
         else:
             yield from _made_event(here, each, at, depth)
     if not yields:
-        yield _event_of({"$unknown": "the data of an Event: yield it where it is made, or yield the data itself"})
+        yield _event_of(_UNKNOWN_EVENT)
 
 
 def _made_event(here: Here, event: Expression, frame: Frame, depth: int) -> Iterator[Schema]:
@@ -217,7 +220,7 @@ def _made_event(here: Here, event: Expression, frame: Frame, depth: int) -> Iter
     for each, inside in returned:
         yield from _made_event(here, each, inside, depth + 1)
     if not returned:
-        yield _event_of({"$unknown": "the data of an Event: yield it where it is made, or yield the data itself"})
+        yield _event_of(_UNKNOWN_EVENT)
 
 
 def _event_of(data: Schema | None, event: Schema | None = None, id: Schema | None = None) -> Schema:

@@ -123,6 +123,8 @@ class Notes:
         """The other names of a value or of what is in it, and the calls that it is handed to: each may change it."""
         self.looped: dict[Node, Expression] = {}
         """The iterable that a name of a loop or a comprehension runs through."""
+        self.unpacked: dict[Node, tuple[Expression, int]] = {}
+        """What a name is a part of, as in `status, body = f()`, and which part."""
         self.never_none: set[Node] = set()
         """Names of which None was ruled out by a test that leaves the function."""
         self.captured: dict[Node | None, list[Expression | None]] = {}
@@ -259,9 +261,11 @@ class Notes:
             case TupleExpr() | ListExpr():
                 is_pairs = isinstance(value, TupleExpr) and len(value.items) == len(target.items)
                 values = value.items if isinstance(value, TupleExpr) and is_pairs else [None] * len(target.items)
-                for part, given in zip(target.items, values, strict=True):
+                for place, (part, given) in enumerate(zip(target.items, values, strict=True)):
                     is_one = given is not None and not isinstance(part, StarExpr) and not isinstance(given, StarExpr)
                     self._target(part, given if is_one else None, always)
+                    if isinstance(part, NameExpr) and part.node is not None and value is not None and not is_pairs:
+                        self.unpacked[part.node] = (value, place)
             case StarExpr():
                 self._target(target.expr, None, always)
             case _:
