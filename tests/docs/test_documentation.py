@@ -7,6 +7,7 @@ import re
 import zlib
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -72,7 +73,7 @@ FOR_OTHER_ROOMS = {
 
 def test_every_public_name_is_in_one_place_of_the_reference() -> None:
     entries = documented()
-    values = [getattr(import_module(path.rpartition(".")[0]), path.rpartition(".")[2]) for path in entries]
+    values = [*map(resolve_name, entries)]
     # A name that is the same object under two paths has one entry: strings and numbers are told apart by their path.
     same = [path for path, value in expected().items() if path not in entries and not any(value is v for v in values)]
     assert same == []
@@ -102,17 +103,14 @@ def test_every_name_that_an_example_imports_is_in_the_reference() -> None:
             if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "core":
                 module = str(node.module)
                 paths = {f"{module}.{name.name}" for name in node.names if module not in INNER}
-                missing |= {path for path in paths - entries if not isinstance(resolved(path), type(core))}
-    assert {path for path in missing if not any(resolved(path) is resolved(entry) for entry in entries)} == set()
+                missing |= {path for path in paths - entries if not isinstance(resolve_name(path), type(core))}
+    assert {
+        path for path in missing if not any(resolve_name(path) is resolve_name(entry) for entry in entries)
+    } == set()
 
 
 INNER = {"core.backends.embedded.kv", "core.backends.embedded.store"}
 """The modules that an example of another backend, and not of an application, imports."""
-
-
-def resolved(path: str) -> object:
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(module), name)
 
 
 def test_every_entry_was_built_and_is_in_the_overview(site: Path, inventory: set[str]) -> None:
