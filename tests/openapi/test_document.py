@@ -1198,6 +1198,44 @@ async def aliased(req: Request, res: Response) -> None:
     second["b"] = 403
     res.status(first[req.query.get("key") or "a"]).json({})
 
+LATER = GROWS = {"a": 401}
+ALSO = GROWS
+GROWS["b"] = 403
+
+@app.get("/grown-later")
+async def grown_later(req: Request, res: Response) -> None:
+    res.status(ALSO[req.query.get("key") or "a"]).json({})
+
+def several(more: tuple[int, ...]) -> tuple[int, ...]:
+    return (404, *more, 409)
+
+@app.get("/several")
+async def of_several(req: Request, res: Response) -> None:
+    status, body = several(())
+    res.status(status).json(body)
+
+@app.get("/nonlocal")
+async def set_inside(req: Request, res: Response) -> None:
+    status, body = await pair_of(kind_of(req))
+    def worse() -> None:
+        nonlocal status
+        status = 500
+    worse()
+    res.status(status).json(body)
+
+@app.get("/last")
+async def last_of(req: Request, res: Response) -> None:
+    first, *_, last = several(())
+    res.status(last).json(first)
+
+def few() -> tuple[int, ...]:
+    return (404,)
+
+@app.get("/few")
+async def too_few(req: Request, res: Response) -> None:
+    body, status = few()
+    res.status(status).json(body)
+
 @app.get("/any")
 async def whichever(req: Request, res: Response) -> None:
     res.status(HTTPStatus(int(req.query.get("status") or 200))).json({})
@@ -1238,10 +1276,15 @@ async def failed(err: Failed, req: Request, res: Response, next: Next) -> None:
         "/pair-table": ["402", "423"],
         "/pair-either": unknown,
         "/aliased": unknown,
+        "/grown-later": unknown,
+        "/several": unknown,
+        "/nonlocal": unknown,
+        "/last": unknown,
+        "/few": unknown,
         "/any": unknown,
         "/class-grown": unknown,
         "/endless": unknown,
     }
     pair_body = described.document["paths"]["/pair"]["get"]["responses"]["404"]["content"]["application/json"]["schema"]
-    assert len([each for each in described.problems if "status of this answer is not known" in str(each)]) == 7
+    assert len([each for each in described.problems if "status of this answer is not known" in str(each)]) == 12
     assert {word for each in pair_body["anyOf"] for word in each["properties"]} == {"taken", "missing"}

@@ -27,6 +27,7 @@ from mypy.nodes import (
     OpExpr,
     OverloadedFuncDef,
     RefExpr,
+    StarExpr,
     SymbolNode,
     TupleExpr,
     TypeInfo,
@@ -276,18 +277,14 @@ class Calls:
 
     def entries(self, table: Expression, key: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
         """The values of a dict that is written out and stays as it is: that of the key, or of all where it varies."""
-        place = self.frames.origin(table, frame).place
+        place = self.frames.origin(table, frame, fixed=True).place
         if isinstance(table, MemberExpr):
             named = table.expr.node if isinstance(table.expr, RefExpr) else None
             owner = named if isinstance(named, TypeInfo) else self.frames.info_of(table.expr, frame)
-            place = self.class_variable(owner, table.name) if owner is not None else None
+            is_fixed = table.name not in self.frames.filled
+            place = self.class_variable(owner, table.name) if owner is not None and is_fixed else None
         written, at = place or (table, frame)
-        filled = table.node if isinstance(table, NameExpr) else getattr(table, "name", None)
-        if (
-            not isinstance(written, DictExpr)
-            or filled in self.frames.filled
-            or any(name is None for name, _ in written.items)
-        ):
+        if not isinstance(written, DictExpr) or any(name is None for name, _ in written.items):
             return []
         wanted = constant(key)
         exact = [value for name, value in written.items if name is not None and wanted and constant(name) == wanted]
@@ -295,9 +292,10 @@ class Calls:
 
     def unpacked(self, name: NameExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
         """What `status, body = f()` gives a name: its part of each tuple that is returned, or that a dict has."""
-        if name.node is None or name.node not in frame.notes.unpacked or frame.notes.assigned[name.node] != [None]:
+        node, notes = name.node, frame.notes
+        if node is None or node not in notes.unpacked or notes.assigned[node] != [None] or node in self.frames.changed:
             return []
-        whole, place = frame.notes.unpacked[name.node]
+        whole, place, number = notes.unpacked[node]
         match self.frames.origin(whole, frame).place:
             case (CallExpr() as call, at):
                 found = self.returned(call, at)
@@ -305,9 +303,14 @@ class Calls:
                 found = self.entries(table, key, at)
             case _:
                 return []
-        tuples = [self.frames.origin(*each).place for each in found]
-        parts = [(each[0].items[place], each[1]) for each in tuples if each and isinstance(each[0], TupleExpr)]
-        return parts if len(parts) == len(tuples) else []
+        parts: list[tuple[Expression, Frame]] = []
+        for each in found:
+            match self.frames.origin(*each).place:
+                case (TupleExpr(items=items), at) if len(items) == number and not any(map(_is_star, items)):
+                    parts.append((items[place], at))
+                case _:
+                    return []
+        return parts
 
     def entered(self, call: CallExpr, frame: Frame) -> Iterator[Frame]:
         """The frames of the program's functions that a call goes to."""
@@ -339,6 +342,10 @@ def _joined(found: Iterable[tuple[Target, ...] | None]) -> tuple[Target, ...] | 
             return None
         result += each
     return result
+
+
+def _is_star(expression: Expression) -> bool:
+    return isinstance(expression, StarExpr)
 
 
 def _is_abstract(node: SymbolNode | None) -> bool:

@@ -116,7 +116,8 @@ class Frames:
                     self._find((part for part in parts_of(statement) if isinstance(part, Statement)), home)
 
     @cached_property
-    def _changed(self) -> frozenset[Node | str]:
+    def changed(self) -> frozenset[Node | str]:
+        """The variables and the names of attributes that are set by others than who made them."""
         return changed((node, self.notes_of(node)) for node in self.homes if isinstance(node, FuncDef))
 
     @cached_property
@@ -285,7 +286,7 @@ class Frames:
 
     def bound(self, name: Expression | None, frame: Frame) -> Value | None:
         """The value of a name: of an argument, of its only assignment, of a variable around the function."""
-        if not isinstance(name, NameExpr) or (node := name.node) is None or node in self._changed:
+        if not isinstance(name, NameExpr) or (node := name.node) is None or node in self.changed:
             return None
         for at in frame.chain():
             assigned = at.notes.assigned.get(node)
@@ -301,16 +302,18 @@ class Frames:
     def constant(self, variable: Var) -> Value | None:
         """The value of a variable of a module that is assigned once."""
         home = self.module_of(variable)
-        assigned = home.notes.assigned.get(variable, []) if home is not None and variable not in self._changed else []
+        assigned = home.notes.assigned.get(variable, []) if home is not None and variable not in self.changed else []
         return Value(assigned[0], home) if len(assigned) == 1 and assigned[0] is not None else None
 
-    def origin(self, expression: Expression, frame: Frame) -> Value:
-        """The value behind names and `await`."""
+    def origin(self, expression: Expression, frame: Frame, *, fixed: bool = False) -> Value:
+        """The value behind names and `await`; with `fixed` none behind a name that gets items."""
         value = Value(expression, frame)
         for _ in range(DEEPEST):
             match value.place:
                 case (AwaitExpr(expr=inner), at):
                     value = Value(inner, at)
+                case (NameExpr(node=node), _) if fixed and node in self.filled:
+                    break
                 case (NameExpr() as name, at) if (bound := self.bound(name, at)) is not None:
                     value = bound
                 case _:
@@ -324,9 +327,7 @@ class Frames:
                 through = next((each.notes.looped[node] for each in at.chain() if node in each.notes.looped), None)
             case _:
                 return []
-        if through is None or getattr(through, "node", None) in self.filled:
-            return []
-        match self.origin(through, at).place:
+        match self.origin(through, at, fixed=True).place if through is not None else None:
             case (TupleExpr(items=items) | ListExpr(items=items) | SetExpr(items=items), place):
                 return [(item, place) for item in items]
             case _:
@@ -334,7 +335,7 @@ class Frames:
 
     def attribute(self, value: Value, name: str) -> Value | None:
         """An attribute that was set where an object was made, and is not set again."""
-        if name in self._changed:
+        if name in self.changed:
             return None
         made = self.origin(*value.place) if value.place is not None else value
         if made.held is not None:

@@ -123,8 +123,8 @@ class Notes:
         """The other names of a value or of what is in it, and the calls that it is handed to: each may change it."""
         self.looped: dict[Node, Expression] = {}
         """The iterable that a name of a loop or a comprehension runs through."""
-        self.unpacked: dict[Node, tuple[Expression, int]] = {}
-        """What a name is a part of, as in `status, body = f()`, and which part."""
+        self.unpacked: dict[Node, tuple[Expression, int, int]] = {}
+        """What a name is a part of, as in `status, body = f()`, which part, and of how many."""
         self.never_none: set[Node] = set()
         """Names of which None was ruled out by a test that leaves the function."""
         self.captured: dict[Node | None, list[Expression | None]] = {}
@@ -265,7 +265,7 @@ class Notes:
                     is_one = given is not None and not isinstance(part, StarExpr) and not isinstance(given, StarExpr)
                     self._target(part, given if is_one else None, always)
                     if isinstance(part, NameExpr) and part.node is not None and value is not None and not is_pairs:
-                        self.unpacked[part.node] = (value, place)
+                        self.unpacked[part.node] = (value, place, len(target.items))
             case StarExpr():
                 self._target(target.expr, None, always)
             case _:
