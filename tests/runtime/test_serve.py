@@ -108,8 +108,6 @@ def test_a_process_whose_isolate_is_dead_or_hangs_is_replaced_with_its_state(
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(ask_in_vain, port, "/hang")
-        served.until("hang began")
-        os.kill(second, signal.SIGSTOP)  # it goes on hanging, and computes nothing
         served.until("process 0 is not well: it did not answer within 10 s; starting it again")
         assert ask(port, "/kv/kept").json() == "yes"
     (third,) = served.children()

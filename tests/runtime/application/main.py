@@ -442,7 +442,6 @@ async def die(req: Request[Env], res: Response) -> None:
 
 @app.get("/hang")
 async def hang(req: Request[Env], res: Response) -> None:
-    print("hang began")
     while True:
         pass
 

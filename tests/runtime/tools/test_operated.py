@@ -143,12 +143,9 @@ def test_the_steps_of_the_container_make_an_application_that_serves(tmp_path: Pa
     """Each line in its order, on files of `core new` and in an empty environment, which has the framework already."""
     assert run("new", "shop", folder=tmp_path).returncode == 0
     root = tmp_path / "root"
-    venv.create(root / "venv")
+    venv.create(root / "venv", with_pip=True)
     (packages,) = (root / "venv").glob("lib/python*/site-packages")
     (packages / "fetched.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
-    pip = root / "venv/bin/pip"
-    pip.write_text(f'#!/bin/sh\nexec {root}/venv/bin/python -m pip "$@"\n')
-    pip.chmod(0o755)
     # Only what is loaded is compiled.
     env = {**os.environ, "PATH": f"{root}/venv/bin:/usr/bin:/bin", "PYTHONUNBUFFERED": "1", "PIP_NO_COMPILE": "1"}
 
