@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import re
 import urllib.parse
-from collections.abc import MutableMapping
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import HEADER_RE, HEADER_VALUE_RE, STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from core.errors import CLIENT_GONE
@@ -27,6 +27,14 @@ _TIMEOUT: Final = (
     STATUS_LINE[408] + b"content-type: text/plain; charset=utf-8\r\ncontent-length: 15\r\nconnection: close\r\n\r\n"
     b"Request Timeout"
 )
+_FAILED_HEADERS: Final = (
+    (b"content-type", b"text/plain; charset=utf-8"),
+    (b"content-length", b"21"),
+    (b"connection", b"close"),
+)
+_FRAMING: Final = frozenset((b"content-length", b"connection"))
+_COPIED_MOST: Final = 65536
+_ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 _TURNED_AWAY_MOST: Final = 256
 _TURNED_AWAY_SECONDS: Final = 2.0
 _CLOSING_SECONDS: Final = 5.0
@@ -42,48 +50,191 @@ class State(ServerState):
         self.stopping = False
 
 
-class _Cycle(RequestResponseCycle):
-    """A request and its answer. It knows how its answer began."""
+class Exchange:
+    """A request and its answer: the two callables that ASGI hands to an application.
 
-    start: Any = None
+    As little as it can be, since all that a server adds to a request is here: a body is waited for where one is read,
+    and an answer whose length is known is written at once.
+    """
 
-    def send(self, message: Any) -> Any:
-        if not self.response_started:
-            self.start = message
-        return super().send(message)
+    __slots__ = (
+        "_connection",
+        "_event",
+        "_head",
+        "_left",
+        "_news",
+        "body",
+        "complete",
+        "gone",
+        "keep_alive",
+        "more_body",
+        "scope",
+        "start",
+        "task",
+        "waited_for",
+    )
+    task: asyncio.Task[None]
 
-    async def run_asgi(self, app: Any) -> None:
+    def __init__(self, connection: Connection, scope: Any, *, keep_alive: bool, waited_for: bool) -> None:
+        self._connection = connection
+        self.scope = scope
+        self.keep_alive = keep_alive
+        self.waited_for = waited_for  # the client asks first whether its body is wanted (RFC 9110, section 10.1.1)
+        self.body = b""
+        self.more_body = True
+        self.gone = False
+        self._event: asyncio.Event | None = None  # made where somebody waits
+        self._news = False
+        self.start: Any = None
+        self.complete = False
+        self._head = b""
+        self._left: int | None = None
+
+    async def run(self, app: Any) -> None:
         """Answer the request. An error that the host has logged breaks the connection without a second record."""
+        try:
+            await app(self.scope, self.receive, self.send)
+            if not self.complete and not self.gone:
+                raise RuntimeError("the application has not answered")
+        except BaseException as error:
+            if self.scope.get(FAILED) is not error:
+                self._connection.logger.error("Exception in ASGI application\n", exc_info=error)
+                if self.start is None:
+                    await self.send({"type": "http.response.start", "status": 500, "headers": _FAILED_HEADERS})
+                    await self.send({"type": "http.response.body", "body": b"Internal Server Error"})
+            if not self.complete:
+                self.gone = True  # nothing more is sent
+                self._connection.transport.write(self._head)
+                self._connection.transport.close()
+        finally:
+            self._connection.tasks.discard(self.task)
 
-        async def run(scope: Any, receive: Any, send: Any) -> None:
-            try:
-                await app(scope, receive, send)
-            except Exception as error:
-                if scope.get(FAILED) is not error:
-                    raise
-                self.disconnected = True  # nothing more is sent
-                self.transport.close()
+    async def receive(self) -> dict[str, Any]:
+        """The next part of the body; that the client is gone, or has its answer, where there is no other."""
+        connection = self._connection
+        if self.waited_for and not connection.transport.is_closing():
+            self.waited_for = False
+            connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if not self.gone and not self.complete:
+            connection.flow.resume_reading()
+            event = self._event
+            if event is None:
+                event = self._event = asyncio.Event()
+                if self._news:
+                    event.set()
+            await event.wait()
+            event.clear()
+        if self.gone or self.complete:
+            return {"type": "http.disconnect"}
+        body, self.body = self.body, b""
+        return {"type": "http.request", "body": body, "more_body": self.more_body}
 
-        await super().run_asgi(run)
+    def tell(self) -> None:
+        """Let `receive` look again."""
+        self._news = True
+        if self._event is not None:
+            self._event.set()
+
+    async def send(self, message: Any) -> None:
+        """Write the answer's head, or a part of its body."""
+        connection = self._connection
+        if connection.flow.write_paused and not self.gone:
+            await connection.flow.drain()
+        if self.gone:
+            return
+        if self.start is None:
+            if message["type"] != "http.response.start":
+                raise RuntimeError(f"{message['type']} before http.response.start")
+            head = self._written(message)
+            self.start = message
+            self.waited_for = False
+            if self._left is None:
+                connection.transport.write(head)  # a stream may be silent for long
+            else:
+                self._head = head
+            return
+        if self.complete or message["type"] != "http.response.body":
+            raise RuntimeError(f"{message['type']} {'after the answer' if self.complete else 'within the body'}")
+        body = message["body"]
+        more = message.get("more_body", False)
+        if self._left is not None:
+            if self.scope["method"] == "HEAD":
+                body = b""
+                self._left = 0
+            self._left -= len(body)
+            if self._left < 0 or (self._left and not more):
+                raise RuntimeError("the body has another length than its head says")
+            head, self._head = self._head, b""
+            if len(body) > _COPIED_MOST:
+                connection.transport.write(head)
+                head = b""
+            connection.transport.write(head + body)
+        elif self.scope["http_version"] == "1.0":
+            connection.transport.write(body)
+        else:
+            last = b"" if more else b"0\r\n\r\n"
+            connection.transport.write(b"%x\r\n%b\r\n%b" % (len(body), body, last) if body else last)
+        if not more:
+            self.complete = True
+            self.tell()
+            if not self.keep_alive:
+                connection.transport.close()
+            connection.on_response_complete()
+
+    def _written(self, message: Any) -> bytes:
+        """The head of an answer. Sets how long its body is, None where chunks, or the connection's end, will tell."""
+        status = message["status"]
+        self._left = 0 if self.scope["method"] == "HEAD" or status in (204, 304) else None
+        lines = [STATUS_LINE[status]]
+        for pair in (*self._connection.server_state.default_headers, *message["headers"]):
+            if pair[0] in _FRAMING:
+                if pair[0] == b"content-length":
+                    self._left = int(pair[1])
+                elif b"close" in pair[1].lower():
+                    self.keep_alive = False
+                    continue
+            lines.append(_known_line(pair) or _line(pair))
+        if self._left is None and self.scope["http_version"] != "1.0":
+            lines.append(b"transfer-encoding: chunked\r\n")
+        lines.append(b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n")
+        return b"".join(lines)
 
     def is_events(self) -> bool:
         """True while a stream of events is sent: it has no end of its own, and its reader asks for it again."""
         return (
-            self.response_started
-            and not self.response_complete
-            and bool(self.chunked_encoding)
+            self.start is not None
+            and not self.complete
+            and self._left is None
             and any(
-                name.lower() == b"content-type" and value.startswith(b"text/event-stream")
-                for name, value in self.start.get("headers", ())
+                name == b"content-type" and value.startswith(b"text/event-stream")
+                for name, value in self.start["headers"]
             )
         )
 
     def cut(self, told: int = CLIENT_GONE) -> None:
         """Tell the application that its client is gone, or was `told` a status by this server."""
-        scope: MutableMapping[str, object] = cast("Any", self.scope)
-        scope.setdefault(TOLD, told)
-        self.disconnected = True
-        self.message_event.set()
+        self.scope.setdefault(TOLD, told)
+        self.gone = True
+        self.tell()
+
+
+# Most headers are the same on every answer. Those that differ fill the table with time, and then it begins again.
+_LINES: dict[tuple[bytes, bytes], bytes] = {}
+_LINES_MOST: Final = 1024
+_known_line = _LINES.get
+
+
+def _line(pair: tuple[bytes, bytes]) -> bytes:
+    """A header as it is written. Raises RuntimeError for one that would break the head."""
+    name, value = pair
+    if HEADER_RE.search(name) or HEADER_VALUE_RE.search(value) or name == b"transfer-encoding":
+        raise RuntimeError("a header cannot be sent")
+    if len(_LINES) == _LINES_MOST:
+        _LINES.clear()
+    line = b"%b: %b\r\n" % pair
+    if len(value) < _LINES_MOST:
+        _LINES[pair] = line
+    return line
 
 
 class Connection(HttpToolsProtocol):
@@ -92,9 +243,12 @@ class Connection(HttpToolsProtocol):
     server_state: State
     parser: Any  # without types
     app: Any
-    scope: Any  # None before the first request
-    cycle: Any  # the request that came last, of _Cycle
-    active: _Cycle | None = None
+    scope: Any
+    headers: Any  # None before the first request
+    pipeline: Any  # of requests that wait for the answer to another, and who answers them
+    last: Exchange | None = None
+    """The request that came last."""
+    active: Exchange | None = None
     """The request that is answered, or was answered last; further ones wait in `pipeline`."""
     reading: Literal["head", "body", "nothing"] = "head"
     since: float = 0.0
@@ -117,12 +271,14 @@ class Connection(HttpToolsProtocol):
         if self.reading == "nothing":
             self.reading = "head"
             self.since = self.loop.time()
-        super().on_message_begin()
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
 
     def on_headers_complete(self) -> None:
-        parser = self.parser
+        parser, headers = self.parser, self.headers
         version = parser.get_http_version()
-        hosts = [value for name, value in self.headers if name == b"host"]
+        hosts = [value for name, value in headers if name == b"host"]
         if len(hosts) != 1:
             if hosts or version == "1.1":
                 raise ValueError("a request has one Host")
@@ -132,14 +288,9 @@ class Connection(HttpToolsProtocol):
             self._host = hosts[0]
         self.reading = "body"
         self.since = self.loop.time()
-        scope = self.scope
-        scope["method"] = parser.get_method().decode("ascii")
-        if version != "1.1":
-            scope["http_version"] = version
-        if parser.should_upgrade() and self._should_upgrade():
-            return
+        method = parser.get_method().decode("ascii")
         app = self.app
-        if self.url == b"*" and scope["method"] == "OPTIONS":
+        if self.url == b"*" and method == "OPTIONS":
             path, raw_path, query = "*", b"*", b""
             app = _answer_for_itself
         else:
@@ -148,39 +299,57 @@ class Connection(HttpToolsProtocol):
             path = raw_path.decode("ascii")
             if "%" in path:
                 path = urllib.parse.unquote(path)
-        scope["path"] = self.root_path + path
-        scope["raw_path"] = self.root_path.encode("ascii") + raw_path
-        scope["query_string"] = query
-        state = self.server_state
-        cycle = self.cycle = _Cycle(
+        scope = self.scope = {
+            "type": "http",
+            "asgi": _ASGI,
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            "headers": headers,
+            "method": method,
+            "path": path,
+            "raw_path": raw_path,
+            "query_string": query,
+        }
+        if parser.should_upgrade() and self._should_upgrade():
+            self.last = None
+            return
+        exchange = self.last = Exchange(
+            self,
             scope,
-            self.transport,
-            self.flow,
-            self.logger,
-            self.access_logger,
-            False,
-            state.default_headers,
-            asyncio.Event(),
-            self.expect_100_continue,
-            version != "1.0" and parser.should_keep_alive() and not state.stopping,
-            self.on_response_complete,
+            keep_alive=version != "1.0" and parser.should_keep_alive() and not self.server_state.stopping,
+            waited_for=self.expect_100_continue,
         )
         active = self.active
-        if active is None or active.response_complete:
-            self.active = cycle
-            self._start_asgi_task(cycle, app)
+        if active is None or active.complete:
+            self._answer(exchange, app)
         else:
             self.flow.pause_reading()
-            self.pipeline.appendleft((cycle, app))
+            self.pipeline.append((exchange, app))
+
+    def _answer(self, exchange: Exchange, app: Any) -> None:
+        self.active = exchange
+        exchange.task = self.loop.create_task(exchange.run(app))
+        self.tasks.add(exchange.task)
 
     def on_body(self, body: bytes) -> None:
         self.since = self.loop.time()
-        super().on_body(body)
+        exchange = self.last
+        if exchange is not None and not exchange.complete:
+            exchange.body += body
+            if len(exchange.body) > HIGH_WATER_LIMIT:
+                self.flow.pause_reading()
+            exchange.tell()
 
     def on_message_complete(self) -> None:
         self.reading = "nothing"
         self.since = self.loop.time()
-        super().on_message_complete()
+        exchange = self.last
+        if exchange is not None and not exchange.complete:
+            exchange.more_body = False
+            exchange.tell()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what was sent: a head that is none, or a body that ends in the middle of its framing."""
@@ -190,11 +359,11 @@ class Connection(HttpToolsProtocol):
             self._broken = True
             self.flow.pause_reading()
             if self.reading == "body":
-                self.pipeline.popleft()
+                self.pipeline.pop()
             return
         if active is not None:
             active.cut(400)
-        if active is not None and active.response_started:
+        if active is not None and active.start is not None:
             self.transport.abort()
         elif not self.transport.is_closing():
             super().send_400_response(msg)
@@ -213,9 +382,7 @@ class Connection(HttpToolsProtocol):
             self.since = self.loop.time()
         self.flow.resume_reading()
         if self.pipeline:
-            cycle, app = self.pipeline.pop()
-            self.active = cast("_Cycle", cycle)
-            self._start_asgi_task(cycle, app)
+            self._answer(*self.pipeline.popleft())
         elif self._broken:
             super().send_400_response("Invalid HTTP request received.")
 
@@ -235,7 +402,7 @@ class Connection(HttpToolsProtocol):
                 self.transport.abort()
         elif self.reading == "head":
             if active is None and _over(waited, limits.head_seconds):
-                if self.scope is not None:  # else it has said nothing
+                if self.headers is not None:  # else it has said nothing
                     self.transport.write(_TIMEOUT)
                 self.transport.close()
         elif self.reading == "body":
@@ -244,7 +411,7 @@ class Connection(HttpToolsProtocol):
             elif _over(waited, limits.body_seconds):
                 if active is not None:
                     active.cut(408)
-                    if not active.response_started:
+                    if active.start is None:
                         self.transport.write(_TIMEOUT)
                 self.transport.close()
         elif active is None and _over(waited, limits.idle_seconds):
@@ -259,13 +426,21 @@ class Connection(HttpToolsProtocol):
 
     def keep_no_longer(self) -> None:
         """End the connection with the answer that it is giving."""
-        if self.active is not None:
-            self.active.keep_alive = self.cycle.keep_alive = False
+        for exchange in (self.active, self.last):
+            if exchange is not None:
+                exchange.keep_alive = False
+
+    def shutdown(self) -> None:
+        """Called by the server at its end."""
+        if self.waits():
+            self.transport.close()
+        else:
+            self.keep_no_longer()
 
     def end_events(self) -> None:
         """End a stream of events as if there were no more."""
         active = self._answered_now()
-        if active is not None and active.is_events() and not active.disconnected:
+        if active is not None and active.is_events() and not active.gone:
             self.transport.write(b"0\r\n\r\n")
             self.transport.close()
             active.cut()
@@ -274,9 +449,9 @@ class Connection(HttpToolsProtocol):
         """True while no request is being answered."""
         return self._answered_now() is None
 
-    def _answered_now(self) -> _Cycle | None:
+    def _answered_now(self) -> Exchange | None:
         active = self.active
-        return None if active is None or active.response_complete else active
+        return None if active is None or active.complete else active
 
 
 def _over(waited: float, seconds: float) -> bool:
