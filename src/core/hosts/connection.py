@@ -160,7 +160,6 @@ class Exchange:
         if self._left is not None:
             if self.scope["method"] == "HEAD":
                 body = b""
-                self._left = 0
             self._left -= len(body)
             if self._left < 0 or (self._left and not more):
                 raise RuntimeError("the body has another length than its head says")
@@ -184,12 +183,16 @@ class Exchange:
     def _written(self, message: Any) -> bytes:
         """The head of an answer. Sets how long its body is, None where chunks, or the connection's end, will tell."""
         status = message["status"]
-        self._left = 0 if self.scope["method"] == "HEAD" or status in (204, 304) else None
+        bodiless = self.scope["method"] == "HEAD" or status in (204, 304)
+        self._left = 0 if bodiless else None
         lines = [STATUS_LINE[status]]
         for pair in (*self._connection.server_state.default_headers, *message["headers"]):
             if pair[0] in _FRAMING:
                 if pair[0] == b"content-length":
-                    self._left = int(pair[1])
+                    if not pair[1].isdigit():
+                        raise RuntimeError("a header cannot be sent: content-length")
+                    if not bodiless:
+                        self._left = int(pair[1])
                 elif b"close" in pair[1].lower():
                     self.keep_alive = False
                     continue
@@ -228,7 +231,7 @@ def _line(pair: tuple[bytes, bytes]) -> bytes:
     """A header as it is written. Raises RuntimeError for one that would break the head."""
     name, value = pair
     if HEADER_RE.search(name) or HEADER_VALUE_RE.search(value) or name == b"transfer-encoding":
-        raise RuntimeError("a header cannot be sent")
+        raise RuntimeError(f"a header cannot be sent: {name.decode('latin-1')}")
     if len(_LINES) == _LINES_MOST:
         _LINES.clear()
     line = b"%b: %b\r\n" % pair
@@ -423,6 +426,8 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
         if (active := self._answered_now()) is not None:
             active.cut()
+        self.active = self.last = None  # they refer to this
+        self.pipeline.clear()
 
     def keep_no_longer(self) -> None:
         """End the connection with the answer that it is giving."""
