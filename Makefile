@@ -230,7 +230,7 @@ $(STAMP)/bench: benchmarks/requirements.txt pyproject.toml
 		if $$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then \
 			$$python -m venv .venv-bench && exit 0; exit 1; fi; \
 	done; echo 'The peers need Python 3.12 or newer: make bench PYTHON=/path/to/python3.12'; exit 1
-	@.venv-bench/bin/python -m pip install --quiet -r benchmarks/requirements.txt -e .
+	@.venv-bench/bin/python -m pip install --quiet -r benchmarks/requirements.txt -e '.[serve]'
 	@if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --save-exact --prefix $(STAMP)/hono hono@4.13.19 @hono/node-server@2.1.9 node@22.23.3; fi
 	@mkdir -p $(STAMP) && touch $@
 

@@ -1,10 +1,11 @@
-"""Over HTTP, with wrk: one process per peer under one and the same server.
+"""Over HTTP, with wrk: one process per peer.
 
-uvicorn runs every ASGI peer with the same settings (uvloop, httptools, one worker); Robyn and Hono have servers of
-their own, with one process. `row` reads a row of SQLite: core by its embedded D1 into an attrs class, every other peer
-by a statement of its own on the same file. What counts is the processor time of a request, as a ratio to core's
-in one run: wrk and the server share the machine, so rates say less. Peers take turns in several rounds, and the best of
-each counts: what else a machine does can only make a server slower.
+`core` is served as `core serve --python` does it, Robyn and Hono by servers of their own, each with one process.
+uvicorn runs every other ASGI peer with the same settings (uvloop, httptools, one worker), and core once more.
+`row` reads a row of SQLite: core by its embedded D1 into an attrs class, every other peer by a statement of its own on
+the same file. What counts is the processor time of a request, as a ratio to core's in one run: wrk and the server share
+the machine, so rates say less. Peers take turns in several rounds, and the best of each counts: what else a machine
+does can only make a server slower.
 
     python -m benchmarks.over_http [--rounds 4] [--seconds 2] [--peers …]
 """
@@ -26,7 +27,20 @@ from pathlib import Path
 from benchmarks.peers import rows
 from benchmarks.workloads import ROWS
 
-PEERS = ("raw", "core", "hayate", "blacksheep", "falcon", "starlette", "litestar", "fastapi", "robyn", "hono")
+ON_UVICORN = "core on uvicorn"
+PEERS = (
+    "core",
+    ON_UVICORN,
+    "raw",
+    "hayate",
+    "blacksheep",
+    "falcon",
+    "starlette",
+    "litestar",
+    "fastapi",
+    "robyn",
+    "hono",
+)
 PATHS = {
     "plaintext": "/",
     "json": "/json",
@@ -52,7 +66,7 @@ def free_port() -> int:
         return port
 
 
-def command(peer: str, port: int, workers: int = 1) -> list[str]:
+def command(peer: str, port: int) -> list[str]:
     """The command that starts a peer's server."""
     python = [sys.executable, "-m"]
     if peer == "robyn":
@@ -61,10 +75,12 @@ def command(peer: str, port: int, workers: int = 1) -> list[str]:
         node = HONO / "node_modules" / ".bin" / "node"
         program = Path(__file__).with_name("peers") / "hono_app.mjs"
         return [str(node), "--no-warnings", str(program), str(HONO), "serve", str(port)]
+    if peer == "core":
+        return [*python, "benchmarks.serve", str(port)]
     return [
         *python, "uvicorn", "benchmarks.serve:application", "--host", "127.0.0.1", "--port", str(port), "--loop",
         "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "error", "--no-proxy-headers",
-        "--no-server-header", "--no-date-header", "--workers", str(workers),
+        "--no-server-header", "--no-date-header",
     ]  # fmt: skip
 
 
@@ -132,7 +148,8 @@ def end(server: subprocess.Popen[bytes]) -> None:
 def measure(peer: str, seconds: int, database: Path) -> dict[str, float]:
     """Requests per second by path, percentiles, and the server's processor time per request."""
     port = free_port()
-    environment = {**os.environ, "CORE_BENCH_PEER": peer, "CORE_BENCH_DATABASE": str(database)}
+    application = "core" if peer == ON_UVICORN else peer
+    environment = {**os.environ, "CORE_BENCH_PEER": application, "CORE_BENCH_DATABASE": str(database)}
     found: dict[str, float] = {}
     server = subprocess.Popen(command(peer, port), env=environment)
     try:
@@ -152,23 +169,9 @@ def measure(peer: str, seconds: int, database: Path) -> dict[str, float]:
     return found
 
 
-def several_workers(seconds: int) -> dict[int, float]:
-    """Requests per second of core with one and with two workers, which only tells more where there are more cores."""
-    found: dict[int, float] = {}
-    for workers in (1, 2):
-        port = free_port()
-        server = subprocess.Popen(command("core", port, workers), env={**os.environ, "CORE_BENCH_PEER": "core"})
-        try:
-            wait_for(port)
-            found[workers] = wrk(port, PATHS["param"], 64, seconds)[0]
-        finally:
-            end(server)
-    return found
-
-
 def nearest(results: dict[str, dict[str, float]], name: str) -> str:
     """The framework that is nearest to core on one workload, and how far away it is."""
-    times = {peer: row[f"{name} µs"] for peer, row in results.items() if peer not in ("raw", "core")}
+    times = {peer: row[f"{name} µs"] for peer, row in results.items() if peer not in ("raw", "core", ON_UVICORN)}
     peer = min(times, key=lambda peer: times[peer])
     return f"{name}: {peer}, {times[peer] / results['core'][f'{name} µs']:.2f}"
 
@@ -203,10 +206,6 @@ def main() -> None:
             f"| {name} | {ratios} | {times} | {row['full']:,.0f} | {row['p99 at 64']:.1f} | {row['p99 at 512']:.1f} |"
         )
     print("\nThe framework nearest to core: " + "; ".join(nearest(results, name) for name in COMPARED) + ".")
-    workers = several_workers(options.seconds)
-    print(
-        f"\ncore with one worker: {workers[1]:,.0f}/s, with two: {workers[2]:,.0f}/s, on {os.cpu_count()} processors."
-    )
     if options.json:
         Path(options.json).write_text(json.dumps(results), encoding="utf-8")
 

@@ -15,7 +15,7 @@ from tests.validation.test_structure import calls_of
 
 from core.errors import Issue
 from core.validation.mistakes import StructureError
-from core.validation.structure import structure_row, structure_rows
+from core.validation.rows import structure_row, structure_rows
 
 T = TypeVar("T")
 

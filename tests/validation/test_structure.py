@@ -17,7 +17,8 @@ from core.errors import Issue
 from core.http import json
 from core.request import Query
 from core.validation.mistakes import MOST_ISSUES, StructureError
-from core.validation.structure import structure, structure_row, structure_rows
+from core.validation.rows import structure_row, structure_rows
+from core.validation.structure import structure
 
 T = TypeVar("T")
 MORE = {"path": "", "message": "may have more mistakes: these are the first 100"}

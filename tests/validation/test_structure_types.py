@@ -43,8 +43,9 @@ from core.errors import DeveloperError
 from core.pagination import cursor_of, cursor_text
 from core.testing import FakeExecutionContext
 from core.validation.mistakes import StructureError
+from core.validation.rows import structure_row
 from core.validation.schema import schema_of
-from core.validation.structure import list_fields, structure, structure_row
+from core.validation.structure import hook_from, list_fields, structure
 
 
 class Colour(enum.StrEnum):
@@ -253,7 +254,7 @@ def fits(value: Any, type_: Any) -> bool:
 def test_what_is_read_is_an_instance_of_the_type_or_an_issue(type_: Any, value: Any, source: str) -> None:
     try:
         read = (
-            structure_row(value, type_)
+            hook_from("rows", type_)(value)
             if source == "row"
             else structure(value, type_, strings=source == "strings", client=source == "client")
         )
@@ -298,7 +299,7 @@ def test_an_object_is_any_value_wherever_it_stands(type_: Any, value: Any) -> No
 )
 def test_an_enum_of_texts_or_numbers_is_read_as_its_member(type_: Any, value: Any, strings: str) -> None:
     member = next(iter(type_))
-    for read in (structure(value, type_), structure(strings, type_, strings=True), structure_row(value, type_)):
+    for read in (structure(value, type_), structure(strings, type_, strings=True), hook_from("rows", type_)(value)):
         assert read is member
     with pytest.raises(StructureError, match="must be one of"):
         structure("zzz", type_)

@@ -17,8 +17,9 @@ from core import UNSET, Unset, given
 from core.backends.embedded.clone import CloneError, dump, load
 from core.http import json
 from core.validation.mistakes import StructureError
+from core.validation.rows import structure_row
 from core.validation.schema import schema_of
-from core.validation.structure import structure, structure_row, structure_texts
+from core.validation.structure import structure, structure_texts
 
 
 def filled(instance: object, attribute: object, value: str) -> None:

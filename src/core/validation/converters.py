@@ -160,7 +160,7 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
             names["read"] = converter.get_structure_hook(element)
         except RecursionError:  # its class is being written
             names["read"] = converter.structure
-        check = _check(element, source)
+        check = condition_of(element, source)
         item = f"v if {check} else read(v, element)" if check else "v" if element is Any else "read(v, element)"
         hook: Callable[[Any, Any], Any]
         hook = eval(f"lambda o, t: [{item} for v in o] if o.__class__ is list else other(o, t)", names)
@@ -291,10 +291,10 @@ def _of_json_text(inner: Callable[[Any, Any], Any], detailed: bool, wording: str
     return converter_of("text", detailed=detailed).get_structure_hook(type_)(parsed, type_)
 
 
-def _check(type_: Any, source: Source) -> str | None:
+def condition_of(type_: Any, source: Source) -> str | None:
     """The condition, in Python, under which the value `v` is a `type_` as it is. None where it has to be made."""
     if is_optional(type_):
-        check = _check(next(member for member in get_args(type_) if member is not type(None)), source)
+        check = condition_of(next(member for member in get_args(type_) if member is not type(None)), source)
         return check and f"(v is None or {check})"
     if type_ not in (str, int, float, bool) or source == "strings" or (source == "rows" and type_ is bool):
         return None
@@ -313,7 +313,7 @@ def _class_hook(written: Any, source: Source, other: Any) -> Any:
 
     def condition(found: re.Match[str]) -> str:
         call, name, value = found.group(0, 1, 2)
-        check = _check(names[f"__c_type_{name}"], source)
+        check = condition_of(names[f"__c_type_{name}"], source)
         if check is None:
             return call
         return f"v if {check.replace('v', f'(v := {value})', 1)} else {call.replace(value, 'v', 1)}"

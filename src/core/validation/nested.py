@@ -1,16 +1,14 @@
 """Columns of a row called `author.username` as one value `author`, where the class of the row has such a field.
 
 SQL has flat rows alone, so a JOIN names the columns of an inner class with `AS "author.username"`. Decided here is
-which columns belong together; what is read of them is read as everything else is, by `core.validation.structure`.
+which columns belong together; what is read of them is read as everything else is, by `core.validation.rows`.
 
-Loaded for a row that has such a column, and not before. What a row becomes is worked out once for a type and the names
-of its columns, and is then one expression of Python.
+Loaded for a row that has such a column, and not before. What a row becomes is one expression of Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
 from typing_extensions import get_type_hints, is_typeddict
@@ -25,43 +23,35 @@ def ambiguous(whole: str, part: str) -> str:
     return f"is a column, and so is {part}: select {whole} whole, or by its columns"
 
 
-def nesting(type_: Any, columns: Iterable[str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """The function that nests a row of these columns, for it to be read as a `type_`.
+def nesting(type_: Any, columns: Iterable[str], read: Callable[[Any], Any]) -> Callable[[Sequence[Any]], Any]:
+    """The function that nests the values of a row of these columns, and hands them to `read`, which makes a `type_`.
 
     A value that may be None is None if all of its columns are NULL. Columns that belong to no class stay as they are.
     Raises ValueError with the name of a field that a column gives whole, and others in parts, and the message.
     """
-    try:
-        return _make(type_, tuple(columns))
-    except TypeError:  # an unhashable form, such as Annotated over a list
-        return _make.__wrapped__(type_, tuple(columns))
-
-
-@lru_cache(1000)  # names of columns may be put together while a program runs
-def _make(type_: Any, columns: tuple[str, ...]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    written = _written(type_, {column: column for column in columns}, "")
-    return cast("Callable[[dict[str, Any]], dict[str, Any]]", eval(f"lambda row: {written}"))
+    written = _written(type_, {column: f"r[{place}]" for place, column in enumerate(columns)}, "")
+    return cast("Callable[[Sequence[Any]], Any]", eval(f"lambda r: read({written})", {"read": read}))
 
 
 def _written(type_: Any, columns: Mapping[str, str], path: str) -> str:
-    """The expression that makes the dict of a value. `columns` are the row's, by their names below this value."""
+    """The expression that makes the dict of a value. `columns` are the row's values, by their names below this one."""
     fields = [_fields(member) for member in members(type_)]
     plain: dict[str, str] = {}
     nested: dict[str, dict[str, str]] = {}
-    for name, column in columns.items():
+    for name, value in columns.items():
         first, dot, rest = name.partition(".")
         if dot and not any(name in each for each in fields) and any(map(_has_fields, _field(fields, first))):
-            nested.setdefault(first, {})[rest] = column
+            nested.setdefault(first, {})[rest] = value
         else:
-            plain[name] = f"row[{column!r}]"
+            plain[name] = value
     for name, own in nested.items():
         whole = f"{path}{name}"
         if name in plain:
-            raise ValueError(whole, ambiguous(whole, next(iter(own.values()))))
+            raise ValueError(whole, ambiguous(whole, f"{whole}.{next(iter(own))}"))
         each = _field(fields, name)
         made = _written(Union[tuple(each)], own, f"{whole}.")  # noqa: UP007  # at run time
         if type(None) in each:
-            nulls = " and ".join(f"row[{column!r}] is None" for column in own.values())
+            nulls = " and ".join(f"{value} is None" for value in own.values())
             made = f"None if {nulls} else {made}"
         plain[name] = made
     return f"{{{', '.join(f'{name!r}: {value}' for name, value in plain.items())}}}"

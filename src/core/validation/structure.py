@@ -4,8 +4,8 @@ cattrs does the work; decided here is only which values are mistakes. JSON has t
 nothing is converted that only looks alike: no "no" to True, no 1 to "1", no 1.5 to 1. Texts
 that JSON has no type for (dates, UUIDs, decimals, enums) are read from their standard form.
 With `strings=True`, for query strings, every scalar comes as a string and is read from it. A row of a
-SQL database has no booleans, but 0 and 1, and has bytes; its lists and objects are JSON text, or several columns, which
-`core.validation.nested` puts together.
+SQL database, which `core.validation.rows` reads, has no booleans, but 0 and 1, and has bytes; its lists and objects are
+JSON text, or several columns.
 
 A whole number that a client sends (`client=True`, and all strings) is one that every reader of JSON has exactly, from
 -(2^53-1) to 2^53-1 (RFC 8259, section 6, and RFC 7493): D1 and JavaScript have no larger ones. What the application
@@ -22,18 +22,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, get_origin
+from typing import Any, TypeVar, get_origin
 
 from typing_extensions import TypeForm
 
 from core.errors import ValidationError
 from core.validation.converters import Source, converter_of
 from core.validation.kinds import members, name_of
-from core.validation.mistakes import MOST_ISSUES, StructureError, Told, bounded, current, issues_of, within
-
-if TYPE_CHECKING:
-    from core.errors import Issue
-
+from core.validation.mistakes import StructureError, Told, bounded, current, issues_of
 
 T = TypeVar("T")
 
@@ -52,8 +48,8 @@ def structure(value: Any, type_: TypeForm[T], *, strings: bool = False, client: 
 
 
 def hook_of(type_: Any, *, strings: bool = False, client: bool = False) -> Callable[[Any], Any]:
-    """The function that structures `type_`: worked out once, then kept."""
-    return _hook_from("strings" if strings else "client" if client else "json", type_)
+    """The function that structures `type_`."""
+    return hook_from("strings" if strings else "client" if client else "json", type_)
 
 
 def structure_texts(pairs: Iterable[tuple[str, str]], type_: TypeForm[T]) -> T:
@@ -93,49 +89,8 @@ def structure_headers(headers: Mapping[str, str], type_: TypeForm[T]) -> T:
         ) from None
 
 
-def structure_row(row: dict[str, Any], type_: TypeForm[T]) -> T:
-    """One row of a SQL database, by column name, as a `type_`; columns called `author.name` fill a class `author`.
-
-    Raises as `structure` does.
-    """
-    hook = _hook_from("rows", type_)
-    nest = _nesting(type_, row)
-    found: T = hook(row if nest is None else nest(row))
-    return found
-
-
-def structure_rows(rows: list[dict[str, Any]], type_: TypeForm[T]) -> list[T]:
-    """Rows as a list of `type_`. Raises as `structure` does, with every row's mistakes, as `results[3].email`."""
-    hook = _hook_from("rows", type_)
-    nest = _nesting(type_, rows[0]) if rows else None
-    structured: list[T] = []
-    issues: list[Issue] = []
-    for index, row in enumerate(rows if nest is None else map(nest, rows)):
-        if len(issues) >= MOST_ISSUES:
-            break
-        try:
-            structured.append(hook(row))
-        except StructureError as error:
-            issues += within(f"results[{index}]", error.issues)
-    if issues:
-        raise StructureError(bounded(issues))
-    return structured
-
-
-def _nesting(type_: Any, row: Any) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
-    """The function that puts the columns of inner classes together; None for a row that has none, as most have."""
-    if row.__class__ is not dict or "." not in "".join(row):
-        return None
-    from core.validation.nested import nesting
-
-    try:
-        return nesting(type_, row)
-    except ValueError as error:
-        path, message = error.args
-        raise StructureError([{"path": path, "message": message}]) from None
-
-
-def _hook_from(source: Source, type_: Any) -> Callable[[Any], Any]:
+def hook_from(source: Source, type_: Any) -> Callable[[Any], Any]:
+    """The function that structures `type_` from a source: worked out once, then kept."""
     try:
         hook = _hooks.get((type_, source))
     except TypeError:  # an unhashable form, such as Annotated over a list

@@ -104,7 +104,7 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
         type_ = self.type if column_or_type is None else column_or_type
         if type_ is None:
             return row
-        from core.validation.structure import structure_row
+        from core.validation.rows import structure_row
 
         return structure_row(row, type_)
 
@@ -216,7 +216,7 @@ def _row(row: Mapping[str, Any]) -> D1Row:
 def _result(result: Mapping[str, Any], type_: Any) -> D1Result[Any]:
     rows: list[Any] = [_row(row) for row in result["results"] or ()]
     if type_ is not None:
-        from core.validation.structure import structure_rows
+        from core.validation.rows import structure_rows
 
         rows = structure_rows(rows, type_)
     return D1Result(rows, _meta(result["meta"]), result["success"])

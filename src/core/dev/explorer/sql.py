@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
@@ -291,7 +292,7 @@ def _words(engine: Any, text: str, error: sqlite3.Error | Refused, *, wrapped: b
     return f"D1_ERROR: {error if isinstance(error, Refused) else engine.explain(error)}"
 
 
-def _plain(column: str, columns: list[str]) -> str:
+def _plain(column: str, columns: Sequence[str]) -> str:
     """The name of a column as it was written: a subquery numbers those of the same name."""
     base, _, number = column.rpartition(":")
     return base if number.isdigit() and base in columns else column

@@ -27,7 +27,7 @@ from core.bindings.d1 import (
 from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import CoreError, D1TypeError
 from core.statements.given import only_given
-from core.validation.structure import structure_row, structure_rows
+from core.validation.rows import read_rows, row_reader
 from core.validation.unset import UNSET
 
 if TYPE_CHECKING:
@@ -94,54 +94,56 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         return EmbeddedD1PreparedStatement(self._database, self.sql, self.values, self._session, type_, self._written)
 
     async def _first(self, column_or_type: Any = None, /) -> Any:
-        columns, rows, _ = await self._database._answer(self)
+        answer = self._database._tried(self)
+        columns, rows, _ = answer if answer.__class__ is tuple else await self._database._failed(self, answer)
         return self._row(columns, rows[0], column_or_type) if rows else None
 
     async def _one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
-        columns, rows, _ = await self._database._answer(self)
+        answer = self._database._tried(self)
+        columns, rows, _ = answer if answer.__class__ is tuple else await self._database._failed(self, answer)
         if not rows:
             raise CoreError(404, "Not Found") if error is None else error
         return self._row(columns, rows[0], column_or_type)
 
-    def _row(self, columns: list[str], values: tuple[Any, ...], column_or_type: Any) -> Any:
+    def _row(self, columns: tuple[str, ...], values: tuple[Any, ...], column_or_type: Any) -> Any:
+        type_ = self.type if column_or_type is None else column_or_type
+        if type_ is not None and not isinstance(type_, str):
+            return row_reader(type_, columns)(values)
         row = dict(zip(columns, values, strict=True))
-        if column_or_type is None:
-            column_or_type = self.type
-            if column_or_type is None:
-                return row
-        if isinstance(column_or_type, str):
-            if column_or_type not in row:
-                message = f"D1_COLUMN_NOTFOUND: Column not found ({column_or_type})"
-                raise d1_error("", message, cause="Column not found")
-            return row[column_or_type]
-        return structure_row(row, column_or_type)
+        if type_ is None:
+            return row
+        if type_ not in row:
+            raise d1_error("", f"D1_COLUMN_NOTFOUND: Column not found ({type_})", cause="Column not found")
+        return row[type_]
 
     async def _all(self, type_: Any = None, /) -> Any:
-        return self._result(await self._database._answer(self), self.type if type_ is None else type_)
+        answer = self._database._tried(self)
+        if answer.__class__ is not tuple:
+            answer = await self._database._failed(self, answer)
+        return self._result(answer, self.type if type_ is None else type_)
 
     def _result(self, answer: Answer, type_: Any) -> D1Result[Any]:
         columns, rows, numbers = answer
         result: D1Result[Any] = _new(D1Result)
-        # No comprehension where there is nothing: most writes end here. The meta is made when somebody asks for it.
-        results = [dict(zip(columns, row, strict=True)) for row in rows] if rows else []
+        results: list[Any] = []
+        if rows:  # most writes have none
+            by_name = [dict(zip(columns, row, strict=True)) for row in rows] if type_ is None else None
+            results = read_rows(columns, rows, type_) if by_name is None else by_name
+        # The meta is made when somebody asks for it.
         _put(result, "__dict__", {"results": results, "success": True, "_meta": (_meta_of, numbers)})
-        return result if type_ is None else D1Result(structure_rows(results, type_), result.meta)
+        return result
 
     async def _run(self) -> D1Result[Any]:
-        database = self._database
-        if self._session is not None:
-            return self._result(await database._answer(self), self.type)
-        # As `_answer` has it, without a coroutine more: most writes are runs, and most end here.
-        try:
-            answer = database.engine.single(self.sql, self.values)
-        except (Refused, sqlite3.Error) as error:
-            answer = await database._failed(self, error)
+        answer = self._database._tried(self)
+        if answer.__class__ is not tuple:
+            answer = await self._database._failed(self, answer)
         return self._result(answer, self.type)
 
     async def _raw(self, column_names: bool = False) -> list[list[Any]]:
-        columns, rows, _ = await self._database._answer(self)
+        answer = self._database._tried(self)
+        columns, rows, _ = answer if answer.__class__ is tuple else await self._database._failed(self, answer)
         lists = [list(row) for row in rows]
-        return [columns, *lists] if column_names else lists
+        return [list(columns), *lists] if column_names else lists
 
 
 class EmbeddedD1Session(Hookable, D1DatabaseSession):
@@ -203,23 +205,26 @@ class EmbeddedD1Database(Hookable, D1Database):
         """Fail, as on the platform, where this is gone; it is not part of `D1Database`."""
         raise d1_error("", "D1_DUMP_ERROR: Status + 404", cause="Status 404")
 
-    async def _answer(self, statement: EmbeddedD1PreparedStatement[Any]) -> Answer:
-        """The answer to one statement."""
+    def _tried(self, statement: EmbeddedD1PreparedStatement[Any]) -> Any:
+        """The answer to a statement, or the error that `_failed` takes. Nearly all are answered here, which takes no
+        coroutine.
+        """
         try:
             answer = self.engine.single(statement.sql, statement.values)
         except (Refused, sqlite3.Error) as error:
-            answer = await self._failed(statement, error)
+            return error
         if statement._session is not None:
             statement._session._moved()
         return answer
 
     async def _failed(self, statement: EmbeddedD1PreparedStatement[Any], error: Refused | sqlite3.Error) -> Answer:
-        """The answer to a statement that failed once, where only another process stood in its way."""
-        if isinstance(error, Refused):
-            raise d1_error("D1_ERROR: ", str(error)) from None
-        if not is_busy(error) and store_error(self._database.location, error) is None:
-            raise d1_error("D1_ERROR: ", self.engine.explain(error)) from error
-        return await self._perform(lambda: self.engine.single(statement.sql, statement.values))
+        """The answer where only another process stood in its way; every other failure becomes the platform's."""
+        if isinstance(error, Refused) or not (is_busy(error) or store_error(self._database.location, error)):
+            raise self._explained(error)
+        answer = await self._perform(lambda: self.engine.single(statement.sql, statement.values))
+        if statement._session is not None:
+            statement._session._moved()
+        return answer
 
     async def _perform(self, action: Callable[[], T], prefix: str = "D1_ERROR: ") -> T:
         """Do it as soon as other processes let us; every failure becomes the platform's."""
@@ -227,10 +232,17 @@ class EmbeddedD1Database(Hookable, D1Database):
             return await self._database.patiently(action)
         except StoreError as error:
             raise d1_error(prefix, f"{error.reason}: {error.code}. {error}") from error
-        except Refused as refused:
-            raise d1_error(prefix, str(refused)) from None
-        except sqlite3.Error as error:
-            raise d1_error(prefix, self.engine.explain(error)) from error
+        except (Refused, sqlite3.Error) as error:
+            found = self._explained(error, prefix)
+            raise found from found.__cause__
+
+    def _explained(self, error: Refused | sqlite3.Error, prefix: str = "D1_ERROR: ") -> Exception:
+        """The platform's error for a failure; SQLite's own is its cause."""
+        if isinstance(error, Refused):
+            return d1_error(prefix, str(error))
+        found = d1_error(prefix, self.engine.explain(error))
+        found.__cause__ = error
+        return found
 
 
 def check_sql(sql: object) -> str:

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from core.backends.embedded.d1.plans import Plan, Step
@@ -46,12 +47,14 @@ _CHANGES: Final = ("CREATE", "ALTER")
 # How many rows may change until size_after is looked up again; a change of the schema is looked up at once.
 _MEASURE_EVERY: Final = 100
 
-Answer: TypeAlias = "tuple[list[str], list[tuple[Any, ...]], Numbers]"
+Answer: TypeAlias = "tuple[tuple[str, ...], list[tuple[Any, ...]], Numbers]"
 Query: TypeAlias = tuple[str, tuple[Any, ...]]
 Numbers: TypeAlias = tuple[float, int, int, bool, int, int, int]
 """Of the meta: duration, changes, last_row_id, changed_db, size_after, rows_read, rows_written."""
 
 T = TypeVar("T")
+
+_first: Final = itemgetter(0)
 
 
 def engine_of(database: Database, clock: Clock, *, keeps_infinity: bool = False) -> Engine:
@@ -268,7 +271,7 @@ class Engine:
         now = self._now
         read = None if self.reads is None else self.reads.count(step, values, self._schema)
         started = now()
-        before = connection.total_changes
+        before = 0 if reading else connection.total_changes
         cursor: sqlite3.Cursor | None = None
         self._trusted = False
         try:
@@ -282,10 +285,11 @@ class Engine:
             else:
                 cursor = self._execute(step, values)
             described = cursor.description
+            columns: tuple[str, ...]
             if described is None:
-                columns, rows = [], []
+                columns, rows = (), []
             else:
-                columns = [column[0] for column in described]
+                columns = tuple(map(_first, described))
                 if step.order is not None:
                     columns = step.named(columns)
                 outgoing = self._outgoing

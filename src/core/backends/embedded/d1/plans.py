@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -67,17 +67,19 @@ class Step:
             raise Refused(WRONG_COUNT)
         return tuple([values[place] for place in self.order])
 
-    def named(self, columns: list[str]) -> list[str]:
+    def named(self, columns: Sequence[str]) -> tuple[str, ...]:
         """The names of the columns: SQLite names one by its expression, and here saw question marks in it."""
         text, sql = self.piece.text, self.sql[1:]
         spans = iter(_result_columns(self.piece))
         # A column without an alias is named by the whole of its expression.
-        return [
-            next((text[start:end] for start, end in spans if sql[start:end].rstrip() == column), column)
-            if "?" in column
-            else column
-            for column in columns
-        ]
+        return tuple(
+            [
+                next((text[start:end] for start, end in spans if sql[start:end].rstrip() == column), column)
+                if "?" in column
+                else column
+                for column in columns
+            ]
+        )
 
 
 class Plan:

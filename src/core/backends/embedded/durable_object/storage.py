@@ -203,7 +203,7 @@ class Sql(SqlStorage):
             raise DurableObjectError(str(error)) from error
         except sqlite3.Error as error:
             raise self._storage.failed(error) from error
-        return Cursor(columns, rows, numbers[1])
+        return Cursor([*columns], rows, numbers[1])
 
 
 class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
