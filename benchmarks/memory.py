@@ -40,7 +40,7 @@ async def after(requests: int) -> dict[int, float]:
 
 
 def idle_connection(peer: str) -> float:
-    """Bytes that a connection keeps in the server's process after its first answer, uvicorn's own part included."""
+    """Bytes that a connection keeps in the server's process after its first answer, the server's own part included."""
     port = free_port()
     server = subprocess.Popen(command(peer, port), env={**os.environ, "CORE_BENCH_PEER": peer})
     try:
@@ -72,7 +72,7 @@ def main() -> None:
     grown = asyncio.run(after(options.requests))
     print("| memory of core | |\n| --- | ---: |")
     print(f"| a route, tables included | {kept:,.0f} bytes |")
-    print(f"| an idle connection under uvicorn (raw: {idle['raw']:,.0f}) | {idle['core']:,.0f} bytes |")
+    print(f"| an idle connection (raw, under uvicorn: {idle['raw']:,.0f}) | {idle['core']:,.0f} bytes |")
     for count, megabytes in grown.items():
         print(f"| the process after {count:,} requests | {megabytes:.1f} MB |")
     if options.json:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import re
 import urllib.parse
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
+import attrs
 import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HEADER_RE, HEADER_VALUE_RE, STATUS_LINE, HttpToolsProtocol
@@ -50,6 +51,7 @@ class State(ServerState):
         self.stopping = False
 
 
+@attrs.define(eq=False)
 class Exchange:
     """A request and its answer: the two callables that ASGI hands to an application.
 
@@ -57,38 +59,25 @@ class Exchange:
     and an answer whose length is known is written at once.
     """
 
-    __slots__ = (
-        "_connection",
-        "_event",
-        "_head",
-        "_left",
-        "_news",
-        "body",
-        "complete",
-        "gone",
-        "keep_alive",
-        "more_body",
-        "scope",
-        "start",
-        "task",
-        "waited_for",
-    )
-    task: asyncio.Task[None]
-
-    def __init__(self, connection: Connection, scope: Any, *, keep_alive: bool, waited_for: bool) -> None:
-        self._connection = connection
-        self.scope = scope
-        self.keep_alive = keep_alive
-        self.waited_for = waited_for  # the client asks first whether its body is wanted (RFC 9110, section 10.1.1)
-        self.body = b""
-        self.more_body = True
-        self.gone = False
-        self._event: asyncio.Event | None = None  # made where somebody waits
-        self._news = False
-        self.start: Any = None
-        self.complete = False
-        self._head = b""
-        self._left: int | None = None
+    _connection: Connection
+    scope: Any
+    keep_alive: bool
+    waited_for: bool
+    """The client asks first whether its body is wanted (RFC 9110, section 10.1.1)."""
+    body: bytes = b""
+    """The part that nobody has read yet."""
+    more_body: bool = True
+    start: Any = None
+    """The message that the answer began with."""
+    complete: bool = False
+    """The answer is written, whole."""
+    gone: bool = False
+    """Nothing more is sent, and nothing read."""
+    task: asyncio.Task[None] | None = None
+    _news: bool = False
+    _event: asyncio.Event | None = None  # made where somebody waits
+    _head: bytes = b""  # of an answer whose body has not begun
+    _left: int | None = None  # of the body, in bytes; None where chunks, or the connection's end, tell
 
     async def run(self, app: Any) -> None:
         """Answer the request. An error that the host has logged breaks the connection without a second record."""
@@ -103,11 +92,11 @@ class Exchange:
                     await self.send({"type": "http.response.start", "status": 500, "headers": _FAILED_HEADERS})
                     await self.send({"type": "http.response.body", "body": b"Internal Server Error"})
             if not self.complete:
-                self.gone = True  # nothing more is sent
+                self.gone = True
                 self._connection.transport.write(self._head)
                 self._connection.transport.close()
         finally:
-            self._connection.tasks.discard(self.task)
+            self._connection.tasks.discard(cast("Any", self.task))
 
     async def receive(self) -> dict[str, Any]:
         """The next part of the body; that the client is gone, or has its answer, where there is no other."""
@@ -334,8 +323,8 @@ class Connection(HttpToolsProtocol):
 
     def _answer(self, exchange: Exchange, app: Any) -> None:
         self.active = exchange
-        exchange.task = self.loop.create_task(exchange.run(app))
-        self.tasks.add(exchange.task)
+        task = exchange.task = self.loop.create_task(exchange.run(app))
+        self.tasks.add(task)
 
     def on_body(self, body: bytes) -> None:
         self.since = self.loop.time()

@@ -127,8 +127,10 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         result: D1Result[Any] = _new(D1Result)
         results: list[Any] = []
         if rows:  # most writes have none
-            by_name = [dict(zip(columns, row, strict=True)) for row in rows] if type_ is None else None
-            results = read_rows(columns, rows, type_) if by_name is None else by_name
+            if type_ is None:
+                results = [dict(zip(columns, row, strict=True)) for row in rows]
+            else:
+                results = read_rows(columns, rows, type_)
         # The meta is made when somebody asks for it.
         _put(result, "__dict__", {"results": results, "success": True, "_meta": (_meta_of, numbers)})
         return result
