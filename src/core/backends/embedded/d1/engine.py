@@ -304,16 +304,16 @@ class Engine:
             raise
         self._trusted = True
         last_row_id = cursor.lastrowid or 0
-        changes = 0
-        changed = False
-        if not reading:
-            changes = connection.total_changes - before
-            changed = changes != 0 or last_row_id != self._last_row_id
-            self._unmeasured += changes
-            if self._unmeasured >= _MEASURE_EVERY:
-                self._size = self._measure()
-        self._last_row_id = last_row_id
         read = len(rows) if self.reads is None else self.reads.note(step, read, len(rows))
+        if reading:
+            self._last_row_id = last_row_id
+            return columns, rows, ((now() - started) * 1000, 0, last_row_id, False, self._size, read, 0)
+        changes = connection.total_changes - before
+        changed = changes != 0 or last_row_id != self._last_row_id
+        self._last_row_id = last_row_id
+        self._unmeasured += changes
+        if self._unmeasured >= _MEASURE_EVERY:
+            self._size = self._measure()
         return columns, rows, ((now() - started) * 1000, changes, last_row_id, changed, self._size, read, changes)
 
     def _execute(self, step: Step, values: tuple[object, ...]) -> sqlite3.Cursor:
