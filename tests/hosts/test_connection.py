@@ -14,7 +14,7 @@ import uvicorn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.hosts import connection as module
+from core.hosts import exchange
 from core.hosts.connection import Connection, State
 from core.hosts.limits import Limits
 
@@ -212,7 +212,7 @@ async def test_headers_that_differ_on_every_answer_are_written_and_fill_a_bounde
     names = [f"/given?x-number={number}" for number in range(2500)]
     received = await answered(*map(request, names), request("/last"))
     assert re.findall(rb"x-number: (\d+)", received) == [b"%d" % number for number in range(2500)]
-    assert 0 < len(module._LINES) <= module._LINES_MOST
+    assert 0 < len(exchange._LINES) <= exchange._LINES_MOST
 
 
 SEVERAL = (

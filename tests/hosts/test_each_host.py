@@ -16,6 +16,7 @@ PARTS = {
     "application",
     "asgi_websocket",
     "connection",
+    "exchange",
     "in_flight",
     "limits",
     "otel",

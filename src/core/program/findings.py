@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, NamedTuple
+
+import attrs
 
 from core.config.checks import CHECKS, Code, Severity
 from core.config.model import Configuration
@@ -114,3 +117,30 @@ def configuration_findings(error: ConfigurationError, path: Path) -> list[Findin
             line, text = int(match["line"] or 1), match["text"]
         findings.append(Finding("core-env", text, str(file), line))
     return findings
+
+
+def levelled(findings: Iterable[Finding], configurations: Sequence[Configuration]) -> Iterator[Finding]:
+    """The findings as errors or warnings, as the project wants its codes."""
+    for finding in findings:
+        match level_of(finding.code, configurations, finding.file):
+            case "error":
+                yield finding
+            case "warning":
+                yield attrs.evolve(finding, severity="warning")
+            case _:
+                pass
+
+
+_IGNORE: Final = re.compile(r"#\s*(?:type:\s*ignore|core:\s*ignore(?=\[))(?:\[(?P<codes>[^\]]*)\])?")
+
+
+def is_ignored(finding: Finding) -> bool:
+    """Return True if the line of a finding, or the last one of its expression, switches it off: with the comment that
+    mypy goes by, `# type: ignore[core-env]`, or one that mypy does not read, `# core: ignore[core-worker]`.
+    """
+    for line in {finding.line, finding.end_line} if finding.file.endswith(".py") else ():
+        match = _IGNORE.search(linecache.getline(finding.file, line))
+        codes = {code.strip() for code in (match["codes"] or "").split(",")} - {""} if match is not None else set[str]()
+        if match is not None and (not codes or codes & {finding.code, "core"}):
+            return True
+    return False

@@ -12,10 +12,9 @@ import hashlib
 import linecache
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
 
 import attrs
 
@@ -30,7 +29,7 @@ from core.program.databases import Behind, CallPlace
 from core.program.entry import OTHER_FOLDERS, Entry, entry_of, import_roots
 from core.program.envs import ANYTHING, EnvShape, check_env, declares_bindings, migration_problems
 from core.program.extensions import declared
-from core.program.findings import Finding, Unread, configuration_findings, level_of, sort_findings
+from core.program.findings import Finding, Unread, configuration_findings, is_ignored, level_of, levelled, sort_findings
 from core.program.memory import Memory
 from core.program.module_rules import ModuleRules
 from core.program.modules import ClassScope, Module, Modules
@@ -99,7 +98,7 @@ class Proof:
             level = "error" if strict else level_of("core-unread", configurations, one.file)
             severity: Severity = "error" if level == "error" else "warning" if level == "warning" else "note"
             found = Finding("core-unread", f"this {one.what} is not read: {one.why}", one.file, one.line, 0, severity)
-            if not _ignored(found):
+            if not is_ignored(found):
                 yield found
 
 
@@ -120,7 +119,7 @@ def prove(
     program = _Program(configurations, options, memory)
     found = program.findings()
     memory.keep()
-    ignored = [*filter(_ignored, found)]
+    ignored = [*filter(is_ignored, found)]
     return Proof(
         [finding for finding in found if finding not in ignored],
         program.names,
@@ -138,7 +137,7 @@ def check_worker(configurations: Sequence[Configuration]) -> list[Finding]:
     """The findings of `core-worker` alone, which a build is stopped by."""
     program = _Program(configurations, Options(), Memory(), table=Table())
     found = sort_findings(worker_findings(program.modules, program.program, configurations))
-    return [finding for finding in program.levelled(found) if not _ignored(finding)]
+    return [finding for finding in levelled(found, configurations) if not is_ignored(finding)]
 
 
 def check_program(configurations: Sequence[Configuration], options: Options | None = None) -> list[Finding]:
@@ -244,7 +243,7 @@ class _Program:
                 "program's file with main, with app in [core], or as a PATH"
             )
             self.found.append(Finding("core-env", message, str(self.configuration.path), 1))
-        return list(self.levelled(sort_findings(self.found)))
+        return [*levelled(sort_findings(self.found), self.configurations)]
 
     def files(self) -> frozenset[str]:
         """The files and folders that the findings were made from; none where a start does not say them all."""
@@ -281,17 +280,6 @@ class _Program:
             if binding.kind == "d1"
         }
         return [str(path) for folder in sorted(folders) for path in (folder, *sorted(folder.glob("*.sql")))]
-
-    def levelled(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """The findings as errors or warnings, as the project wants its codes."""
-        for finding in findings:
-            match level_of(finding.code, self.configurations, finding.file):
-                case "error":
-                    yield finding
-                case "warning":
-                    yield attrs.evolve(finding, severity="warning")
-                case _:
-                    pass
 
     # -- the files
 
@@ -400,21 +388,6 @@ class _Program:
     def _shape(self, class_: ClassScope) -> EnvShape:
         partial = self.reader.named is None and (not self.sources.complete or class_.node.name in self.sources.bases)
         return self.reader.shape(class_, partial=partial)
-
-
-_IGNORE: Final = re.compile(r"#\s*(?:type:\s*ignore|core:\s*ignore(?=\[))(?:\[(?P<codes>[^\]]*)\])?")
-
-
-def _ignored(finding: Finding) -> bool:
-    """Return True if the line of a finding, or the last one of its expression, switches it off: with the comment that
-    mypy goes by, `# type: ignore[core-env]`, or one that mypy does not read, `# core: ignore[core-worker]`.
-    """
-    for line in {finding.line, finding.end_line} if finding.file.endswith(".py") else ():
-        match = _IGNORE.search(linecache.getline(finding.file, line))
-        codes = {code.strip() for code in (match["codes"] or "").split(",")} - {""} if match is not None else set[str]()
-        if match is not None and (not codes or codes & {finding.code, "core"}):
-            return True
-    return False
 
 
 def _names(class_: ClassScope) -> Iterator[str]:

@@ -41,6 +41,7 @@ DEVELOPMENT = (
     "core/hosts/asgi.py",
     "core/hosts/asgi_websocket.py",
     "core/hosts/connection.py",
+    "core/hosts/exchange.py",
     "core/hosts/limits.py",
     "core/hosts/output.py",
     "core/hosts/server.py",

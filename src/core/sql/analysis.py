@@ -387,11 +387,10 @@ def _target(tokens: Sequence[Token], at: int) -> Token | None:
     """The table that a statement changes."""
     for index in range(at + 1, len(tokens)):
         token = tokens[index]
-        if token.word in ("OR", "ROLLBACK", "ABORT", "REPLACE", "FAIL", "IGNORE", "INTO", "FROM"):
-            continue
-        if index + 2 < len(tokens) and tokens[index + 1].text == ".":
-            return tokens[index + 2]
-        return token if token.name is not None else None
+        if token.word not in ("OR", "ROLLBACK", "ABORT", "REPLACE", "FAIL", "IGNORE", "INTO", "FROM"):
+            if index + 2 < len(tokens) and tokens[index + 1].text == ".":
+                return tokens[index + 2]
+            return token if token.name is not None else None
     return None
 
 

@@ -1,0 +1,201 @@
+"""A request over HTTP/1.1 and its answer, as ASGI has them: what is read of the one, and how the other is written.
+
+RFC 9112 says how an answer is framed. Importing this needs uvicorn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final, cast
+
+import attrs
+from uvicorn.protocols.http.httptools_impl import HEADER_RE, HEADER_VALUE_RE, STATUS_LINE, HttpToolsProtocol
+
+from core.errors import CLIENT_GONE
+from core.hosts.process import FAILED, TOLD
+
+_FAILED_HEADERS: Final = (
+    (b"content-type", b"text/plain; charset=utf-8"),
+    (b"content-length", b"21"),
+    (b"connection", b"close"),
+)
+_FRAMING: Final = frozenset((b"content-length", b"connection"))
+_COPIED_MOST: Final = 65536
+
+
+@attrs.define(eq=False)
+class Exchange:
+    """A request and its answer: the two callables that ASGI hands to an application.
+
+    As little as it can be, since all that a server adds to a request is here: a body is waited for where one is read,
+    and an answer whose length is known is written at once.
+    """
+
+    _connection: HttpToolsProtocol
+    scope: Any
+    keep_alive: bool
+    waited_for: bool
+    """The client asks first whether its body is wanted (RFC 9110, section 10.1.1)."""
+    body: bytes = b""
+    """The part that nobody has read yet."""
+    more_body: bool = True
+    start: Any = None
+    """The message that the answer began with."""
+    complete: bool = False
+    """The answer is written, whole."""
+    gone: bool = False
+    """Nothing more is sent, and nothing read."""
+    task: asyncio.Task[None] | None = None
+    _news: bool = False
+    _event: asyncio.Event | None = None  # made where somebody waits
+    _head: bytes = b""  # of an answer whose body has not begun
+    _left: int | None = None  # of the body, in bytes; None where chunks, or the connection's end, tell
+
+    async def run(self, app: Any) -> None:
+        """Answer the request. An error that the host has logged breaks the connection without a second record."""
+        try:
+            await app(self.scope, self.receive, self.send)
+            if not self.complete and not self.gone:
+                raise RuntimeError("the application has not answered")
+        except BaseException as error:
+            if self.scope.get(FAILED) is not error:
+                self._connection.logger.error("Exception in ASGI application\n", exc_info=error)
+                if self.start is None:
+                    await self.send({"type": "http.response.start", "status": 500, "headers": _FAILED_HEADERS})
+                    await self.send({"type": "http.response.body", "body": b"Internal Server Error"})
+            if not self.complete:
+                self.gone = True
+                self._connection.transport.write(self._head)
+                self._connection.transport.close()
+        finally:
+            self._connection.tasks.discard(cast("Any", self.task))
+
+    async def receive(self) -> dict[str, Any]:
+        """The next part of the body; that the client is gone, or has its answer, where there is no other."""
+        connection = self._connection
+        if self.waited_for and not connection.transport.is_closing():
+            self.waited_for = False
+            connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if not self.gone and not self.complete:
+            connection.flow.resume_reading()
+            event = self._event
+            if event is None:
+                event = self._event = asyncio.Event()
+                if self._news:
+                    event.set()
+            await event.wait()
+            event.clear()
+        if self.gone or self.complete:
+            return {"type": "http.disconnect"}
+        body, self.body = self.body, b""
+        return {"type": "http.request", "body": body, "more_body": self.more_body}
+
+    def tell(self) -> None:
+        """Let `receive` look again."""
+        self._news = True
+        if self._event is not None:
+            self._event.set()
+
+    async def send(self, message: Any) -> None:
+        """Write the answer's head, or a part of its body."""
+        connection = self._connection
+        if connection.flow.write_paused and not self.gone:
+            await connection.flow.drain()
+        if self.gone:
+            return
+        if self.start is None:
+            if message["type"] != "http.response.start":
+                raise RuntimeError(f"{message['type']} before http.response.start")
+            head = self._written(message)
+            self.start = message
+            self.waited_for = False
+            if self._left is None:
+                connection.transport.write(head)  # a stream may be silent for long
+            else:
+                self._head = head
+            return
+        if self.complete or message["type"] != "http.response.body":
+            raise RuntimeError(f"{message['type']} {'after the answer' if self.complete else 'within the body'}")
+        body = message["body"]
+        more = message.get("more_body", False)
+        if self._left is not None:
+            if self.scope["method"] == "HEAD":
+                body = b""
+            self._left -= len(body)
+            if self._left < 0 or (self._left and not more):
+                raise RuntimeError("the body has another length than its head says")
+            head, self._head = self._head, b""
+            if len(body) > _COPIED_MOST:
+                connection.transport.write(head)
+                head = b""
+            connection.transport.write(head + body)
+        elif self.scope["http_version"] == "1.0":
+            connection.transport.write(body)
+        else:
+            last = b"" if more else b"0\r\n\r\n"
+            connection.transport.write(b"%x\r\n%b\r\n%b" % (len(body), body, last) if body else last)
+        if not more:
+            self.complete = True
+            self.tell()
+            if not self.keep_alive:
+                connection.transport.close()
+            connection.on_response_complete()
+
+    def _written(self, message: Any) -> bytes:
+        """The head of an answer. Sets how long its body is, None where chunks, or the connection's end, will tell."""
+        status = message["status"]
+        bodiless = self.scope["method"] == "HEAD" or status in (204, 304)
+        self._left = 0 if bodiless else None
+        lines = [STATUS_LINE[status]]
+        for pair in (*self._connection.server_state.default_headers, *message["headers"]):
+            if pair[0] in _FRAMING:
+                if pair[0] == b"content-length":
+                    if not pair[1].isdigit():
+                        raise RuntimeError("a header cannot be sent: content-length")
+                    if not bodiless:
+                        self._left = int(pair[1])
+                elif b"close" in pair[1].lower():
+                    self.keep_alive = False
+                    continue
+            lines.append(_known_line(pair) or _line(pair))
+        if self._left is None and self.scope["http_version"] != "1.0":
+            lines.append(b"transfer-encoding: chunked\r\n")
+        lines.append(b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n")
+        return b"".join(lines)
+
+    def is_events(self) -> bool:
+        """True while a stream of events is sent: it has no end of its own, and its reader asks for it again."""
+        return (
+            self.start is not None
+            and not self.complete
+            and self._left is None
+            and any(
+                name == b"content-type" and value.startswith(b"text/event-stream")
+                for name, value in self.start["headers"]
+            )
+        )
+
+    def cut(self, told: int = CLIENT_GONE) -> None:
+        """Tell the application that its client is gone, or was `told` a status by this server."""
+        self.scope.setdefault(TOLD, told)
+        self.gone = True
+        self.tell()
+
+
+# Most headers are the same on every answer. Those that differ fill the table with time, and then it begins again.
+_LINES: dict[tuple[bytes, bytes], bytes] = {}
+_LINES_MOST: Final = 1024
+_known_line = _LINES.get
+
+
+def _line(pair: tuple[bytes, bytes]) -> bytes:
+    """A header as it is written. Raises RuntimeError for one that would break the head."""
+    name, value = pair
+    if HEADER_RE.search(name) or HEADER_VALUE_RE.search(value) or name == b"transfer-encoding":
+        raise RuntimeError(f"a header cannot be sent: {name.decode('latin-1')}")
+    if len(_LINES) == _LINES_MOST:
+        _LINES.clear()
+    line = b"%b: %b\r\n" % pair
+    if len(value) < _LINES_MOST:
+        _LINES[pair] = line
+    return line
