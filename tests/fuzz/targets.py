@@ -15,6 +15,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+from tests.support.connections import answered
+
 from core import http
 from core.app import App
 from core.errors import CoreError
@@ -319,6 +321,16 @@ def json_text(data: bytes) -> None:
     assert json.loads(http.json.dumps(value)) == value
 
 
+# -- requests on a connection
+
+
+def connection(data: bytes) -> None:
+    """Whatever a client sends, it gets answers, and its connection ends when it sends no more."""
+    half = len(data) // 2
+    received = _loop.run_until_complete(answered(data[:half], data[half:], ends=True))
+    assert not received or re.match(rb"HTTP/1\.1 [1-5][0-9][0-9] ", received), received
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "path": _paths(),
     "query": query,
@@ -329,4 +341,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "range": ranges,
     "events": events,
     "json": json_text,
+    "connection": connection,
 }

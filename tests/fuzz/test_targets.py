@@ -22,6 +22,7 @@ PIECES = {
     "range": [b"bytes=", b"0", b"-", b"9", b",", b" ", b'"x"', b"W/", b"*", b"Sun, 06 Nov 1994 08:49:37 GMT"],
     "events": [b"\n", b"\r", b"\r\n", b"\0", b"data: x", b"\x1f", b"id: 1", b":", b"\xe2\x80\xa8", b"event"],
     "json": [b"{", b"}", b"[", b"]", b'"', b":", b",", b"1", b"e400", b"NaN", b"null", b"\\u", b"d800", b"-", b".5", b" "],
+    "connection": [b"GET /known HTTP/1.1\r\n", b"POST /echo HTTP/1.1\r\n", b"HEAD /stream HTTP/1.0\r\n", b"OPTIONS * HTTP/1.1\r\n", b"Host: a\r\n", b"Content-Length: 2\r\n", b"Transfer-Encoding: chunked\r\n", b"Expect: 100-continue\r\n", b"Connection: close\r\n", b"Connection: upgrade\r\nUpgrade: websocket\r\n", b"\r\n", b"2\r\nhi\r\n", b"0\r\n\r\n", b"hi"],
 }  # fmt: skip
 
 
