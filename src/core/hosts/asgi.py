@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from functools import lru_cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
@@ -50,13 +49,13 @@ class AsgiRequest(OpenRequest):
 
     _scope: Scope
     _receive: Receive
-    _index: dict[bytes, bytes] | None = None
+    _index: dict[bytes, bytes] | None
     _headers: _ScopeHeaders | None = None
 
     @classmethod
     def bound(cls, env: object, ctx: ExecutionContext, app: App[Any] | None = None) -> Callable[[], AsgiRequest]:
         """The class of requests with these bindings and this context, to this application."""
-        common = {"env": env, "ctx": ctx, "_app": app, "params": NO_PARAMS, "id": "", "_query": None}
+        common = {"env": env, "ctx": ctx, "_app": app}
         made: Any = type("Request", (cls,), {**common, "__init__": object.__init__})
         return cast("Callable[[], AsgiRequest]", made)
 
@@ -90,9 +89,12 @@ class AsgiRequest(OpenRequest):
 
     def header(self, name: str, /) -> str | None:
         """The value of a header, or None."""
-        key = _name(name)
-        if key == b"edge-connecting-ip":
-            return self.ip
+        try:
+            key = _NAMES[name]
+        except KeyError:
+            key = _name(name)
+            if key == b"edge-connecting-ip":
+                return self.ip
         index = self._index
         if index is None:
             pairs = self._scope["headers"]
@@ -330,9 +332,16 @@ def _type_pair(content_type: str) -> tuple[bytes, bytes]:
     return _TYPES.get(content_type) or _known_pair(item) or _pair(item)
 
 
-@lru_cache(1024)
+# Names of headers as bytes, by the spelling that was asked for. The client's address is none of them: it has no header.
+_NAMES: dict[str, bytes] = {}
+_NAMES_MOST = 1024
+
+
 def _name(name: str) -> bytes:
-    return check_name(name, "get").encode("latin-1")
+    key = check_name(name, "get").encode("latin-1")
+    if len(_NAMES) < _NAMES_MOST and key != b"edge-connecting-ip":
+        _NAMES[name] = key
+    return key
 
 
 def header_pairs(res: Response, length: int | None) -> list[tuple[bytes, bytes]]:
@@ -398,6 +407,10 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
             await _serve_other(scope, receive, send, app, env, ctx, bound)
             return
         req = bound()
+        # No defaults of the class: CPython sets an attribute more slowly where the class has one of that name.
+        req.params = NO_PARAMS
+        req.id = ""
+        req._query = req._index = None
         req._scope = scope
         req._receive = receive
         req.method = method = scope["method"]
@@ -530,6 +543,9 @@ async def _serve_other(
 
         # The opening handshake is a GET, and runs through the application as one.
         req = bound()
+        req.params = NO_PARAMS
+        req.id = ""
+        req._query = req._index = None
         req._scope = scope
         req._receive = receive
         req.method = "GET"
