@@ -23,6 +23,7 @@ import attrs
 from typing_extensions import TypedDict, TypeForm, Unpack
 
 from core.bindings import binding_call
+from core.http.streams import close
 from core.values import frozen
 
 if TYPE_CHECKING:
@@ -153,25 +154,32 @@ class AiStream:
         return aiter(self._source)
 
     async def events(self) -> AsyncIterator[Any]:
-        """The JSON values of the events, up to `[DONE]`."""
+        """The JSON values of the events, up to `[DONE]`. The source is closed when these are, or end."""
         from core.http.json import loads
 
         pending = b""
-        async for chunk in self._source:
-            pending += chunk
-            *lines, pending = pending.split(b"\n")
-            for line in lines:
-                if line.startswith(b"data:"):
-                    data = line[5:].strip()
-                    if data == b"[DONE]":
-                        return
-                    yield loads(data)
+        try:
+            async for chunk in self._source:
+                pending += chunk
+                *lines, pending = pending.split(b"\n")
+                for line in lines:
+                    if line.startswith(b"data:"):
+                        data = line[5:].strip()
+                        if data == b"[DONE]":
+                            return
+                        yield loads(data)
+        finally:
+            await close(self._source)
 
     async def text(self) -> AsyncIterator[str]:
         """The pieces of text, in order; together they are the answer."""
-        async for event in self.events():
-            if isinstance(event, dict) and (piece := cast("dict[str, Any]", event).get("response")):
-                yield str(piece)
+        events = self.events()
+        try:
+            async for event in events:
+                if isinstance(event, dict) and (piece := cast("dict[str, Any]", event).get("response")):
+                    yield str(piece)
+        finally:
+            await close(events)
 
 
 @frozen

@@ -186,8 +186,6 @@ async def events(exchange: Exchange) -> AsyncIterator[bytes]:
                 piece: Any = choice.get("text") or delta.get("content")
                 if piece:
                     yield f"data: {dumps({'response': piece})}\n\n".encode()
-        async for _ in chunks:
-            pass  # what is left unread would keep the connection from its end
         if usage is not None:
             yield f"data: {dumps({'response': '', 'usage': usage})}\n\n".encode()
         yield b"data: [DONE]\n\n"
