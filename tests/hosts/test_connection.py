@@ -45,6 +45,16 @@ INTERNAL = (
             id="stream",
         ),
         pytest.param(request("/stream", version="1.0"), OK + CLOSED + b"firstsecond", id="stream over HTTP/1.0"),
+        pytest.param(
+            request("/events"),
+            OK + b"content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n9\r\ndata: x\n\n\r\n0\r\n\r\n",
+            id="events that the server ends",
+        ),
+        pytest.param(
+            request("/events", version="1.0"),
+            OK + b"content-type: text/event-stream\r\n" + CLOSED + b"data: x\n\n",
+            id="events that the server ends, over HTTP/1.0",
+        ),
         pytest.param(request("/known", CLOSE, method="HEAD"), OK + b"content-length: 4\r\n" + CLOSED, id="HEAD"),
         pytest.param(request("/stream", CLOSE, method="HEAD"), OK + CLOSED, id="HEAD of a stream"),
         pytest.param(

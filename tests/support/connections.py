@@ -40,6 +40,11 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
             for part in (b"first", b"", b"second"):
                 await body(part, more_body=True)
             await body(b"")
+        case "/events":
+            await start((b"content-type", b"text/event-stream"))
+            await body(b"data: x\n\n", more_body=True)
+            while (await receive())["type"] != "http.disconnect":
+                pass
         case "/last":
             await start((b"connection", b"close"), (b"content-length", b"4"))
             await body(b"last")
@@ -104,6 +109,11 @@ async def answered(*pieces: bytes, until: bytes = b"", ends: bool = False) -> by
             if ends:
                 ours.shutdown(socket.SHUT_WR)
 
+        def events_end() -> None:
+            for connection in state.connections:
+                if isinstance(connection, Connection):
+                    connection.end_events()
+
         received = b""
         async with asyncio.timeout(10), asyncio.TaskGroup() as group:
             group.create_task(send())
@@ -111,6 +121,8 @@ async def answered(*pieces: bytes, until: bytes = b"", ends: bool = False) -> by
                 if not (piece := await loop.sock_recv(ours, 65536)):
                     break
                 received += piece
+                if received.endswith((b"data: x\n\n", b"data: x\n\n\r\n")):
+                    events_end()  # as at the end of a server
     for _ in range(3):
         await asyncio.sleep(0)
     assert not state.tasks

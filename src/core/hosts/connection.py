@@ -249,7 +249,8 @@ class Connection(HttpToolsProtocol):
         """End a stream of events as if there were no more."""
         active = self._answered_now()
         if active is not None and active.is_events() and not active.gone:
-            self.transport.write(b"0\r\n\r\n")
+            if active.scope["http_version"] != "1.0":  # which has no chunks: its end is the connection's
+                self.transport.write(b"0\r\n\r\n")
             self.transport.close()
             active.cut()
 
