@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from core.backends.embedded.d1 import EmbeddedD1Database, EmbeddedD1PreparedStatement, EmbeddedD1Session
+from core.backends.embedded.d1.engine import Answer
 from core.backends.embedded.d1.reads import RowsRead
 from core.backends.embedded.migrations import apply_at_once
 from core.backends.embedded.store import Store
@@ -72,16 +73,13 @@ class FakeD1Database(Faulty, EmbeddedD1Database):
         at_primary = constraint_or_bookmark is not None and constraint_or_bookmark.strip() == "first-primary"
         return _LateSession(self, session.get_bookmark(), self._versions, at_primary)
 
-    def _tried(self, statement: EmbeddedD1PreparedStatement[Any]) -> Any:
+    async def _answer(self, statement: EmbeddedD1PreparedStatement[Any]) -> Answer:
         session = statement._session
         if session is not None and isinstance(session, _LateSession) and self.engine.plan(statement.sql).reading:
             copy = session.copy()
             if copy is not None:
-                answer = copy._tried(EmbeddedD1PreparedStatement(copy, statement.sql, statement.values))
-                if isinstance(answer, Exception):
-                    raise copy._explained(cast("Any", answer))
-                return answer
-        return super()._tried(statement)
+                return await copy._answer(EmbeddedD1PreparedStatement(copy, statement.sql, statement.values))
+        return await super()._answer(statement)
 
 
 class _Versions:

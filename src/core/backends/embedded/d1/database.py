@@ -94,13 +94,11 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         return EmbeddedD1PreparedStatement(self._database, self.sql, self.values, self._session, type_, self._written)
 
     async def _first(self, column_or_type: Any = None, /) -> Any:
-        answer = self._database._tried(self)
-        columns, rows, _ = answer if answer.__class__ is tuple else await self._database._failed(self, answer)
+        columns, rows, _ = await self._database._answer(self)
         return self._row(columns, rows[0], column_or_type) if rows else None
 
     async def _one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
-        answer = self._database._tried(self)
-        columns, rows, _ = answer if answer.__class__ is tuple else await self._database._failed(self, answer)
+        columns, rows, _ = await self._database._answer(self)
         if not rows:
             raise CoreError(404, "Not Found") if error is None else error
         return self._row(columns, rows[0], column_or_type)
@@ -117,10 +115,7 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         return row[type_]
 
     async def _all(self, type_: Any = None, /) -> Any:
-        answer = self._database._tried(self)
-        if answer.__class__ is not tuple:
-            answer = await self._database._failed(self, answer)
-        return self._result(answer, self.type if type_ is None else type_)
+        return self._result(await self._database._answer(self), self.type if type_ is None else type_)
 
     def _result(self, answer: Answer, type_: Any) -> D1Result[Any]:
         columns, rows, numbers = answer
@@ -136,14 +131,10 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         return result
 
     async def _run(self) -> D1Result[Any]:
-        answer = self._database._tried(self)
-        if answer.__class__ is not tuple:
-            answer = await self._database._failed(self, answer)
-        return self._result(answer, self.type)
+        return self._result(await self._database._answer(self), self.type)
 
     async def _raw(self, column_names: bool = False) -> list[list[Any]]:
-        answer = self._database._tried(self)
-        columns, rows, _ = answer if answer.__class__ is tuple else await self._database._failed(self, answer)
+        columns, rows, _ = await self._database._answer(self)
         lists = [list(row) for row in rows]
         return [list(columns), *lists] if column_names else lists
 
@@ -207,23 +198,17 @@ class EmbeddedD1Database(Hookable, D1Database):
         """Fail, as on the platform, where this is gone; it is not part of `D1Database`."""
         raise d1_error("", "D1_DUMP_ERROR: Status + 404", cause="Status 404")
 
-    def _tried(self, statement: EmbeddedD1PreparedStatement[Any]) -> Any:
-        """The answer to a statement, or the error that `_failed` takes. Nearly all are answered here, which takes no
-        coroutine.
-        """
+    async def _answer(self, statement: EmbeddedD1PreparedStatement[Any]) -> Answer:
+        """The answer to one statement."""
         try:
             answer = self.engine.single(statement.sql, statement.values)
         except (Refused, sqlite3.Error) as error:
-            return error
-        if statement._session is not None:
-            statement._session._moved()
-        return answer
-
-    async def _failed(self, statement: EmbeddedD1PreparedStatement[Any], error: Refused | sqlite3.Error) -> Answer:
-        """The answer where only another process stood in its way; every other failure becomes the platform's."""
-        if isinstance(error, Refused) or not (is_busy(error) or store_error(self._database.location, error)):
-            raise self._explained(error)
-        answer = await self._perform(lambda: self.engine.single(statement.sql, statement.values))
+            if isinstance(error, Refused):
+                raise d1_error("D1_ERROR: ", str(error)) from None
+            if not is_busy(error) and store_error(self._database.location, error) is None:
+                raise d1_error("D1_ERROR: ", self.engine.explain(error)) from error
+            # Only another process stood in its way.
+            answer = await self._perform(lambda: self.engine.single(statement.sql, statement.values))
         if statement._session is not None:
             statement._session._moved()
         return answer
@@ -234,17 +219,10 @@ class EmbeddedD1Database(Hookable, D1Database):
             return await self._database.patiently(action)
         except StoreError as error:
             raise d1_error(prefix, f"{error.reason}: {error.code}. {error}") from error
-        except (Refused, sqlite3.Error) as error:
-            found = self._explained(error, prefix)
-            raise found from found.__cause__
-
-    def _explained(self, error: Refused | sqlite3.Error, prefix: str = "D1_ERROR: ") -> Exception:
-        """The platform's error for a failure; SQLite's own is its cause."""
-        if isinstance(error, Refused):
-            return d1_error(prefix, str(error))
-        found = d1_error(prefix, self.engine.explain(error))
-        found.__cause__ = error
-        return found
+        except Refused as refused:
+            raise d1_error(prefix, str(refused)) from None
+        except sqlite3.Error as error:
+            raise d1_error(prefix, self.engine.explain(error)) from error
 
 
 def check_sql(sql: object) -> str:
