@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import logging
 import re
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from tests.support.connections import answered
 
 from core.hosts import exchange
+from core.hosts.connection import Connection
 
 
 def request(path: str, *lines: str, method: str = "GET", version: str = "1.1", body: bytes = b"") -> bytes:
@@ -45,6 +47,7 @@ INTERNAL = (
             id="stream",
         ),
         pytest.param(request("/stream", version="1.0"), OK + CLOSED + b"firstsecond", id="stream over HTTP/1.0"),
+        pytest.param(request("/bare", CLOSE), b"HTTP/1.1 204 No Content\r\n" + CLOSED, id="nothing but a status"),
         pytest.param(
             request("/events"),
             OK + b"content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n9\r\ndata: x\n\n\r\n0\r\n\r\n",
@@ -138,6 +141,20 @@ ANSWERS = (
     OK + b"content-length: 4\r\n\r\npong",
     OK + b"content-length: 4\r\n" + CLOSED + b"last",
 )
+
+
+async def test_nothing_of_a_connection_is_left_to_the_garbage_collector() -> None:
+    def there() -> int:
+        return sum(isinstance(one, Connection | exchange.Exchange) for one in gc.get_objects())
+
+    gc.collect()
+    before = there()
+    gc.disable()
+    try:
+        await answered(*SEVERAL)
+        assert there() == before
+    finally:
+        gc.enable()
 
 
 @given(

@@ -13,6 +13,7 @@ from core.hosts.limits import Limits
 
 START = "http.response.start"
 BODY = "http.response.body"
+EVENT = b"data: x\n\n"
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
@@ -42,9 +43,12 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
             await body(b"")
         case "/events":
             await start((b"content-type", b"text/event-stream"))
-            await body(b"data: x\n\n", more_body=True)
+            await body(EVENT, more_body=True)
             while (await receive())["type"] != "http.disconnect":
                 pass
+        case "/bare":
+            await send({"type": START, "status": 204})
+            await send({"type": BODY})
         case "/last":
             await start((b"connection", b"close"), (b"content-length", b"4"))
             await body(b"last")
@@ -98,7 +102,7 @@ async def answered(*pieces: bytes, until: bytes = b"", ends: bool = False) -> by
     ours, theirs = socket.socketpair()
     with ours:
         ours.setblocking(False)
-        await loop.connect_accepted_socket(
+        _, connection = await loop.connect_accepted_socket(
             lambda: Connection(config=config, server_state=state, app_state={}), sock=theirs
         )
 
@@ -109,11 +113,6 @@ async def answered(*pieces: bytes, until: bytes = b"", ends: bool = False) -> by
             if ends:
                 ours.shutdown(socket.SHUT_WR)
 
-        def events_end() -> None:
-            for connection in state.connections:
-                if isinstance(connection, Connection):
-                    connection.end_events()
-
         received = b""
         async with asyncio.timeout(10), asyncio.TaskGroup() as group:
             group.create_task(send())
@@ -121,8 +120,8 @@ async def answered(*pieces: bytes, until: bytes = b"", ends: bool = False) -> by
                 if not (piece := await loop.sock_recv(ours, 65536)):
                     break
                 received += piece
-                if received.endswith((b"data: x\n\n", b"data: x\n\n\r\n")):
-                    events_end()  # as at the end of a server
+                if EVENT in received:
+                    connection.end_events()  # as at the end of a server
     for _ in range(3):
         await asyncio.sleep(0)
     assert not state.tasks

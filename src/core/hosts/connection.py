@@ -1,6 +1,6 @@
 """A connection of the HTTP server of `core serve --python` and `core dev`: uvicorn's with httptools.
 
-Added to it are limits (connections, and the time that a client may take: `Limits`), the check of Host (RFC 9112,
+Each request on it is answered by an `Exchange`. Added are limits (connections, and the time that a client may take: `Limits`), the check of Host (RFC 9112,
 section 3.2), an answer to `OPTIONS *`, which asks the server itself whether it answers (RFC 9110, section 9.3.7), and
 an end in good order. Importing this needs uvicorn and httptools.
 """
@@ -137,8 +137,8 @@ class Connection(HttpToolsProtocol):
 
     def _answer(self, exchange: Exchange, app: Any) -> None:
         self.active = exchange
-        task = exchange.task = self.loop.create_task(exchange.run(app))
-        self.tasks.add(task)
+        exchange.task = self.loop.create_task(exchange.run(app))
+        self.tasks.add(exchange.task)
 
     def on_body(self, body: bytes) -> None:
         self.since = self.loop.time()

@@ -6,7 +6,7 @@ RFC 9112 says how an answer is framed. Importing this needs uvicorn.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import attrs
 from uvicorn.protocols.http.httptools_impl import HEADER_RE, HEADER_VALUE_RE, STATUS_LINE, HttpToolsProtocol
@@ -28,7 +28,7 @@ class Exchange:
     """A request and its answer: the two callables that ASGI hands to an application.
 
     As little as it can be, since all that a server adds to a request is here: a body is waited for where one is read,
-    and an answer whose length is known is written at once.
+    and an answer whose length is known is written at once. Headers are tuples of bytes, with names in lower case.
     """
 
     _connection: HttpToolsProtocol
@@ -45,7 +45,7 @@ class Exchange:
     """The answer is written, whole."""
     gone: bool = False
     """Nothing more is sent, and nothing read."""
-    task: asyncio.Task[None] | None = None
+    task: asyncio.Task[None] = attrs.field(init=False)
     _news: bool = False
     _event: asyncio.Event | None = None  # made where somebody waits
     _head: bytes = b""  # of an answer whose body has not begun
@@ -68,7 +68,7 @@ class Exchange:
                 self._connection.transport.write(self._head)
                 self._connection.transport.close()
         finally:
-            self._connection.tasks.discard(cast("Any", self.task))
+            self._connection.tasks.discard(self.task)
 
     async def receive(self) -> dict[str, Any]:
         """The next part of the body; that the client is gone, or has its answer, where there is no other."""
@@ -116,7 +116,7 @@ class Exchange:
             return
         if self.complete or message["type"] != "http.response.body":
             raise RuntimeError(f"{message['type']} {'after the answer' if self.complete else 'within the body'}")
-        body = message["body"]
+        body = message.get("body", b"")
         more = message.get("more_body", False)
         if self._left is not None:
             if self.scope["method"] == "HEAD":
@@ -147,7 +147,7 @@ class Exchange:
         bodiless = self.scope["method"] == "HEAD" or status in (204, 304)
         self._left = 0 if bodiless else None
         lines = [STATUS_LINE[status]]
-        for pair in (*self._connection.server_state.default_headers, *message["headers"]):
+        for pair in (*self._connection.server_state.default_headers, *message.get("headers", ())):
             if pair[0] in _FRAMING:
                 if pair[0] == b"content-length":
                     if not pair[1].isdigit():
@@ -157,7 +157,7 @@ class Exchange:
                 elif b"close" in pair[1].lower():
                     self.keep_alive = False
                     continue
-            lines.append(_known_line(pair) or _line(pair))
+            lines.append(_LINES.get(pair) or _line(pair))
         if self._left is None and self.scope["http_version"] != "1.0":
             lines.append(b"transfer-encoding: chunked\r\n")
         lines.append(b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n")
@@ -171,7 +171,7 @@ class Exchange:
             and self._left is None
             and any(
                 name == b"content-type" and value.startswith(b"text/event-stream")
-                for name, value in self.start["headers"]
+                for name, value in self.start.get("headers", ())
             )
         )
 
@@ -185,7 +185,6 @@ class Exchange:
 # Most headers are the same on every answer. Those that differ fill the table with time, and then it begins again.
 _LINES: dict[tuple[bytes, bytes], bytes] = {}
 _LINES_MOST: Final = 1024
-_known_line = _LINES.get
 
 
 def _line(pair: tuple[bytes, bytes]) -> bytes:
