@@ -6,9 +6,9 @@ mistake, which it names. Columns called `author.name` fill an inner class, by `c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from typing_extensions import TypeForm
 
@@ -16,6 +16,9 @@ from core.validation.converters import condition_of, converter_of
 from core.validation.kinds import attrs_fields, is_class
 from core.validation.mistakes import MOST_ISSUES, StructureError, bounded, within
 from core.validation.structure import hook_from
+
+if TYPE_CHECKING:
+    from core.errors import Issue
 
 T = TypeVar("T")
 
@@ -39,12 +42,12 @@ def read_rows(columns: tuple[str, ...], rows: Sequence[Sequence[Any]], type_: Ty
     read = row_reader(type_, columns)
     try:
         return [read(row) for row in rows]
-    except StructureError:
+    except StructureError:  # of the first wrong row: now all are asked
         raise StructureError(bounded([*_mistakes(read, rows)])) from None
 
 
-def _mistakes(read: RowReader, rows: Iterable[Sequence[Any]]) -> Iterable[Any]:
-    """The mistakes of rows, and no more rows than a StructureError tells of."""
+def _mistakes(read: RowReader, rows: Iterable[Sequence[Any]]) -> Iterator[Issue]:
+    """The mistakes of rows, up to the row with which there are as many as a StructureError has."""
     count = 0
     for index, row in enumerate(rows):
         if count >= MOST_ISSUES:
