@@ -1,8 +1,8 @@
 """A connection of the HTTP server of `core serve --python` and `core dev`: uvicorn's with httptools.
 
-Each request on it is answered by an `Exchange`. Added are limits (connections, and the time that a client may take: `Limits`), the check of Host (RFC 9112,
-section 3.2), an answer to `OPTIONS *`, which asks the server itself whether it answers (RFC 9110, section 9.3.7), and
-an end in good order. Importing this needs uvicorn and httptools.
+Each request on it is answered by an `Exchange`. Added are limits (connections, and the time that a client may take:
+`Limits`), the check of Host (RFC 9112, section 3.2), an answer to `OPTIONS *`, which asks the server itself whether it
+answers (RFC 9110, section 9.3.7), and an end in good order. Importing this needs uvicorn and httptools.
 """
 
 from __future__ import annotations
