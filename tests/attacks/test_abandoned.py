@@ -115,7 +115,7 @@ AROUND = {
 
 
 def census() -> tuple[int, int]:
-    """The number of tasks, and of open descriptors."""
+    """The number of tasks, and of open descriptors. A thread of an earlier test may close one of these meanwhile."""
     return len(asyncio.all_tasks()), len(os.listdir("/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"))
 
 
@@ -236,7 +236,7 @@ async def test_nothing_stays_behind_an_answer_that_no_client_gets(sender: str, e
         await abandon(app, how)
     after = await settled(census)
     await app.shutdown(None)
-    assert after == before
+    assert after <= before
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -254,7 +254,7 @@ async def test_a_file_that_no_client_gets_is_closed(ending: str, tmp_path: Path)
     before = await settled(census)
     for _ in range(TIMES):
         await abandon(app, how)
-    assert await settled(census) == before
+    assert await settled(census) <= before
 
 
 @pytest.mark.parametrize("ending", SOCKET_ENDINGS)
@@ -274,7 +274,7 @@ async def test_nothing_stays_behind_a_websocket_that_its_client_leaves(session: 
         await abandon_socket(app, how)
     after = await settled(census)
     await app.shutdown(None)
-    assert after == before
+    assert after <= before
 
 
 async def test_a_stream_that_was_sent_too_late_for_a_timeout_is_closed() -> None:

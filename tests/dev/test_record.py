@@ -116,6 +116,16 @@ async def test_what_is_noted_stays_small(recorder: Recorder, env: Env) -> None:
     assert len(other.calls[0].detail) == LONGEST_DETAIL
 
 
+async def test_the_first_list_says_that_changes_are_followed() -> None:
+    recorder = Recorder()
+    following = aiter(recorder.follow())
+
+    async with asyncio.timeout(10):
+        assert await anext(following) == []
+        exchange = recorder.begin("request", "GET", "/")
+        assert await anext(following) == [exchange]
+
+
 async def test_who_follows_hears_of_every_change_and_the_slow_miss_the_oldest() -> None:
     recorder, heard = Recorder(), list[int]()
 

@@ -23,7 +23,7 @@ from tests.support.copies import copy_project
 from tests.support.running import RunningDev
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 
@@ -87,6 +87,28 @@ def test_a_narrow_window_needs_no_sideways_scrolling(browser: Browser, dev: Runn
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
         assert page.evaluate("(one => one.scrollWidth <= one.clientWidth)(document.querySelector('main'))"), name
     context.close()
+
+
+def test_what_comes_before_the_first_frame_is_shown(page: Page, dev: RunningDev) -> None:
+    # Effects wait for a frame, or 35 ms where there is none; a page that is not shown has none, and timers of a second.
+    page.add_init_script("""{
+      const later = window.setTimeout;
+      window.requestAnimationFrame = (callback) => later(() => callback(performance.now()), 1000);
+      window.setTimeout = (callback, wait, ...given) => later(callback, wait === 35 ? 1000 : wait, ...given);
+    }""")
+    open_panel(page, dev, "routes")
+    page.wait_for_function("() => document.getElementById('live').textContent === 'live'")
+
+
+def test_a_request_while_the_list_is_on_its_way_is_in_the_list(page: Page, dev: RunningDev) -> None:
+    def delayed(route: Route) -> None:
+        answer = route.fetch()
+        dev.fetch("/notes/in-between")
+        route.fulfill(response=answer)
+
+    page.route("**/_core/api/exchanges", delayed, times=1)
+    open_panel(page, dev, "requests")
+    rows(page, "/notes/in-between").wait_for()
 
 
 def test_a_save_takes_nothing_that_was_typed_or_recorded(page: Page, tmp_path: Path) -> None:

@@ -150,10 +150,14 @@ class Recorder:
         self.changed(None)
 
     async def follow(self, together: float = 0) -> AsyncIterator[list[Exchange]]:
-        """Exchanges that begin or change from now on, each once for all that happens within `together` seconds."""
+        """Exchanges that begin or change, each once for all that happens within `together` seconds.
+
+        The first list, at once, is empty: from there on nothing is missed.
+        """
         listener: asyncio.Queue[Exchange | None] = asyncio.Queue(_WAITING)
         self._listeners.add(listener)
         try:
+            yield []
             while True:
                 found: dict[str, Exchange] = {}
                 exchange = await listener.get()

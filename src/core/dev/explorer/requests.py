@@ -52,7 +52,6 @@ async def _one(req: Request[Places], res: Response) -> None:
 @api.get("/live")
 async def _live(req: Request[Places], res: Response) -> None:
     async def lines() -> AsyncIterator[bytes]:
-        yield b"\n"
         async for exchanges in req.env.recorder.follow(_TOGETHER):
             yield strict_json.dumps([exchange.summary() for exchange in exchanges]).encode() + b"\n"
 

@@ -50,7 +50,8 @@ export function changed() {
 
 export function useStore() {
   const [, redraw] = useReducer((count) => count + 1, 0);
-  useEffect(() => { listeners.add(redraw); return () => listeners.delete(redraw); }, []);
+  // An effect comes after a frame, and what changes before it would not be shown.
+  useLayoutEffect(() => { listeners.add(redraw); return () => listeners.delete(redraw); }, []);
   return store;
 }
 

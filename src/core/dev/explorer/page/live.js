@@ -38,26 +38,35 @@ async function refresh() {
   changed();
 }
 
+// The first line says that changes are followed from now on: what was before it is asked for then, so that nothing is missed.
 async function listen() {
-  const response = await send("/live");
-  store.live = "live";
-  changed();
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const lines = (rest + value).split("\n");
-    rest = lines.pop();
-    for (const line of lines) if (line) note(JSON.parse(line));
-  }
+  const caller = new AbortController();
+  try {
+    const response = await send("/live", { signal: caller.signal });
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "", followed = false;
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const lines = (rest + value).split("\n");
+      rest = lines.pop();
+      for (const line of lines) {
+        if (!followed) {
+          await refresh();
+          followed = true;
+          if (store.overview.failed === null) store.loads += 1;
+          store.live = "live";
+          changed();
+        }
+        note(JSON.parse(line));
+      }
+    }
+  } finally { caller.abort(); }
 }
 
 export async function follow() {
   for (;;) {
     try {
-      await refresh();
-      if (store.overview.failed === null) store.loads += 1;
       await listen();
     } catch (error) {
       if (error.status === 403) {
