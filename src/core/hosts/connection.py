@@ -44,20 +44,20 @@ class State(ServerState):
 
 
 class Connection(HttpToolsProtocol):
-    """A connection. `reading` is the part of a request that comes next, and `since` when its time began."""
+    """A connection. `reading` is the part of a request that comes next, and `since` when `check` first saw it."""
 
     server_state: State
     parser: Any  # without types
     app: Any
     scope: Any
     headers: Any  # None before the first request
-    pipeline: Any  # of requests that wait for the answer to another, and who answers them
+    pipeline: Any  # of requests that wait for the answer to another
     last: Exchange | None = None
     """The request that came last."""
     active: Exchange | None = None
     """The request that is answered, or was answered last; further ones wait in `pipeline`."""
     reading: Literal["head", "body", "nothing"] = "head"
-    since: float = 0.0
+    since: float | None = None
     _host: bytes = b""
     _broken = False
     _unsent = 0
@@ -69,14 +69,13 @@ class Connection(HttpToolsProtocol):
             _TurnedAway(transport, state, self.loop)
             return
         super().connection_made(transport)
-        self.since = self.loop.time()
 
     # -- the parser's calls
 
     def on_message_begin(self) -> None:
         if self.reading == "nothing":
             self.reading = "head"
-            self.since = self.loop.time()
+            self.since = None
         self.url = b""
         self.headers = []
         self.expect_100_continue = False
@@ -93,7 +92,7 @@ class Connection(HttpToolsProtocol):
                 raise ValueError("Host is not a host")
             self._host = hosts[0]
         self.reading = "body"
-        self.since = self.loop.time()
+        self.since = None
         method = parser.get_method().decode("ascii")
         app = self.app
         if self.url == b"*" and method == "OPTIONS":
@@ -124,24 +123,26 @@ class Connection(HttpToolsProtocol):
             return
         exchange = self.last = Exchange(
             self,
+            app,
             scope,
             keep_alive=version != "1.0" and parser.should_keep_alive() and not self.server_state.stopping,
             waited_for=self.expect_100_continue,
         )
         active = self.active
         if active is None or active.complete:
-            self._answer(exchange, app)
+            self._answer(exchange)
         else:
             self.flow.pause_reading()
-            self.pipeline.append((exchange, app))
+            self.pipeline.append(exchange)
 
-    def _answer(self, exchange: Exchange, app: Any) -> None:
+    def _answer(self, exchange: Exchange) -> None:
         self.active = exchange
-        exchange.task = self.loop.create_task(exchange.run(app))
+        # At the loop's next turn: eager tasks take longer, since reading and answering alternate in the cache then.
+        exchange.task = self.loop.create_task(exchange.run())
         self.tasks.add(exchange.task)
 
     def on_body(self, body: bytes) -> None:
-        self.since = self.loop.time()
+        self.since = None
         exchange = self.last
         if exchange is not None and not exchange.complete:
             exchange.body += body
@@ -151,7 +152,7 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self.reading = "nothing"
-        self.since = self.loop.time()
+        self.since = None
         exchange = self.last
         if exchange is not None and not exchange.complete:
             exchange.more_body = False
@@ -185,10 +186,10 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.reading != "body":
-            self.since = self.loop.time()
+            self.since = None
         self.flow.resume_reading()
         if self.pipeline:
-            self._answer(*self.pipeline.popleft())
+            self._answer(self.pipeline.popleft())
         elif self._broken:
             super().send_400_response("Invalid HTTP request received.")
 
@@ -197,6 +198,8 @@ class Connection(HttpToolsProtocol):
     def check(self, now: float) -> None:
         """End the connection where its client has taken too long."""
         limits = self.server_state.limits
+        if self.since is None:
+            self.since = now
         waited = now - self.since
         active = self._answered_now()
         if self.transport.is_closing() or self.flow.write_paused:

@@ -32,6 +32,7 @@ class Exchange:
     """
 
     _connection: HttpToolsProtocol
+    _app: Any
     scope: Any
     keep_alive: bool
     waited_for: bool
@@ -51,10 +52,10 @@ class Exchange:
     _head: bytes = b""  # of an answer whose body has not begun
     _left: int | None = None  # of the body, in bytes; None where chunks, or the connection's end, tell
 
-    async def run(self, app: Any) -> None:
+    async def run(self) -> None:
         """Answer the request. An error that the host has logged breaks the connection without a second record."""
         try:
-            await app(self.scope, self.receive, self.send)
+            await self._app(self.scope, self.receive, self.send)
             if not self.complete and not self.gone:
                 raise RuntimeError("the application has not answered")
         except BaseException as error:
@@ -78,13 +79,12 @@ class Exchange:
             connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         if not self.gone and not self.complete:
             connection.flow.resume_reading()
-            event = self._event
-            if event is None:
-                event = self._event = asyncio.Event()
-                if self._news:
-                    event.set()
-            await event.wait()
-            event.clear()
+            if self._event is None and not self._news:
+                self._event = asyncio.Event()
+            if self._event is not None:
+                await self._event.wait()
+                self._event.clear()
+            self._news = False
         if self.gone or self.complete:
             return {"type": "http.disconnect"}
         body, self.body = self.body, b""
