@@ -30,7 +30,7 @@ import enum
 import functools
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypedDict, TypeVar
 
 import attrs
 
@@ -120,6 +120,22 @@ class ShopError(CoreError):
         super().__init__(status, f"Sorry: {code}", code=code)
 
 
+class CodedError(CoreError):
+    code: ClassVar[str] = "CODED"
+    number: ClassVar[int] = 400
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(self.number, message, code=self.code, **details)
+
+
+class RoomMissing(CodedError):
+    code = "ROOM_MISSING"
+    number = 404
+
+    def __init__(self, room: str) -> None:
+        super().__init__("No such room", room=room)
+
+
 async def retry(load: Callable[[], Awaitable[T]], times: int = 2) -> T:
     for _ in range(times):
         try:
@@ -167,6 +183,11 @@ async def taken(req: Req, res: Response) -> None:
     if req.params["id"] == "2":
         raise ShopError("LOCKED", status=423)
     res.json({"link": req.url_for(gone), "free": True})
+
+
+@app.get("/rooms/:id")
+async def room(req: Req, res: Response) -> None:
+    raise RoomMissing(req.params["id"])
 
 
 # -- decorators with and without wraps
@@ -998,6 +1019,7 @@ REQUESTS: list[tuple[str, str, dict[str, str], str | None, int]] = [
     ("GET", "/changed/now", {}, None, 400),
     ("GET", "/changed/late", {}, None, 409),
     ("GET", "/changed/later", {}, None, 410),
+    ("GET", "/rooms/1", {}, None, 404),
     ("GET", "/told/spread", {}, None, 409),
     ("GET", "/told/texts", {}, None, 409),
     ("GET", "/told/coded", {}, None, 400),
@@ -1099,6 +1121,9 @@ def test_a_helper_answers_as_each_of_its_calls_says(document: dict[str, Any]) ->
         if status in ("409", "423")
     ] == ["TAKEN", "LOCKED"]
     assert list(answers(document, "/retried")) == ["200", "418", "503"]
+    missing = answers(document, "/rooms/{id}")
+    assert list(missing) == ["400", "404"]
+    assert missing["404"]["properties"]["code"]["const"] == "ROOM_MISSING"
 
 
 def test_constraints_are_those_of_the_classes(document: dict[str, Any]) -> None:

@@ -99,8 +99,8 @@ class Raised:
             return tuple(each for item in type_.items for each in self.by_type(get_proper_type(item)))
         return (self.of_class(type_.type),) if isinstance(type_, Instance) and is_exception(type_.type) else ()
 
-    def made(self, call: CallExpr | None, made: TypeInfo, frame: Frame) -> tuple[Raise, ...]:
-        """The error that a class makes of the arguments of a call."""
+    def made(self, call: CallExpr | None, made: TypeInfo, frame: Frame, me: Value | None = None) -> tuple[Raise, ...]:
+        """The error that a class makes of the arguments of a call; `me` is what `super().__init__(…)` is called for."""
         classes = _classes(made)
         above = [base for base in made.mro if "__init__" in base.names] if CORE_ERROR in classes else []
         if above and above[0].fullname.startswith("core."):
@@ -108,9 +108,10 @@ class Raised:
         node = above[0].names["__init__"].node if above else None
         if isinstance(node, FuncDef) and node in self.frames.homes:
             given, named = self.frames.arguments(call, frame)
-            inside = self.frames.enter(Target(node), [Value(type=instance_of(made)), *given], named)
+            me = me or Value(type=instance_of(made))
+            inside = self.frames.enter(Target(node), [me, *given], named)
             for each in inside.notes.calls_above:
-                return tuple(attrs.evolve(one, classes=classes) for one in self.made(each, above[1], inside))
+                return tuple(attrs.evolve(one, classes=classes) for one in self.made(each, above[1], inside, me))
         return (self.of_class(made),)
 
     def _told(self, base: str, call: CallExpr | None, frame: Frame) -> Raise:
