@@ -17,7 +17,7 @@ from tests.support.libraries import with_libraries
 
 from core.openapi.contract import Contract
 from core.openapi.document import Described, describe
-from core.openapi.facts import ApplicationFacts
+from core.openapi.facts import ApplicationFacts, objects_in
 from core.openapi.followed import Followed
 from core.openapi.gather import gather
 from core.openapi.routes import application_facts
@@ -1169,6 +1169,22 @@ def test_names_are_kept_from_the_document_that_is_committed(
     again = describe(facts, followed, kept=json.loads(committed))
     assert meaning(json.loads(as_json(again.document).replace("{id}", "{number}"))) == meaning(json.loads(committed))
     assert as_json(describe(facts, followed).document) == as_json(document)
+
+
+def test_an_alternative_in_front_of_others_leaves_them_their_names(
+    document: dict[str, Any], program: tuple[Any, ApplicationFacts, Followed]
+) -> None:
+    committed = json.loads(as_json(document))
+    several = [
+        each["anyOf"]
+        for each in objects_in(committed["paths"])
+        if all("$ref" in one for one in each.get("anyOf", [{}]))
+    ]
+    for each in several:
+        del each[0]
+    assert len(several) > 2
+    _, facts, followed = program
+    assert as_json(describe(facts, followed, kept=committed).document) == as_json(document)
 
 
 def test_an_event_of_a_stream_has_its_name_and_id(document: dict[str, Any]) -> None:

@@ -178,12 +178,34 @@ class Kept:
                 for name in new.keys() & old.keys():
                     meet(new[name], old[name])
             elif is_array(new) and is_array(old):
-                for one, other in zip(new, old, strict=False):
+                # What stayed as it was is met first: of others that came or went, the place is another one now.
+                left, moved = [*old], list[Any]()
+                for one in new:
+                    same = next((each for each in left if alike(one, each)), None)
+                    if same is None:
+                        moved.append(one)
+                    else:
+                        left.remove(same)
+                        meet(one, same)
+                for one, other in zip(moved, left, strict=False):
                     meet(one, other)
+
+        def alike(new: object, old: object) -> bool:
+            key, link = (each.get("$ref") if is_object(each) else None for each in (new, old))
+            if isinstance(key, tuple) and isinstance(link, str):
+                return bool(_unnamed(used[key]) == _unnamed(self._schemas.get(link.rpartition("/")[2])))
+            return new == old
 
         for path, item in paths.items():
             meet(item, self._paths.get(_shape(path), {}))
         return found
+
+
+def _unnamed(schema: Any) -> Any:
+    """A schema without the names of others in it."""
+    if is_object(schema):
+        return {name: None if name == "$ref" else _unnamed(inner) for name, inner in schema.items()}
+    return [*map(_unnamed, schema)] if is_array(schema) else schema
 
 
 def _shape(path: str) -> str:
