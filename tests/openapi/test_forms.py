@@ -28,6 +28,7 @@ FORMS = r'''
 import contextlib
 import enum
 import functools
+import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypedDict, TypeVar
@@ -870,6 +871,29 @@ async def told(req: Req, res: Response) -> None:
             raise failed
 
 
+def loaded() -> Any:
+    return json.loads('{"a": 1}')
+
+
+async def tallies() -> dict[str, int]:
+    return {name: count for name, count in loaded().items()}
+
+
+async def tally(name: str) -> dict[str, list[int]] | dict[str, str] | None:
+    return {name: loaded()[name]} if name else None
+
+
+@app.get("/tallies")
+async def show_tallies(req: Req, res: Response) -> None:
+    first: dict[str, int | None] = {"a": loaded()["a"]}
+    res.json({"all": await tallies(), "first": first})
+
+
+@app.get("/tally")
+async def show_tally(req: Req, res: Response) -> None:
+    res.json(await tally(""))
+
+
 @app.get("/grown")
 async def grown(req: Req, res: Response) -> None:
     found: list[object] = [{"first": True}]
@@ -1025,6 +1049,8 @@ REQUESTS: list[tuple[str, str, dict[str, str], str | None, int]] = [
     ("GET", "/told/coded", {}, None, 400),
     ("GET", "/told/defaulted", {}, None, 400),
     ("GET", "/told/changed", {}, None, 423),
+    ("GET", "/tallies", {}, None, 200),
+    ("GET", "/tally", {}, None, 200),
     ("GET", "/grown", {}, None, 200),
     ("GET", "/grown?more=1", {}, None, 200),
     ("GET", "/nowhere", {}, None, 404),
@@ -1053,6 +1079,7 @@ async def test_every_answer_is_in_the_document_or_is_a_finding(forms: tuple[Any,
         ("forms.py", "    respond = functools.partial(res.status, 207)"),
         ("forms.py", "            res.json(values)"),
         ("forms.py", "            res.json(rows)"),
+        ("forms.py", '    res.json(await tally(""))'),  # of one type of two
         ("forms.py", "            res.json(board.posts)"),
         ("forms.py", '            raise Defaulted("Defaulted")'),
     }
@@ -1124,6 +1151,12 @@ def test_a_helper_answers_as_each_of_its_calls_says(document: dict[str, Any]) ->
     missing = answers(document, "/rooms/{id}")
     assert list(missing) == ["400", "404"]
     assert missing["404"]["properties"]["code"]["const"] == "ROOM_MISSING"
+
+
+def test_what_the_code_does_not_say_has_the_type_that_is_declared(document: dict[str, Any]) -> None:
+    sent = answers(document, "/tallies")["200"]["properties"]
+    assert sent["all"] == {"type": "object", "additionalProperties": {"type": "integer"}}
+    assert sent["first"]["properties"]["a"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 
 
 def test_constraints_are_those_of_the_classes(document: dict[str, Any]) -> None:
