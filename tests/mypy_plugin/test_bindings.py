@@ -96,6 +96,10 @@ def test_only_public_async_methods_are_called_on_a_stub(project: Project) -> Non
             def incremented(self) -> int:
                 return self.total
 
+            @property
+            def doubled(self) -> int:
+                return self.total * 2
+
         class CounterApi(Protocol):
             async def increment(self) -> int: ...
 
@@ -121,6 +125,8 @@ def test_only_public_async_methods_are_called_on_a_stub(project: Project) -> Non
             #^ core-binding: Counter._add cannot be called on a stub: it is private. Give it a public name
             res.json({"total": stub.total, "id": str(stub.id), "name": stub.name})
             #^ core-binding: Counter.total cannot be called on a stub: it is not a method. Write an async method that returns total in Counter
+            print(stub.doubled)
+            #^ core-binding: Counter.doubled cannot be called on a stub: it is not a method. Write an async method that returns doubled in Counter
             req.env.OTHERS.get_by_name("a").reset()
             Counter.incremented(Counter(stub.ctx, req.env))
             #^ core-binding: Counter.ctx cannot be called on a stub: it is the object's own. Write an async method for the task

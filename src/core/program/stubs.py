@@ -67,7 +67,7 @@ def stub_problems(
                 kind = "async"
             case ast.FunctionDef(decorator_list=[]):
                 kind = "method"
-            case ast.AnnAssign():
+            case ast.AnnAssign() | ast.FunctionDef(decorator_list=[ast.Name(id="property" | "cached_property")]):
                 kind = "attribute"
             case _:
                 return
