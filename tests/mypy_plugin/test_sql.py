@@ -346,6 +346,34 @@ class Fifth:
 class Sixth(TypedDict):
     state: Literal["public"]
 
+class Number(enum.IntEnum):
+    ONE = 1
+
+class Lax(enum.StrEnum):
+    @classmethod
+    def _missing_(cls, value: object) -> "Lax":
+        return cls("public")
+
+class Softer(Lax):
+    PUBLIC = "public"
+
+@attrs.frozen
+class Numbered:
+    state: Number
+    id: Number
+
+@attrs.frozen
+class Joined:
+    state: Whole
+    soft: Softer
+
+async def kinds(env: Env) -> None:
+    await env.DB.prepare("SELECT state, id FROM states").all(Numbered)
+    #^ core-sql: DB: Numbered.state: Number cannot hold states.state, which is TEXT. Make it str
+    joined = env.DB.prepare("SELECT s.state, s.state AS soft FROM users u LEFT JOIN states s ON s.id = u.id")
+    await joined.all(Joined)
+    #^ core-sql: DB: Joined.state: Whole cannot hold NULL, but states.state is NULL where the outer join of s finds no row. Make it Whole | None
+
 async def rows(env: Env, half: Literal["drft"], several: Literal["public", "x"]) -> None:
     states = env.DB.prepare("SELECT state FROM states")
     await states.all(First)

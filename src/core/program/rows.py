@@ -101,7 +101,11 @@ def _kinds(reader: Reader, expression: ast.expr, scope: Scope) -> frozenset[Kind
             if isinstance(resolved, External):
                 return frozenset([ROW_KINDS.get(resolved.name, "any")])
             class_ = class_at(resolved)
-            return _JSON if class_ is not None and reader.is_typed_dict(class_) else _ANY
+            if class_ is None:
+                return _ANY
+            kinds = frozenset(kind for each in _enum_values(reader, class_) for kind in _literal_kind(each))
+            # A column of reals may hold the number of a member.
+            return (kinds | {"float"} if "int" in kinds else kinds) or (_JSON if reader.is_typed_dict(class_) else _ANY)
 
 
 def _texts(reader: Reader, members: Iterable[tuple[ast.expr, Scope]]) -> frozenset[str] | None:
@@ -114,15 +118,24 @@ def _texts(reader: Reader, members: Iterable[tuple[ast.expr, Scope]]) -> frozens
             found += arguments_of(member)
             continue
         class_ = class_at(reader.modules.resolve(member, where))
-        if class_ is None or not reader.outside(class_) & _TEXT_ENUMS or "_missing_" in class_.names:
+        values = _enum_values(reader, class_) if class_ is not None else []
+        if not values:
             return None
-        given = [one for name, each in class_.names.items() if name[0] != "_" for one in each]
-        found += [one.value for one in given if not isinstance(one.node, ast.FunctionDef)]
+        found += values
     texts = [one.value for one in found if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     return frozenset(texts) if texts and len(texts) == len(found) else None
 
 
-_TEXT_ENUMS: Final = frozenset(["enum.Enum", "enum.StrEnum"])
+def _enum_values(reader: Reader, class_: ClassScope) -> list[ast.expr | None]:
+    """The values of an Enum's members; none of what is no Enum, or may take other values."""
+    own = {name for ancestor in reader.ancestors(class_) for name in ancestor.names}
+    if not reader.outside(class_) & _VALUED or own & {"_missing_", "__new__"}:
+        return []
+    given = [one for name, each in class_.names.items() if name[0] != "_" for one in each]
+    return [one.value for one in given if not isinstance(one.node, ast.FunctionDef)]
+
+
+_VALUED: Final = frozenset(["enum.Enum", "enum.IntEnum", "enum.StrEnum"])
 _ANY: Final[frozenset[Kind]] = frozenset(["any"])
 _LITERALS: Final[Mapping[type[object], Kind]] = {
     bool: "bool",
@@ -199,7 +212,7 @@ def _is_plain_enum(reader: Reader, class_: ClassScope) -> bool:
     return bool(bases) and bases <= _ENUMS
 
 
-def _literal_kind(expression: ast.expr) -> frozenset[Kind]:
+def _literal_kind(expression: ast.expr | None) -> frozenset[Kind]:
     kind: Kind = _LITERALS.get(type(expression.value), "any") if isinstance(expression, ast.Constant) else "any"
     return frozenset([kind])
 
