@@ -186,6 +186,22 @@ async def taken(req: Req, res: Response) -> None:
     res.json({"link": req.url_for(gone), "free": True})
 
 
+def counting(count: Callable[[str], Awaitable[int]]) -> Callable[[Req, Response], Awaitable[None]]:
+    async def counted(req: Req, res: Response) -> None:
+        """Count."""
+        res.json({"count": await count(req.path)})
+
+    return counted
+
+
+async def length(text: str) -> int:
+    """Not the handler."""
+    return len(text)
+
+
+app.get("/counted", counting(length))
+
+
 @app.get("/rooms/:id")
 async def room(req: Req, res: Response) -> None:
     raise RoomMissing(req.params["id"])
@@ -1043,6 +1059,7 @@ REQUESTS: list[tuple[str, str, dict[str, str], str | None, int]] = [
     ("GET", "/changed/now", {}, None, 400),
     ("GET", "/changed/late", {}, None, 409),
     ("GET", "/changed/later", {}, None, 410),
+    ("GET", "/counted", {}, None, 200),
     ("GET", "/rooms/1", {}, None, 404),
     ("GET", "/told/spread", {}, None, 409),
     ("GET", "/told/texts", {}, None, 409),
@@ -1178,6 +1195,8 @@ def test_names_and_security_are_what_the_code_says(document: dict[str, Any]) -> 
     ids = {path: operation["operationId"] for path, item in document["paths"].items() for operation in item.values()}
     assert ids["/logged"] == "logged_one"
     assert ids["/guarded"] == "guarded_one", "a decorator without functools.wraps"
+    assert ids["/counted"] == "counted", "no decorator"
+    assert document["paths"]["/counted"]["get"]["summary"] == "Count."
     assert ids["/list/items"] == "get_list_items", "two handlers of one name are called by their paths"
     assert document["paths"]["/guarded"]["delete"]["summary"] == "Guarded."
     assert document["paths"]["/mine"]["get"]["security"] == [{"api_key": []}]

@@ -152,8 +152,17 @@ def _innermost(function: Callable[..., Any]) -> Any:
         wrapped = [value for value in _closure(inner).values() if inspect.isfunction(value)]
         if len(wrapped) != 1 or inspect.iscoroutinefunction(wrapped[0]) != inspect.iscoroutinefunction(inner):
             break
+        first, other = _first(inner), _first(wrapped[0])
+        if first and other and first != other:
+            break  # no decorator: a handler that calls a function
         inner = inspect.unwrap(wrapped[0])  # a decorator without functools.wraps
     return inner if hasattr(inner, "__qualname__") else type(inner).__call__
+
+
+def _first(function: Any) -> tuple[str, ...]:
+    """The name of the first parameter; () of one that takes anything."""
+    code: types.CodeType = function.__code__
+    return code.co_varnames[: min(code.co_argcount, 1)]
 
 
 def _closure(function: Any) -> Mapping[str, Any]:
