@@ -466,6 +466,16 @@ class UserRow:
 async def f(env: Env) -> UserRow | None:
     return await env.DB.prepare("SELECT * FROM users WHERE id = ?").bind(1).first(UserRow)
 
+### sql_keyword_only
+import dataclasses
+@dataclasses.dataclass
+class UserRow:
+    id: int
+    _: dataclasses.KW_ONLY
+    name: str
+async def f(env: Env) -> UserRow | None:
+    return await env.DB.prepare("SELECT id, name FROM users WHERE id = ?").bind(1).first(UserRow)
+
 ### sql_names
 async def f(env: Env) -> Any:
     count = await env.DB.prepare("SELECT count(*) AS n FROM users").first("n")

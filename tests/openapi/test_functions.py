@@ -36,7 +36,7 @@ import functools
 import http
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
 
 import attrs
@@ -120,6 +120,7 @@ class Checked:
 @dataclass
 class Box:
     width: int
+    _: KW_ONLY
     label: str = "box"
     area: int = field(init=False, default=0)
 
@@ -755,6 +756,7 @@ def test_types_are_what_json_writes(functions: Functions) -> None:
     (page,) = [each for each in functions.classes.values() if each.name == "Page_Row"]
     assert page.fields[0].schema == {"type": "array", "items": {"$class": "app.Row"}}
     box = {field.name: field for field in functions.classes["app.Box"].fields}
+    assert list(box) == ["width", "label", "area"]
     assert (box["label"].default, box["area"].is_read) == (("box",), False)
     row = functions.classes["app.Row"]
     assert not row.total

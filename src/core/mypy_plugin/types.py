@@ -33,7 +33,11 @@ def attrs_fields(info: TypeInfo) -> dict[str, dict[str, Any]]:
         if metadata := base.metadata:
             for key in ("attrs", "dataclass"):
                 for record in metadata.get(key, {}).get("attributes", ()):
-                    fields[record["name"]] = record
+                    node = base.get(record["name"])
+                    type_ = get_proper_type(node.type) if node is not None else None
+                    # mypy takes the mark `_: KW_ONLY` for a field.
+                    if not isinstance(type_, Instance) or type_.type.fullname != "dataclasses.KW_ONLY":
+                        fields[record["name"]] = record
     return fields
 
 

@@ -200,6 +200,8 @@ class Classes:
 
     def _field(self, statement: ast.stmt, owner: ClassScope) -> Field | None:
         match statement:
+            case ast.AnnAssign(annotation=ast.Name(id="KW_ONLY") | ast.Attribute(attr="KW_ONLY")):
+                return None  # the mark of a dataclass
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
                 field = Field(
                     name,
