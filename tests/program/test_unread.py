@@ -53,6 +53,47 @@ def test_a_statement_that_is_not_known_is_not_read(body: str, why: str, tmp_path
     assert (proof.findings, proof.statements) == ([], 0)
 
 
+REPOSITORY = """\
+@attrs.frozen
+class User:
+    id: int
+    name: str
+
+    @classmethod
+    async def load(cls, env: Env) -> "User | None":
+        return await env.DB.prepare("SELECT id FROM users").first(cls)
+
+class Kept:
+    row = User
+
+    async def first(self, env: Env) -> User:
+        return await env.DB.prepare("SELECT id FROM users").one(self.row)
+
+T = TypeVar("T")
+
+class Repository(Generic[T]):
+    row: type[T]
+
+    async def first(self, env: Env) -> T:
+        return await env.DB.prepare("SELECT id FROM users").one(self.row)
+
+async def find(env: Env, row: type[T], name: Literal["id"], other: str) -> T:
+    print(await env.DB.prepare("SELECT id FROM users").first(name))
+    return await env.DB.prepare("SELECT id FROM users").bind().one(row)
+"""
+
+
+def test_rows_are_compared_with_what_is_known_or_not_read(tmp_path: Path) -> None:
+    proof = proved(tmp_path, f"from typing import Generic, Literal, TypeVar\n{REPOSITORY}")
+    texts = (tmp_path / "app.py").read_text().splitlines()
+    missing = [(texts[one.line - 1].split(".")[-1], one.code) for one in proof.findings]
+    assert missing == [("first(cls)", "core-sql"), ("row)", "core-sql")]
+    assert {one.why for one in proof.unread} == {"what its rows are read as is not known"}
+    left = [texts[one.line - 1].rpartition(".")[2] for one in sorted(proof.unread)]
+    assert left == ["row)", "first(name))", "one(row)"]
+    assert proof.statements == 2
+
+
 OF_ENV = "async def f(env: Env):\n    await env.DB.prepare('SELECT id FROM users').all()\n"
 
 

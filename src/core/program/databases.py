@@ -221,9 +221,13 @@ class Databases(SyntaxTrees):
             self.read += 1
         if not asked.why:
             return
-        self.unread.append(Unread(str(prepare.scope.module.path), prepare.node.lineno, asked.why))
+        self.leave(prepare, asked.why)
         if asked.problem is not None and isinstance(prepare.node, ast.Call):
             yield finding_at(prepare.node.args[0], prepare.scope, "core-sql", f"{asked.label}: {asked.problem}")
+
+    def leave(self, call: Node, why: str) -> None:
+        """Note a statement that was not read."""
+        self.unread.append(Unread(str(call.scope.module.path), call.node.lineno, why))
 
     # -- databases
 

@@ -15,7 +15,7 @@ from core.program.databases import Behind
 from core.program.findings import Finding
 from core.program.modules import Scope
 from core.program.receivers import Receivers
-from core.program.rows import given_value, no_row, row_fields, row_kinds
+from core.program.rows import given_value, is_variable, no_row, row_fields, row_kinds
 from core.program.syntax import Node
 from core.sql.classes import check_row
 from core.sql.parameters import check_parameter
@@ -98,8 +98,12 @@ def run_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
         problems = []  # they may be bound behind it
     yield from problems
     if found is not None and not problems and parts.arguments and parts.name in TYPED:
-        for message in row_messages(receivers, found.statement, parts.arguments[0]):
-            yield parts.arguments[0].finding("core-sql", f"{found.label}: {message}")
+        wanted = parts.arguments[0]
+        for message in row_messages(receivers, found.statement, wanted):
+            yield wanted.finding("core-sql", f"{found.label}: {message}")
+        if receivers.modules.string(*wanted) is None and is_variable(receivers.reader, *wanted):
+            receivers.read -= 1  # its text was counted
+            receivers.leave(call, "what its rows are read as is not known")
 
 
 def _unbound(receivers: Receivers, expression: Node, node: Node) -> tuple[Behind | None, list[Finding]]:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from core.program.annotations import arguments_of
-from core.program.modules import ClassScope, External, Local, Scope, class_at
+from core.program.modules import ClassScope, External, Local, Scope, class_at, self_of
 from core.program.reader import Reader
 from core.sql.parameters import Given
 from core.sql.rows import ROW_KINDS, Kind, RowClass, RowField
@@ -19,8 +19,27 @@ NONE: Final[frozenset[Kind]] = frozenset(["none"])
 
 def row_fields(reader: Reader, expression: ast.expr, scope: Scope) -> RowClass | None:
     """The class that rows become and its fields; None for a class that is not understood."""
-    class_ = reader.class_of(expression, scope) if isinstance(expression, ast.Name | ast.Attribute) else None
+    class_ = _row_class(reader, expression, scope)
     return class_fields(reader, class_) if class_ is not None else None
+
+
+def _row_class(reader: Reader, expression: ast.expr, scope: Scope) -> ClassScope | None:
+    expression, scope = reader.modules.of_self(expression, scope) or (expression, scope)
+    if not isinstance(expression, ast.Name | ast.Attribute):
+        return None
+    resolved = reader.modules.resolve(expression, scope)
+    # `cls` of a class method.
+    if isinstance(resolved, Local) and resolved.definition.node is self_of(resolved.scope):
+        return resolved.scope.parent if isinstance(resolved.scope.parent, ClassScope) else None
+    return reader.class_of(expression, scope)
+
+
+def is_variable(reader: Reader, expression: ast.expr, scope: Scope) -> bool:
+    """Return True for a parameter, or an attribute of one: what rows are read as is known when the program runs."""
+    if not isinstance(expression, ast.Name | ast.Attribute) or _row_class(reader, expression, scope) is not None:
+        return False
+    resolved = reader.modules.resolve(expression, scope)
+    return resolved is None or (isinstance(resolved, Local) and isinstance(resolved.definition.node, ast.arg))
 
 
 def class_fields(reader: Reader, class_: ClassScope) -> RowClass | None:
