@@ -106,6 +106,16 @@ def test_variables_are_checked_by_their_values(project: Project) -> None:
             MOST: float
             FLAGS: dict[str, Any]
             HOSTS: Any
+
+        @attrs.frozen
+        class Third(Bindings):
+            SESSIONS: KVNamespace
+            DB: D1Database
+            ORIGIN: Literal["xx", "other"]
+            #^ core-env: Third.ORIGIN is a Literal["xx", "other"], but wrangler.toml:15 [vars] ORIGIN is "x". Did you mean xx?
+            MOST: int
+            FLAGS: Any
+            HOSTS: Any
         """,
     )
     project.check()

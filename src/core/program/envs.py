@@ -271,10 +271,11 @@ def _kind_problem(
         if json_fits(attribute.kind, binding.entry, attribute.literals):
             inside = attribute.inside(binding.entry, binding.name)
             return f"{is_a} {inside}. Correct one of the two" if inside is not None else None
-        value = (
-            f'"{binding.entry}"' if isinstance(binding.entry, str) and attribute.literals else json_type(binding.entry)
-        )
-        return f"{is_a} {binding.name} is {value}. Write {binding.name}: {annotation_for(binding)}"
+        value, way = json_type(binding.entry), f"Write {binding.name}: {annotation_for(binding)}"
+        if isinstance(binding.entry, str) and attribute.literals:
+            known = [one for one in attribute.literals if isinstance(one, str)]
+            value, way = f'"{binding.entry}"', did_you_mean(binding.entry, known, way)
+        return f"{is_a} {binding.name} is {value}. {way}"
     if binding.kind == "secret":
         if attribute.kind in ("str", "Secret"):
             return None
