@@ -13,7 +13,8 @@ from urllib.parse import quote
 import pytest
 from tests.support.asgi import Message, ask, scope_of
 
-from core import Request, Response, create_app
+from core import App, Request, Response, create_app
+from core.hosts import asgi as hosts_asgi
 from core.hosts.asgi import BackgroundContext, asgi
 from core.hosts.limits import Limits
 from core.hosts.server import Server
@@ -368,6 +369,104 @@ async def test_a_client_that_goes_away_ends_the_stream_and_what_feeds_it() -> No
     async with asyncio.timeout(60):
         await ask(app, scope_of(), {"type": "http.disconnect"})
     assert closed == [True]
+
+
+async def over_http(app: App[Any], sent: bytes) -> bytes:
+    """What a server of `app` answers to a request, to the end of the connection."""
+    server = Server(asgi(app), Limits(), arrivals=0.0, notify_kept=False)
+    stop = asyncio.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.ensure_future(server.serve_until(listener, stop))
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(sent)
+        async with asyncio.timeout(10):
+            received = await reader.read()
+        writer.close()
+        stop.set()
+        await serving
+    return received
+
+
+@pytest.mark.parametrize("first", [[], [b"first"]])
+async def test_a_stream_that_is_made_of_the_requests_body_has_all_of_it(first: list[bytes]) -> None:
+    app = create_app()
+
+    @app.post("/")
+    async def handler(req: Request, res: Response) -> None:
+        async def pieces() -> AsyncIterator[bytes]:
+            for piece in first:
+                yield piece
+                await asyncio.sleep(0.01)  # the server has more by then than is read ahead
+            async for chunk in req.stream():
+                yield chunk
+
+        res.stream(pieces())
+
+    body = bytes(range(256)) * 4096
+    head = b"POST / HTTP/1.0\r\nHost: a.test\r\nContent-Length: %d\r\n\r\n" % len(body)
+    _, _, received = (await over_http(app, head + body)).partition(b"\r\n\r\n")
+    assert received == b"".join(first) + body
+
+
+async def test_a_client_that_goes_away_behind_a_body_that_nobody_reads_ends_the_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hosts_asgi, "_SECONDS_AHEAD", 0.01)
+    app, ended, left = create_app(), asyncio.Event(), asyncio.Event()
+
+    @app.post("/")
+    async def handler(req: Request, res: Response) -> None:
+        async def pieces() -> AsyncIterator[bytes]:
+            try:
+                yield b"first"
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        res.stream(pieces())
+
+    parts = [{"type": "http.request", "body": bytes(65536), "more_body": more} for more in (True, True, False)]
+
+    async def receive() -> Message:
+        return parts.pop(0) if parts else {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        left.set()
+
+    async with asyncio.timeout(10):
+        await asgi(app)(scope_of(method="POST"), receive, send)
+    assert left.is_set()
+    assert ended.is_set()
+
+
+async def test_a_stream_that_reads_a_body_too_late_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts_asgi, "_SECONDS_AHEAD", 0.01)
+    app, empty = create_app(), asyncio.Event()
+
+    @app.post("/")
+    async def handler(req: Request, res: Response) -> None:
+        async def pieces() -> AsyncIterator[bytes]:
+            yield b"first"
+            await empty.wait()
+            async for chunk in req.stream():
+                yield chunk
+
+        res.stream(pieces())
+
+    parts = [{"type": "http.request", "body": bytes(65536), "more_body": True} for _ in range(3)]
+
+    async def receive() -> Message:
+        if not parts:
+            empty.set()
+            await asyncio.Event().wait()
+        return parts.pop(0)
+
+    async def send(message: Any) -> None:
+        pass
+
+    async with asyncio.timeout(10):
+        with pytest.raises(RuntimeError, match="the body was skipped"):
+            await asgi(app)(scope_of(method="POST"), receive, send)
 
 
 async def test_shutdown_waits_for_background_work() -> None:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["AsgiApplication", "AsgiRequest", "BackgroundContext", "asgi"]
 
 _MOST_AHEAD: Final = 65536
+_SECONDS_AHEAD = 5.0
+"""The time in which a stream begins to read its request's body, where more comes than is read ahead."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -164,10 +166,13 @@ class AsgiRequest(OpenRequest):
         """Return True if the client has gone away, so that nobody waits for the answer. It never waits."""
         if self._scope["type"] != "http":
             return False  # a WebSocket's messages are its session's
+        return await self._ahead().is_gone()
+
+    def _ahead(self) -> _ReadAhead:
         receive = self._receive
         if not isinstance(receive, _ReadAhead):
             receive = self._receive = _ReadAhead(receive)
-        return await receive.is_gone()
+        return receive
 
     def _opens_websocket(self) -> bool:
         opens: bool = self._scope["type"] == "websocket"
@@ -210,17 +215,31 @@ class _ReadAhead:
     def __init__(self, receive: Receive) -> None:
         self._source = receive
         self._seen: list[MutableMapping[str, Any]] = []
+        self._turn = asyncio.Lock()  # of the one who asks the server
+        self._taken = asyncio.Event()
+        self._begun = self._skipped = False
 
     async def __call__(self) -> MutableMapping[str, Any]:
-        if self._seen:
-            return self._seen[0] if self._seen[0]["type"] == "http.disconnect" else self._seen.pop(0)
-        return await self._source()
+        self._begun = True
+        if self._skipped:
+            raise RuntimeError(
+                f"the body was skipped, since a stream had not begun to read it in {_SECONDS_AHEAD:g} seconds. "
+                "Read it before the stream, or as the pieces are made"
+            )
+        if not self._seen:
+            async with self._turn:
+                if not self._seen:
+                    self._seen.append(await self._source())
+        message = self._seen[0]
+        if message["type"] != "http.disconnect":
+            del self._seen[0]
+            self._taken.set()
+        return message
 
     async def is_gone(self) -> bool:
         """Return True if the client has gone away; behind a large body that nobody reads it cannot be seen."""
-        while not self._seen or self._seen[-1]["type"] != "http.disconnect":
-            if sum(len(message.get("body", b"")) for message in self._seen) > _MOST_AHEAD:
-                return False
+        # Where somebody waits for the server already, it has nothing to tell.
+        while not self._gone() and not self._is_full() and not self._turn.locked():
             asked = asyncio.ensure_future(self._source())
             await asyncio.sleep(0)
             if not asked.done():
@@ -230,7 +249,31 @@ class _ReadAhead:
             if asked.cancelled():
                 return False
             self._seen.append(asked.result())
-        return True
+        return self._gone()
+
+    async def until_gone(self) -> None:
+        """Wait until the client has gone away, which is told behind its body.
+
+        A part of that is read ahead, and the rest waits for whoever reads it. Where nobody begins to, it is skipped.
+        """
+        while not self._gone():
+            if not self._is_full():
+                async with self._turn:
+                    if not self._gone():
+                        self._seen.append(await self._source())
+                continue
+            self._taken.clear()
+            try:
+                await asyncio.wait_for(self._taken.wait(), None if self._begun else _SECONDS_AHEAD)
+            except TimeoutError:
+                self._seen.clear()
+                self._skipped = True
+
+    def _gone(self) -> bool:
+        return bool(self._seen) and self._seen[-1]["type"] == "http.disconnect"
+
+    def _is_full(self) -> bool:
+        return sum(len(message.get("body", b"")) for message in self._seen) > _MOST_AHEAD
 
 
 def _root_of(scope: Scope) -> str:
@@ -481,14 +524,10 @@ async def _stream(res: Response, chunks: AsyncIterator[bytes], req: AsgiRequest,
             if chunk:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
-    async def watch() -> None:
-        while (await req._receive())["type"] != "http.disconnect":
-            pass
-
     tasks: list[asyncio.Future[None]] = []
     try:
         await send({"type": "http.response.start", "status": res.status_code, "headers": header_pairs(res, None)})
-        writer, watcher = asyncio.ensure_future(write()), asyncio.ensure_future(watch())
+        writer, watcher = asyncio.ensure_future(write()), asyncio.ensure_future(req._ahead().until_gone())
         tasks += writer, watcher
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if not writer.done():
