@@ -123,6 +123,19 @@ async def test_headers_that_differ_on_every_answer_are_written_and_fill_a_bounde
     assert 0 < len(exchange._LINES) <= exchange._LINES_MOST
 
 
+REFUSED = (
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 30\r\n"
+    b"connection: close\r\n\r\nInvalid HTTP request received."
+)
+
+
+@pytest.mark.parametrize("wrong", [request("http://"), b"GET / HTTP/1.1\r\n\r\n", b"what is this\r\n\r\n"])
+@pytest.mark.parametrize("number", [1, 2])
+async def test_a_head_that_is_refused_takes_no_answer_from_the_requests_before_it(wrong: bytes, number: int) -> None:
+    pong = OK + b"content-length: 4\r\n\r\npong"
+    assert await answered(request("/known") * number + wrong) == pong * number + REFUSED
+
+
 SEVERAL = (
     request("/known"),
     request("/echo", "Content-Length: 5", method="POST", body=b"first"),

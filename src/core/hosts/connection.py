@@ -91,8 +91,6 @@ class Connection(HttpToolsProtocol):
             if _HOST.fullmatch(hosts[0]) is None:
                 raise ValueError("Host is not a host")
             self._host = hosts[0]
-        self.reading = "body"
-        self.since = None
         method = parser.get_method().decode("ascii")
         app = self.app
         if self.url == b"*" and method == "OPTIONS":
@@ -118,6 +116,9 @@ class Connection(HttpToolsProtocol):
             "raw_path": raw_path,
             "query_string": query,
         }
+        # Behind all that may be refused: what is refused is a head, of which nothing was begun.
+        self.reading = "body"
+        self.since = None
         if parser.should_upgrade() and self._should_upgrade():
             self.last = None
             return
