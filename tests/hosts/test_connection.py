@@ -129,11 +129,45 @@ REFUSED = (
 )
 
 
-@pytest.mark.parametrize("wrong", [request("http://"), b"GET / HTTP/1.1\r\n\r\n", b"what is this\r\n\r\n"])
+@pytest.mark.parametrize(
+    "wrong",
+    [request("http://"), request("/known", method="CONNECT"), b"GET / HTTP/1.1\r\n\r\n", b"what is this\r\n\r\n"],
+)
 @pytest.mark.parametrize("number", [1, 2])
 async def test_a_head_that_is_refused_takes_no_answer_from_the_requests_before_it(wrong: bytes, number: int) -> None:
     pong = OK + b"content-length: 4\r\n\r\npong"
     assert await answered(request("/known") * number + wrong) == pong * number + REFUSED
+
+
+H2C = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA")
+WEBSOCKET = request(
+    "/socket",
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize(
+    "body", [("Content-Length: 5", b"first"), ("Transfer-Encoding: chunked", b"5\r\nfirst\r\n0\r\n\r\n")]
+)
+async def test_an_upgrade_to_what_is_not_spoken_here_is_a_plain_request(body: tuple[str, bytes], cut: bool) -> None:
+    head, rest = request("/echo", *H2C, body[0], method="POST"), body[1] + request("/last")
+    received = OK + b"content-length: 5\r\nx-method: POST\r\n\r\nfirst" + ANSWERS[-1]
+    assert await answered(*([head, rest] if cut else [head + rest])) == received
+
+
+async def test_hundreds_of_upgrades_in_one_piece_are_answered() -> None:
+    received = await answered(request("/known", *H2C) * 2000 + request("/last"))
+    assert received == (OK + b"content-length: 4\r\n\r\npong") * 2000 + ANSWERS[-1]
+
+
+@pytest.mark.parametrize("first", ["/known", "/turns"])
+async def test_a_websocket_opens_behind_the_answers_to_the_requests_before_it(first: str) -> None:
+    received = await answered(request(first) * 2 + WEBSOCKET, until=b"\x81\x04pong")
+    assert received.startswith((OK + b"content-length: 4\r\n\r\npong") * 2 + b"HTTP/1.1 101 ")
 
 
 SEVERAL = (

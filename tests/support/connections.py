@@ -25,8 +25,18 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
     async def body(data: bytes, more_body: bool = False) -> None:
         await send({"type": BODY, "body": data, "more_body": more_body})
 
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.send", "text": "pong"})
+        return
     match scope["path"]:
         case "/known":
+            await start((b"content-length", b"4"))
+            await body(b"pong")
+        case "/turns":
+            for _ in range(10):
+                await asyncio.sleep(0)
             await start((b"content-length", b"4"))
             await body(b"pong")
         case "/large":
@@ -97,7 +107,9 @@ async def answered(*pieces: bytes, until: bytes = b"", ends: bool = False) -> by
     """
     loop = asyncio.get_running_loop()
     state = State(Limits())
-    config = uvicorn.Config(application, interface="asgi3", log_config=None, proxy_headers=False)
+    config = uvicorn.Config(
+        application, interface="asgi3", log_config=None, proxy_headers=False, ws="websockets-sansio"
+    )
     config.load()
     ours, theirs = socket.socketpair()
     with ours:

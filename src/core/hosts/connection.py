@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import urllib.parse
+from collections.abc import Callable
 from typing import Any, Final, Literal
 
 import httptools
@@ -59,7 +60,8 @@ class Connection(HttpToolsProtocol):
     reading: Literal["head", "body", "nothing"] = "head"
     since: float | None = None
     _host: bytes = b""
-    _broken = False
+    _behind: Callable[[], None] | None = None
+    """What is done behind the answers; set, nothing is read any more."""
     _unsent = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -116,12 +118,14 @@ class Connection(HttpToolsProtocol):
             "raw_path": raw_path,
             "query_string": query,
         }
+        if parser.should_upgrade():
+            if method == "CONNECT":
+                raise ValueError("this is no proxy")
+            self.last = None  # `data_received` goes on
+            return
         # Behind all that may be refused: what is refused is a head, of which nothing was begun.
         self.reading = "body"
         self.since = None
-        if parser.should_upgrade() and self._should_upgrade():
-            self.last = None
-            return
         exchange = self.last = Exchange(
             self,
             app,
@@ -163,22 +167,51 @@ class Connection(HttpToolsProtocol):
         """Refuse what was sent: a head that is none, or a body that ends in the middle of its framing."""
         active = self._answered_now()
         if active is not None and (self.reading != "body" or self.pipeline):
-            # The requests before it are answered first.
-            self._broken = True
-            self.flow.pause_reading()
             if self.reading == "body":
                 self.pipeline.pop()
+            self._do_behind(self._refuse)
             return
         if active is not None:
             active.cut(400)
         if active is not None and active.start is not None:
             self.transport.abort()
         elif not self.transport.is_closing():
-            super().send_400_response(msg)
+            self._refuse()
+
+    def _refuse(self) -> None:
+        super().send_400_response("Invalid HTTP request received.")
 
     def data_received(self, data: bytes) -> None:
-        if not self._broken:
-            super().data_received(data)
+        while self._behind is None:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserError:
+                self.logger.warning("Invalid HTTP request received.")
+                self.send_400_response("")
+            except httptools.HttpParserUpgrade as upgrade:
+                if not self._should_upgrade():
+                    data = self._without_upgrade(data[upgrade.args[0] :])
+                    continue
+                if self._answered_now() is None:
+                    self.handle_websocket_upgrade()
+                else:
+                    self._do_behind(self.handle_websocket_upgrade)
+            return
+
+    def _without_upgrade(self, rest: bytes) -> bytes:
+        """What was sent, for a new parser, as if no upgrade were asked for, which a server may do (RFC 9110, 7.8).
+
+        The old one takes the body, and all that follows, for another protocol.
+        """
+        self.parser = httptools.HttpRequestParser(self)
+        scope = self.scope
+        lines = [b"%b %b HTTP/%b" % (scope["method"].encode(), self.url, scope["http_version"].encode())]
+        lines += [b"%b: %b" % pair for pair in scope["headers"] if pair[0] != b"upgrade"]
+        return b"\r\n".join(lines) + b"\r\n\r\n" + rest
+
+    def _do_behind(self, behind: Callable[[], None]) -> None:
+        self._behind = behind
+        self.flow.pause_reading()
 
     def on_response_complete(self) -> None:
         # As uvicorn has it, without a timer for each request: `check` looks at idle connections too.
@@ -191,8 +224,8 @@ class Connection(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.pipeline:
             self._answer(self.pipeline.popleft())
-        elif self._broken:
-            super().send_400_response("Invalid HTTP request received.")
+        elif self._behind is not None:
+            self._behind()
 
     # -- time
 
@@ -233,7 +266,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
         if (active := self._answered_now()) is not None:
             active.cut()
-        self.active = self.last = None  # they refer to this
+        self.active = self.last = self._behind = None  # they refer to this
         self.pipeline.clear()
 
     def keep_no_longer(self) -> None:
