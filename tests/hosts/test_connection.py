@@ -139,6 +139,12 @@ async def test_a_head_that_is_refused_takes_no_answer_from_the_requests_before_i
     assert await answered(request("/known") * number + wrong) == pong * number + REFUSED
 
 
+async def test_a_body_that_breaks_behind_its_answer_has_no_second_one() -> None:
+    sent = request("/known", "Transfer-Encoding: chunked", method="POST", body=b"2\r\nhi\r\n")
+    pong = OK + b"content-length: 4\r\n\r\npong"
+    assert await answered(sent, until=pong, then=b"what is this\r\n") == pong
+
+
 H2C = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA")
 WEBSOCKET = request(
     "/socket",

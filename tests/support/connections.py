@@ -100,10 +100,11 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
             await body(b"pong")
 
 
-async def answered(*pieces: bytes, until: bytes = b"", ends: bool = False) -> bytes:
+async def answered(*pieces: bytes, until: bytes = b"", then: bytes = b"", ends: bool = False) -> bytes:
     """The bytes that come back for those pieces, to the end of the connection or those of `until`.
 
-    With `ends` the client says behind them that it sends no more. Nothing of the connection may be left over.
+    Where `until` has come and there is `then`, it is sent, and the rest comes back too. With `ends` the client says
+    behind the pieces that it sends no more. Nothing of the connection may be left over.
     """
     loop = asyncio.get_running_loop()
     state = State(Limits())
@@ -128,7 +129,10 @@ async def answered(*pieces: bytes, until: bytes = b"", ends: bool = False) -> by
         received = b""
         async with asyncio.timeout(10), asyncio.TaskGroup() as group:
             group.create_task(send())
-            while not until or not received.endswith(until):
+            while then or not until or not received.endswith(until):
+                if then and received.endswith(until):
+                    await loop.sock_sendall(ours, then)
+                    then = until = b""
                 if not (piece := await loop.sock_recv(ours, 65536)):
                     break
                 received += piece

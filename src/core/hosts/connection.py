@@ -175,6 +175,8 @@ class Connection(HttpToolsProtocol):
             active.cut(400)
         if active is not None and active.start is not None:
             self.transport.abort()
+        elif active is None and self.reading == "body":
+            self.transport.close()  # of a request that has its answer
         elif not self.transport.is_closing():
             self._refuse()
 
