@@ -344,6 +344,9 @@ async def test_what_a_route_refuses_is_told_to_the_model(caplog: pytest.LogCaptu
     mcp.expose(broken)
     with pytest.raises(ToolError, match=r"^There is no such box$"):
         await client.mcp().call_by_name("list_pens", {"box": "none"})
+    for box in ("", ".."):
+        with pytest.raises(ToolError, match=r"^/boxes/:box/pens does not match these values$"):
+            await client.mcp().call_by_name("list_pens", {"box": box})
     with pytest.raises(ProtocolError, match=r"^Internal error$"):
         await client.mcp().call_by_name("broken", {})
     assert "inside" in caplog.text

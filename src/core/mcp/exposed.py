@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from core import http
-from core.errors import RegistrationError
+from core.errors import PathError, RegistrationError
 from core.handlers import info_of, name_of
 from core.http import json
 from core.http.escapes import encode_query
@@ -98,7 +98,8 @@ class Exposed(Tool):
     async def run(self, req: AnyRequest, given: Mapping[str, Any]) -> Any:
         """What the route answers: its JSON, or its text where no type says what that is.
 
-        Raises ToolError with the words of an answer from 400 to 499, and as `read` does.
+        Raises ToolError with the words of an answer from 400 to 499 and for values that its path cannot have, and as
+        `read` does.
         """
         self.read(given)
         inner, res = self._request(req, given), Response()  # the route reads them again
@@ -131,7 +132,12 @@ class Exposed(Tool):
             placed[self._places[key]][key] = value
         path = self._route.pattern.text
         if arguments:
-            path = self._app.url_for(self.function, **{key: text_of(each) for key, each in placed["params"].items()})
+            try:
+                path = self._app.url_for(
+                    self.function, **{key: text_of(each) for key, each in placed["params"].items()}
+                )
+            except PathError:
+                raise ToolError(f"{path} does not match these values") from None
         pairs = [
             (key, text_of(each))
             for key, value in placed["query"].items()
