@@ -595,9 +595,13 @@ async def a_range_header_is_taken_as_http_says(bucket: R2Bucket) -> None:
         ("bytes=", whole),
         ("lines=1-2", whole),
         ("bytes=a-b", whole),
+        (f"bytes=0-{'9' * 5000}", whole),
     ):
         assert await text(bucket, "k", range=Headers({"Range": header})) == part, header
     assert await text(bucket, "k", range=Headers()) == whole
+    await bucket.put("empty", "")
+    for headers in (Headers(), Headers({"Range": "bytes=0-1"})):
+        assert await text(bucket, "empty", range=headers) == ""
 
 
 # ---------------------------------------------------------------------- lists

@@ -164,7 +164,7 @@ class ByteRange:
     def of(cls, given: Ranges) -> ByteRange:
         """Read it. Raises R2TypeError or R2ValueError for a value that can never be a range."""
         if is_headers(given):
-            return cls(header=given.get("range"))
+            return cls(header=given.get("range") or "")
         if not isinstance(given, R2Range):
             unknown = set(given) - {"offset", "length", "suffix"}
             if unknown:
@@ -214,7 +214,7 @@ def _number(number: float) -> str:
 def _header_range(header: str, size: int) -> tuple[int, int]:
     """The bytes of a Range header; all of them when it asks for several parts, or for a part that does not exist."""
     whole = (0, size)
-    unit = _RANGE_UNIT.match(header)
+    unit = _RANGE_UNIT.match(header) if len(header) <= 128 else None  # int() refuses thousands of digits
     found = None if unit is None else _ONE_RANGE.fullmatch(header[unit.end() :])
     if found is None:
         return whole
