@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Generic, Literal, TypedDict, TypeVar
 
 import attrs
@@ -104,6 +105,16 @@ def test_a_mapping_stays_what_it_is_once_another_was_read() -> None:
     assert issues({"counts": {"a": "b"}}, First) == [{"path": "counts.a", "message": "must be a number"}]
     assert paths({"items": [], "by": {"a": {"name": "abc", "amount": -1}}}, Order) == ["by.a.amount"]
     assert issues({"counts": []}, Second) == [{"path": "counts", "message": "must be an object"}]
+
+
+@pytest.mark.parametrize("text", [" 1", "1_0", "\u0663", "1e4300", "1e-4300", "0e999999999", "NaN", ""])
+def test_a_decimal_is_a_number_of_plain_digits_that_arithmetic_can_bear(text: str) -> None:
+    assert issues({"price": text}, dict[str, Decimal]) == [{"path": "price", "message": "must be a decimal number"}]
+
+
+def test_a_decimal_keeps_its_digits() -> None:
+    digits: list[Any] = ["-1.10", "1e4299", 10**4299, 0.1]
+    assert structure(digits, list[Decimal]) == [Decimal(str(each)) for each in digits]
 
 
 def test_validators_are_told_beside_fields_of_another_type_and_missing_ones() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, get_args
 
 from core.validation.mistakes import Mismatch, in_json
 
@@ -63,8 +63,13 @@ def integer_of_text(value: object, _: object) -> int:
     raise Mismatch("must be an integer")
 
 
+def _is_plain(value: object) -> TypeGuard[str]:
+    """Whether it is a text without what float() and Decimal() take beside numbers, as integer_of_text says."""
+    return isinstance(value, str) and value.isascii() and value.strip() == value and "_" not in value
+
+
 def number_of_text(value: object, _: object) -> float:
-    if isinstance(value, str) and value.isascii() and value.strip() == value and "_" not in value:
+    if _is_plain(value):
         try:
             number = float(value)
         except ValueError:
@@ -93,13 +98,15 @@ def from_text(read: Callable[[str], object], wording: str, value: object, _: obj
 
 
 def decimal_number(decimal: Callable[[str], Any], value: Any, _: Any) -> Any:
-    if isinstance(value, str) or value.__class__ in (int, float):
+    text = str(value) if value.__class__ in (int, float) else value
+    if _is_plain(text):
         try:
-            number = decimal(str(value))
+            number = decimal(text)
         except ArithmeticError:
             pass
         else:
-            if number.is_finite():
+            # int() or an "f" format of a larger exponent takes minutes or gigabytes.
+            if number.is_finite() and abs(number.adjusted()) < 4300:
                 return number
     raise Mismatch("must be a decimal number")
 
