@@ -112,7 +112,9 @@ def test_it_is_served(tmp_path: Path) -> None:
         dev.until("QUEUE")
 
 
-@pytest.mark.parametrize("name", ["My-Notes", "notes_", "1notes", "a" * 55, "", "../up", "class", "json", "core"])
+@pytest.mark.parametrize(
+    "name", ["My-Notes", "notes_", "1notes", "a" * 55, "", "../up", "class", "json", "core", "attrs", "js"]
+)
 def test_a_name_that_is_none_is_told(name: str) -> None:
     with pytest.raises(DeveloperError):
         render(name, frozenset())
@@ -149,6 +151,14 @@ def test_an_unknown_binding_is_told_with_those_there_are(tmp_path: Path) -> None
     assert done.returncode == 2
     assert "redis" in done.stderr
     assert "kv, mcp, queue, r2" in done.stderr
+
+
+def test_bindings_add_up_and_the_folder_can_be_pasted(tmp_path: Path) -> None:
+    done = run("new", "my-notes", "--with", "kv", "--with", "r2", "--folder", "my notes", folder=tmp_path)
+    assert "  cd 'my notes'\n" in done.stdout
+    text = (tmp_path / "my notes" / "wrangler.toml").read_text("utf-8")
+    assert "kv_namespaces" in text
+    assert "r2_buckets" in text
 
 
 def test_no_mark_of_the_templates_is_left() -> None:

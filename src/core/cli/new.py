@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import keyword
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 BINDINGS: Final = ("kv", "mcp", "queue", "r2")
 """What a project may have beside its database: bindings, and an MCP server."""
 
+_MODULES: Final = ("core", "js", "pyodide", "tests", "workers")
+"""Modules of the framework, the runtime and the project that may be installed as no package's."""
+
 DESCRIPTION: Final = """\
 Make a folder with a small API: an application, its Env, one router over a SQL database, a migration, tests over
 fakes, and the configuration of mypy, pytest and the editor. Its tests, `mypy` and `core check` pass as they are.
@@ -38,7 +42,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("name", help="the project's name and folder: lower-case letters, digits and hyphens")
     parser.add_argument(
-        "--with", dest="bindings", metavar="BINDINGS", default="", help="further bindings, as in kv,queue, and mcp"
+        "--with",
+        dest="bindings",
+        metavar="BINDINGS",
+        action="append",
+        default=[],
+        help="further bindings, as in kv,queue, and mcp",
     )
     parser.add_argument(
         "--no-git",
@@ -54,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from core.dev.terminal import Style
 
     name: str = args.name
-    wanted = _bindings(args.bindings)
+    wanted = _bindings(",".join(args.bindings))
     folder: Path = args.folder if args.folder is not None else Path(name)
     files = render(name, wanted)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -67,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     kept = args.git and _init_repository(folder)
     print(f"Made {paint.bold(str(folder))} with {len(files)} files{', a git repository' if kept else ''}.\n")
     for command, why in (
-        (f"cd {folder}", ""),
+        (f"cd {shlex.quote(str(folder))}", ""),
         ("core dev", "serve it, with its explorer"),
         ("pytest", "run its tests"),
         ("core check", "prove Env against wrangler.toml"),
@@ -96,12 +105,15 @@ def render(name: str, bindings: frozenset[str]) -> dict[str, str]:
             f"{name!r} cannot be the name of a worker. Begin with a lower-case letter, and use lower-case letters, digits "
             f"and single hyphens, 54 characters at most{_near(name)}"
         )
-    package = name.replace("-", "_")
-    if keyword.iskeyword(package) or package in sys.stdlib_module_names or package in ("core", "tests"):
-        raise UsageError(f"{package} means something else in Python. Choose another name, as in {name}-api")
+    from importlib.metadata import packages_distributions
+
     from core.dev.guard import new_token
     from core.runtime.bundle import DEVELOPMENT
 
+    package = name.replace("-", "_")
+    modules = {*sys.stdlib_module_names, *packages_distributions(), *_MODULES}
+    if keyword.iskeyword(package) or package in modules:
+        raise UsageError(f"{package} means something else in Python. Choose another name, as in {name}-api")
     left_out = (path if path.endswith(".py") else f"{path}/**" for path in DEVELOPMENT)
     names = {
         "name": name,
