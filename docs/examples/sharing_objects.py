@@ -24,7 +24,8 @@ async def read(req: Request[Env], res: Response) -> None:
         raise CoreError(404, "No such file")
     res.header("ETag", found.http_etag)
     if not isinstance(found, R2ObjectBody):
-        res.status(304).send()
+        unchanged = req.header("If-None-Match") or req.header("If-Modified-Since")
+        res.status(304 if unchanged else 412).send()
         return
     res.stream(found.body, content_type="application/octet-stream")
 
