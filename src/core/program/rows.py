@@ -122,9 +122,10 @@ def _kinds(reader: Reader, expression: ast.expr, scope: Scope) -> frozenset[Kind
             class_ = class_at(resolved)
             if class_ is None:
                 return _ANY
-            kinds = frozenset(kind for each in _enum_values(reader, class_) for kind in _literal_kind(each))
-            # A column of reals may hold the number of a member.
-            return (kinds | {"float"} if "int" in kinds else kinds) or (_JSON if reader.is_typed_dict(class_) else _ANY)
+            kinds = frozenset[Kind](kind for each in _enum_values(reader, class_) for kind in _literal_kind(each))
+            if not kinds:
+                return _JSON if reader.is_typed_dict(class_) else _ANY
+            return kinds.union(_REAL) if "int" in kinds else kinds  # a column of reals may hold the number of a member
 
 
 def _texts(reader: Reader, members: Iterable[tuple[ast.expr, Scope]]) -> frozenset[str] | None:
@@ -156,6 +157,7 @@ def _enum_values(reader: Reader, class_: ClassScope) -> list[ast.expr | None]:
 
 _VALUED: Final = frozenset(["enum.Enum", "enum.IntEnum", "enum.StrEnum"])
 _ANY: Final[frozenset[Kind]] = frozenset(["any"])
+_REAL: Final[frozenset[Kind]] = frozenset(["float"])
 _LITERALS: Final[Mapping[type[object], Kind]] = {
     bool: "bool",
     int: "int",
