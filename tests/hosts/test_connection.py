@@ -145,6 +145,16 @@ async def test_a_body_that_breaks_behind_its_answer_has_no_second_one() -> None:
     assert await answered(sent, until=pong, then=b"what is this\r\n") == pong
 
 
+@pytest.mark.parametrize("length", ["Content-Length: 4000000", "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize(("path", "answer"), [("/last", b"last"), ("/fails", INTERNAL)])
+async def test_a_client_that_is_answered_while_it_sends_its_body_reads_the_answer(
+    length: str, path: str, answer: bytes
+) -> None:
+    # Ended by the server. A reset would take the answer with it, or fail where the client sends.
+    sent = request(path, length, method="POST", body=(b"f\r\nfifteen letters\r\n" * 200_000)[:4_000_000])
+    assert (await answered(sent)).endswith(answer)
+
+
 H2C = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA")
 WEBSOCKET = request(
     "/socket",

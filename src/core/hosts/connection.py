@@ -221,6 +221,17 @@ class Connection(HttpToolsProtocol):
         state.total_requests += 1
         if self.transport.is_closing():
             return
+        active = self.active
+        if active is not None and not active.keep_alive:
+            if self.reading != "body" or self.last is not active:
+                self.transport.close()
+                return
+            # Closed with bytes unread, the connection would be reset, and the answer lost with it.
+            self.transport.write_eof()
+            self._behind = self.transport.close
+            self.since = None
+            self.flow.resume_reading()
+            return
         if self.reading != "body":
             self.since = None
         self.flow.resume_reading()

@@ -137,8 +137,6 @@ class Exchange:
         if not more:
             self.complete = True
             self.tell()
-            if not self.keep_alive:
-                connection.transport.close()
             connection.on_response_complete()
 
     def _written(self, message: Any) -> bytes:
