@@ -69,7 +69,12 @@ INTERNAL = (
             id="a body that is waited for",
         ),
         pytest.param(
-            request("/known", CLOSE, "Expect: 100-continue", "Content-Length: 2", method="POST"),
+            request("/echo", "Expect: 100-continue", "Content-Length: 2", method="POST", version="1.0", body=b"hi"),
+            OK + b"content-length: 2\r\nx-method: POST\r\n" + CLOSED + b"hi",
+            id="a body that is waited for, over HTTP/1.0",
+        ),
+        pytest.param(
+            request("/known", "Expect: 100-continue", "Content-Length: 2", method="POST"),
             OK + b"content-length: 4\r\n" + CLOSED + b"pong",
             id="a body that nobody reads",
         ),

@@ -131,7 +131,7 @@ class Connection(HttpToolsProtocol):
             app,
             scope,
             keep_alive=version != "1.0" and parser.should_keep_alive() and not self.server_state.stopping,
-            waited_for=self.expect_100_continue,
+            waited_for=self.expect_100_continue and version != "1.0",
         )
         active = self.active
         if active is None or active.complete:

@@ -106,9 +106,11 @@ class Exchange:
         if self.start is None:
             if message["type"] != "http.response.start":
                 raise RuntimeError(f"{message['type']} before http.response.start")
+            if self.waited_for:
+                # Nothing says whether the body comes yet, or the next request.
+                self.waited_for = self.keep_alive = False
             head = self._written(message)
             self.start = message
-            self.waited_for = False
             if self._left is None:
                 connection.transport.write(head)  # a stream may be silent for long
             else:
