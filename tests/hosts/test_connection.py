@@ -69,6 +69,17 @@ INTERNAL = (
             id="a body that is waited for",
         ),
         pytest.param(
+            request(
+                "/echo",
+                CLOSE,
+                "Transfer-Encoding: chunked",
+                method="POST",
+                body=b"2\r\nhi\r\n0\r\nX-Late: 1\r\nHost: b.test\r\n\r\n",
+            ),
+            OK + b"content-length: 2\r\nx-method: POST\r\n" + CLOSED + b"hi",
+            id="trailers",
+        ),
+        pytest.param(
             request("/echo", "Expect: 100-continue", "Content-Length: 2", method="POST", version="1.0", body=b"hi"),
             OK + b"content-length: 2\r\nx-method: POST\r\n" + CLOSED + b"hi",
             id="a body that is waited for, over HTTP/1.0",

@@ -72,7 +72,8 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
                 message = await receive()
                 data += message.get("body", b"")
                 more = message.get("more_body", False)
-            await start((b"content-length", b"%d" % len(data)), (b"x-method", scope["method"].encode()))
+            late = [pair for pair in scope["headers"] if pair[0] == b"x-late"]
+            await start((b"content-length", b"%d" % len(data)), (b"x-method", scope["method"].encode()), *late)
             await body(data)
         case "/given":
             name, _, value = scope["query_string"].partition(b"=")

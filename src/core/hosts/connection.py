@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import urllib.parse
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
@@ -29,6 +30,8 @@ _TIMEOUT: Final = (
     b"Request Timeout"
 )
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
+# What a client says behind its body, when its request is answered already, is no header (RFC 9110, section 6.5.1).
+_TRAILERS: Final = deque[tuple[bytes, bytes]](maxlen=0)
 _TURNED_AWAY_MOST: Final = 256
 _TURNED_AWAY_SECONDS: Final = 2.0
 _CLOSING_SECONDS: Final = 5.0
@@ -126,6 +129,7 @@ class Connection(HttpToolsProtocol):
         # Behind all that may be refused: what is refused is a head, of which nothing was begun.
         self.reading = "body"
         self.since = None
+        self.headers = _TRAILERS
         exchange = self.last = Exchange(
             self,
             app,
