@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import itertools
 import logging
 import re
+import socket
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.connections import answered
+from tests.support.connections import answered, application
 
 from core.hosts import exchange
 from core.hosts.connection import Connection
+from core.hosts.limits import Limits
+from core.hosts.server import Server
 
 
 def request(path: str, *lines: str, method: str = "GET", version: str = "1.1", body: bytes = b"") -> bytes:
@@ -169,6 +173,36 @@ async def test_a_client_that_is_answered_while_it_sends_its_body_reads_the_answe
     # Ended by the server. A reset would take the answer with it, or fail where the client sends.
     sent = request(path, length, method="POST", body=(b"f\r\nfifteen letters\r\n" * 200_000)[:4_000_000])
     assert (await answered(sent)).endswith(answer)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"", id="blank lines"),
+        pytest.param(b"GET /", id="target"),
+        pytest.param(b"GET /known HTTP/1.1\r\nX: ", id="header"),
+        pytest.param(request("/echo", "Transfer-Encoding: chunked", method="POST", body=b"0\r\nX: "), id="trailer"),
+        pytest.param(request("/echo", "Transfer-Encoding: chunked", method="POST", body=b"1;x="), id="extension"),
+    ],
+)
+async def test_a_line_without_an_end_ends_the_connection(sent: bytes) -> None:
+    limits = Limits(head_seconds=0, body_seconds=0)
+    server, stop = Server(application, limits, arrivals=0.0, notify_kept=False), asyncio.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.ensure_future(server.serve_until(listener, stop))
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        async with asyncio.timeout(10):
+            with contextlib.suppress(ConnectionError):  # it may be reset while this sends
+                writer.write(sent + (b"x" if sent else b"\r\n") * 2**20)
+                await reader.read()
+        writer.close()
+        stop.set()
+        await serving
+
+
+async def test_a_head_in_pieces_has_room_for_large_headers() -> None:
+    head = request("/last", *(f"X-{number}: {'x' * 1000}" for number in range(60)))
+    assert await answered(*(head[at : at + 100] for at in range(0, len(head), 100))) == ANSWERS[-1]
 
 
 H2C = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA")

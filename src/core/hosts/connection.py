@@ -32,6 +32,8 @@ _TIMEOUT: Final = (
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 # What a client says behind its body, when its request is answered already, is no header (RFC 9110, section 6.5.1).
 _TRAILERS: Final = deque[tuple[bytes, bytes]](maxlen=0)
+# The parser copies a line that has no end yet for each piece of it.
+_FRAMING_MOST: Final = 65536
 _TURNED_AWAY_MOST: Final = 256
 _TURNED_AWAY_SECONDS: Final = 2.0
 _CLOSING_SECONDS: Final = 5.0
@@ -66,6 +68,8 @@ class Connection(HttpToolsProtocol):
     _behind: Callable[[], None] | None = None
     """What is done behind the answers; set, nothing is read any more."""
     _unsent = 0
+    _framing = 0
+    """The bytes that came since a message began or a body went on, in the pieces behind that one."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         state = self.server_state
@@ -81,6 +85,7 @@ class Connection(HttpToolsProtocol):
         if self.reading == "nothing":
             self.reading = "head"
             self.since = None
+        self._framing = -1
         self.url = b""
         self.headers = []
         self.expect_100_continue = False
@@ -151,6 +156,7 @@ class Connection(HttpToolsProtocol):
         self.tasks.add(exchange.task)
 
     def on_body(self, body: bytes) -> None:
+        self._framing = -1
         self.since = None
         exchange = self.last
         if exchange is not None and not exchange.complete:
@@ -202,6 +208,12 @@ class Connection(HttpToolsProtocol):
                     self.handle_websocket_upgrade()
                 else:
                     self._do_behind(self.handle_websocket_upgrade)
+            else:
+                if self.reading != "nothing":
+                    self._framing = 0 if self._framing < 0 else self._framing + len(data)
+                    if self._framing > _FRAMING_MOST:
+                        self.logger.warning("A head, or what is behind a body, is too long.")
+                        self.send_400_response("")
             return
 
     def _without_upgrade(self, rest: bytes) -> bytes:
