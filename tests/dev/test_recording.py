@@ -298,6 +298,10 @@ class Counter(DurableObject["Env"]):
         await self.ctx.storage.put("count", count)
         return count
 
+    async def tabulate(self) -> None:
+        self.ctx.storage.sql.exec("CREATE TABLE IF NOT EXISTS late (id INTEGER PRIMARY KEY)")
+        self.ctx.storage.sql.exec("INSERT INTO late DEFAULT VALUES")
+
     async def remember(self) -> int:
         self.calls += 1
         return self.calls
@@ -391,6 +395,11 @@ async def say(req: Request[Env], res: Response) -> None:
 async def said(req: Request[Env], res: Response) -> None:
     room = req.env.ROOM.get_by_name(req.params["room"])
     res.json(await room.said_by(req.params["who"]))
+
+
+@app.post("/tables")
+async def tables(req: Request[Env], res: Response) -> None:
+    await req.env.COUNTER.get_by_name("late").tabulate()
 
 
 @app.get("/remembered")
@@ -628,6 +637,17 @@ def test_what_cannot_be_replayed_is_refused_with_its_reason_and_the_rest_is_writ
         ended.stderr
     )
     assert trial.test() == {"test_get_key_401": "PASSED", "test_get_remembered_200": "PASSED"}
+
+
+def test_a_table_that_no_constructor_makes_stands_in_the_way_of_its_callers_alone(trial: Project) -> None:
+    for _ in range(2):
+        trial.dev.fetch("/tables", method="POST")
+    trial.dev.fetch("/known")
+
+    ended = trial.record("--last", "2")
+
+    assert "POST /tables: no test of it: COUNTER[late]: no such table: late. It has those that" in ended.stderr
+    assert trial.test() == {"test_get_known_200": "PASSED"}
 
 
 def test_a_websocket_becomes_no_test(trial: Project) -> None:

@@ -147,15 +147,19 @@ class _Recording:
         return text, f"{was} rows, keys and objects became {left} in {self._replays} replays"
 
     def _state(self) -> State:
-        """The records of the bindings when the exchange began. What had expired by then is left out."""
+        """The records of the bindings when the exchange began. What had expired by then is left out, and so are Durable
+        Objects behind bindings that were not called: one that makes tables outside of its constructor cannot be filled.
+        """
         number: int | None = self._found["state"]
         store, state = Store(self._options.state_folder), State()
+        called = {call["binding"] for call in self._found["calls"]}
         states = self._journal.states
         for name, binding in self._configuration.bindings.items():
             kept, files = name_in_store(binding), [f"{binding.kind}/{name_in_store(binding)}"]
             if binding.kind == "durable_object":
                 kept = binding.entry.class_name
-                files = [] if number is None else states.files(number, f"durable_object/{kept}/")
+                seen = name in called or self._found["leftOut"]
+                files = states.files(number, f"durable_object/{kept}/") if seen and number is not None else []
             if kept is None:
                 continue
             for file in files:

@@ -17,6 +17,7 @@ from core.backends.embedded.durable_object.objects import name_of
 from core.backends.embedded.files import Files
 from core.backends.embedded.store import Database
 from core.env import fields_of
+from core.errors import DeveloperError
 from core.statements.tokens import quoted
 from core.testing.d1 import FakeD1Database
 from core.testing.durable_object import FakeDurableObjectNamespace
@@ -163,9 +164,10 @@ def _message(sent: Any) -> Record:
 
 
 async def fill(env: object, seed: State) -> None:
-    """Put records into the fakes of an Env. Raises sqlite3.Error for rows that a database does not take.
+    """Put records into the fakes of an Env.
 
-    The tables of a Durable Object are those that its constructor makes.
+    Raises sqlite3.Error for rows that a database does not take, and DeveloperError for tables and columns that are not
+    there: those of a Durable Object are what its constructor makes.
     """
     fakes = fakes_of(env)
     rows: dict[tuple[str, str | None], list[tuple[str | None, Record]]] = {}
@@ -207,7 +209,13 @@ async def fill(env: object, seed: State) -> None:
                 marks = ", ".join("?" * len(record))
                 # OR REPLACE: a trigger on another table may have written this row already.
                 insert = f"INSERT OR REPLACE INTO {quoted(str(table))} ({columns}) VALUES ({marks})"
-                connection.execute(insert, [*record.values()])
+                try:
+                    connection.execute(insert, [*record.values()])
+                except sqlite3.OperationalError as error:
+                    made = f"{name}: {error}. It has those that its migrations make"
+                    if named is not None:
+                        made = f"{name}[{named}]: {error}. It has those that the constructor of its class makes"
+                    raise DeveloperError(made) from None
 
 
 async def _empty(objects: Objects, named: str) -> Database:
