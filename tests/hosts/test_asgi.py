@@ -408,6 +408,36 @@ async def test_a_stream_that_is_made_of_the_requests_body_has_all_of_it(first: l
     assert received == b"".join(first) + body
 
 
+@pytest.mark.parametrize("headers", [{}, {"content-length": "5"}])
+async def test_the_headers_of_a_stream_leave_before_its_first_piece(headers: dict[str, str]) -> None:
+    app, head_is_there = create_app(), asyncio.Event()
+
+    @app.get("/")
+    async def handler(req: Request, res: Response) -> None:
+        async def pieces() -> AsyncIterator[bytes]:
+            await head_is_there.wait()
+            yield b"first"
+
+        for name, value in headers.items():
+            res.header(name, value)
+        res.stream(pieces())
+
+    server, stop = Server(asgi(app), Limits(), arrivals=0.0, notify_kept=False), asyncio.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.ensure_future(server.serve_until(listener, stop))
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        try:
+            async with asyncio.timeout(5):
+                assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+                head_is_there.set()
+                assert await reader.read() == b"first"
+        finally:
+            writer.close()
+            stop.set()
+            await serving
+
+
 async def test_a_client_that_goes_away_behind_a_body_that_nobody_reads_ends_the_stream(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

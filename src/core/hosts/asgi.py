@@ -527,6 +527,9 @@ async def _stream(res: Response, chunks: AsyncIterator[bytes], req: AsgiRequest,
     tasks: list[asyncio.Future[None]] = []
     try:
         await send({"type": "http.response.start", "status": res.status_code, "headers": header_pairs(res, None)})
+        if res.staged is not None and "content-length" in res.staged:
+            # A server may hold such a head back until the body begins.
+            await send({"type": "http.response.body", "body": b"", "more_body": True})
         writer, watcher = asyncio.ensure_future(write()), asyncio.ensure_future(req._ahead().until_gone())
         tasks += writer, watcher
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
