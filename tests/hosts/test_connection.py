@@ -18,6 +18,7 @@ from tests.support.connections import answered, application
 from core.hosts import exchange
 from core.hosts.connection import Connection
 from core.hosts.limits import Limits
+from core.hosts.process import UNAVAILABLE
 from core.hosts.server import Server
 
 
@@ -198,6 +199,25 @@ async def test_a_line_without_an_end_ends_the_connection(sent: bytes) -> None:
         writer.close()
         stop.set()
         await serving
+
+
+async def test_who_is_cut_off_at_a_stop_is_told_to_return_and_no_error_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server, stop = Server(application, Limits(), arrivals=0.0, notify_kept=False, grace=0), asyncio.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener, caplog.at_level(logging.ERROR, "uvicorn.error"):
+        serving = asyncio.ensure_future(server.serve_until(listener, stop))
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(request("/echo", "Expect: 100-continue", "Content-Length: 2", method="POST"))
+        async with asyncio.timeout(10):
+            await reader.readuntil(b"\r\n\r\n")  # so that it waits for the body
+            stop.set()
+            assert await reader.read() == UNAVAILABLE
+            await serving
+        writer.close()
+    assert [record.message for record in caplog.records] == [
+        "Cancel 1 running task(s), timeout graceful shutdown exceeded"
+    ]
 
 
 async def test_a_head_in_pieces_has_room_for_large_headers() -> None:

@@ -12,7 +12,7 @@ import attrs
 from uvicorn.protocols.http.httptools_impl import HEADER_RE, HEADER_VALUE_RE, STATUS_LINE, HttpToolsProtocol
 
 from core.errors import CLIENT_GONE
-from core.hosts.process import FAILED, TOLD
+from core.hosts.process import FAILED, TOLD, UNAVAILABLE
 
 _FAILED_HEADERS: Final = (
     (b"content-type", b"text/plain; charset=utf-8"),
@@ -59,7 +59,10 @@ class Exchange:
             if not self.complete and not self.gone:
                 raise RuntimeError("the application has not answered")
         except BaseException as error:
-            if self.scope.get(FAILED) is not error:
+            if self.task.cancelling():  # by the server, which ends
+                if self.start is None:
+                    self._connection.transport.write(UNAVAILABLE)
+            elif self.scope.get(FAILED) is not error:
                 self._connection.logger.error("Exception in ASGI application\n", exc_info=error)
                 if self.start is None:
                     await self.send({"type": "http.response.start", "status": 500, "headers": _FAILED_HEADERS})
