@@ -44,7 +44,7 @@ from core.openapi.facts import TEXT, Held, Raise, classes_in
 from core.openapi.failures import default_body, object_of
 from core.openapi.frames import Frames
 from core.openapi.raised import Raised, without_null
-from core.openapi.schemas import Schemas, is_vague
+from core.openapi.schemas import Schemas, is_vague, nearest
 from core.openapi.trees import argument, called, constant
 from core.openapi.values import Depth, Frame, Value, bounded
 from core.validation.schema import Schema, any_of, json_type
@@ -196,7 +196,7 @@ class Followed:
             return self.of(value) if {"const", "enum"} & self.of(value).keys() else plain
         if node is None or not (is_vague(plain) or self._may_have_more(plain)):
             return plain
-        return _nearest(self._assigned(name, node, value, plain, frame), plain)
+        return nearest(self._assigned(name, node, value, plain, frame), plain)
 
     def _assigned(self, name: NameExpr, node: Node, value: Value | None, plain: Schema, frame: Frame) -> Schema:
         """What was assigned to a name, whose type says little."""
@@ -280,7 +280,7 @@ class Followed:
         if is_vague(plain) or self._may_have_more(plain):
             returned = self.calls.returned(call, frame)
             if returned and not (isinstance(call.callee, RefExpr) and isinstance(call.callee.node, TypeInfo)):
-                return _nearest(any_of(self.schema(each, inside) for each, inside in returned), plain)
+                return nearest(any_of(self.schema(each, inside) for each, inside in returned), plain)
             if isinstance(call.callee, MemberExpr) and call.callee.name in ("get", "pop") and call.args:
                 values = self._values(call.callee.expr, frame)
                 if values and not any(map(is_vague, values)):
@@ -374,28 +374,6 @@ class Followed:
             last = object_of(properties) if properties or not others else {"type": "object"}
             parts.append({**last, **({"additionalProperties": any_of(others)} if others else {})})
         return self.schemas.merged(parts)
-
-
-def _nearest(found: Schema, plain: Schema) -> Schema:
-    """What the code says of a value; where it says nothing, what the type does."""
-    return plain if is_vague(found) and not is_vague(plain) else _filled(found, plain)
-
-
-def _filled(found: Schema, plain: Schema) -> Schema:
-    if "$unknown" in found:
-        return plain
-    if "anyOf" in found:
-        return any_of(_filled(part, plain) for part in found["anyOf"])
-    alternatives = [each for each in plain.get("anyOf", [plain]) if each.get("type") == found.get("type")]
-    of_type: Schema = alternatives[0] if len(alternatives) == 1 else {}
-    filled = {**found}
-    for key in ("items", "additionalProperties"):
-        if key in of_type and key in found:
-            filled[key] = _filled(found[key], of_type[key])
-    if "additionalProperties" in of_type and "properties" in found:
-        others = of_type["additionalProperties"]
-        filled["properties"] = {name: _filled(part, others) for name, part in found["properties"].items()}
-    return filled
 
 
 _PARTS: Final[Mapping[str, Callable[[Raise], Schema]]] = {

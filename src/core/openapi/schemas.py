@@ -344,3 +344,25 @@ def is_vague(schema: Schema) -> bool:
         or any(is_vague(part) for part in schema.get("anyOf", ()))
         or ("items" in schema and is_vague(schema["items"]))
     )
+
+
+def nearest(found: Schema, plain: Schema) -> Schema:
+    """What the code says of a value; where it says nothing, what the type does."""
+    return plain if is_vague(found) and not is_vague(plain) else _filled(found, plain)
+
+
+def _filled(found: Schema, plain: Schema) -> Schema:
+    if "$unknown" in found:
+        return plain
+    if "anyOf" in found:
+        return any_of(_filled(part, plain) for part in found["anyOf"])
+    alternatives = [each for each in plain.get("anyOf", [plain]) if each.get("type") == found.get("type")]
+    of_type: Schema = alternatives[0] if len(alternatives) == 1 else {}
+    filled = {**found}
+    for key in ("items", "additionalProperties"):
+        if key in of_type and key in found:
+            filled[key] = _filled(found[key], of_type[key])
+    if "additionalProperties" in of_type and "properties" in found:
+        others = of_type["additionalProperties"]
+        filled["properties"] = {name: _filled(part, others) for name, part in found["properties"].items()}
+    return filled
