@@ -112,11 +112,25 @@ def test_it_is_served(tmp_path: Path) -> None:
         dev.until("QUEUE")
 
 
-@pytest.mark.parametrize(
-    "name", ["My-Notes", "notes_", "1notes", "a" * 55, "", "../up", "class", "json", "core", "attrs", "js"]
-)
+@pytest.mark.parametrize("name", ["My-Notes", "notes_", "1notes", "a" * 55, "", "../up"])
 def test_a_name_that_is_none_is_told(name: str) -> None:
-    with pytest.raises(DeveloperError):
+    with pytest.raises(DeveloperError, match="cannot be the name of a worker"):
+        render(name, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [
+        ("class", "Python"),
+        ("json", "Python"),
+        ("core", "the framework"),
+        ("tests", "every project"),
+        ("js", "the runtime"),
+        ("attrs", "the installed package attrs"),
+    ],
+)
+def test_a_module_that_there_is_already_is_told_with_its_owner(name: str, owner: str) -> None:
+    with pytest.raises(DeveloperError, match=rf"^{name} is a name of {owner}\. Choose another one, as in {name}-api$"):
         render(name, frozenset())
 
 

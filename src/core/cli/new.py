@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 BINDINGS: Final = ("kv", "mcp", "queue", "r2")
 """What a project may have beside its database: bindings, and an MCP server."""
 
-_MODULES: Final = ("core", "js", "pyodide", "tests", "workers")
-"""Modules of the framework, the runtime and the project that may be installed as no package's."""
+_MODULES: Final = {"core": "the framework", "tests": "every project"} | dict.fromkeys(
+    ("js", "pyodide", "workers"), "the runtime"
+)
+"""Modules that may be no installed package's, and whose they are."""
 
 DESCRIPTION: Final = """\
 Make a folder with a small API: an application, its Env, one router over a SQL database, a migration, tests over
@@ -111,9 +113,10 @@ def render(name: str, bindings: frozenset[str]) -> dict[str, str]:
     from core.runtime.bundle import DEVELOPMENT
 
     package = name.replace("-", "_")
-    modules = {*sys.stdlib_module_names, *packages_distributions(), *_MODULES}
-    if keyword.iskeyword(package) or package in modules:
-        raise UsageError(f"{package} means something else in Python. Choose another name, as in {name}-api")
+    owners = {module: f"the installed package {names[0]}" for module, names in packages_distributions().items()}
+    owners |= {**_MODULES, **dict.fromkeys((*keyword.kwlist, *sys.stdlib_module_names), "Python")}
+    if package in owners:
+        raise UsageError(f"{package} is a name of {owners[package]}. Choose another one, as in {name}-api")
     left_out = (path if path.endswith(".py") else f"{path}/**" for path in DEVELOPMENT)
     names = {
         "name": name,
