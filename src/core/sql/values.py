@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import attrs
 
@@ -98,7 +98,8 @@ _CHOICES: Final = words("OR CASE IIF IF")
 def values_of(text: str, tokens: Sequence[Token], tables: Mapping[str, TableInfo]) -> Values:
     """Return the known values of a statement that SQLite compiles; none where it is not understood."""
     try:
-        values = _Evaluation(tables, tokens).statement(read_statement(text, tokens))
+        read = read_statement(text, tokens)
+        values = _Evaluation(tables, tokens, read).statement(read)
         if values.certain and any(token.word == "NOTHING" for token in tokens):
             return attrs.evolve(values, certain=False)
         return values
@@ -112,86 +113,58 @@ def values_of(text: str, tokens: Sequence[Token], tables: Mapping[str, TableInfo
 class _Names:
     """Names in conditions: all, those without a qualifier, and those that may drop rows, as no ON of an outer join."""
 
-    def __init__(self) -> None:
-        self.all: set[str] = set()
-        self.bare: set[str] = set()
-        self.dropping: set[tuple[str | None, str]] = set()
-
-    def add(self, name: Name, drops: bool) -> None:
-        self.all.add(name.name)
-        if name.qualifier is None:
-            self.bare.add(name.name)
-        if drops:
-            self.dropping.add((name.qualifier, name.name))
+    def __init__(self, conditions: Iterable[_Condition]) -> None:
+        named = [(name, condition.drops) for condition in conditions for name in _names_in(condition.expression)]
+        self.all: set[str] = {name.name for name, _ in named}
+        self.bare: set[str] = {name.name for name, _ in named if name.qualifier is None}
+        self.dropping: set[tuple[str | None, str]] = {(name.qualifier, name.name) for name, drops in named if drops}
 
 
-class _Named:
-    """The names in the conditions of a statement: of WHERE, HAVING and ON, and of these and CASE and the like."""
+class _Condition(NamedTuple):
+    """A condition of a statement. `drops`: it may drop rows; `filters`: it is of WHERE, HAVING or ON, not of CASE."""
 
-    def __init__(self) -> None:
-        self.filters = _Names()
-        self.everywhere = _Names()
+    expression: Expression
+    drops: bool = True
+    filters: bool = True
 
-    def condition(self, expression: Expression, *, drops: bool = True, filters: bool = True) -> None:
-        for name in _names_in(expression):
-            self.add(name, drops, filters)
 
-    def add(self, name: Name, drops: bool, filters: bool) -> None:
-        self.everywhere.add(name, drops)
-        if filters:
-            self.filters.add(name, drops)
-
-    def query(self, query: Query) -> None:
-        for _, inner in query.common.values():
-            self.query(inner)
-        for core in query.cores:
-            self.source(core.source)
-            for condition in (core.where, core.having):
-                if condition is not None:
-                    self.condition(condition)
-            for column in core.columns:
-                self.expression(column.value)
-
-    def change(self, change: Change) -> None:
-        for _, inner in change.common.values():
-            self.query(inner)
-        self.source(change.source)
-        if change.where is not None:
-            self.condition(change.where)
-        if change.query is not None:
-            self.query(change.query)
-        for listed in change.returning:
-            self.expression(listed.value)
-
-    def source(self, source: From | None) -> None:
+def _conditions(statement: Query | Change) -> Iterator[_Condition]:
+    """The conditions of a statement, those of its queries among them."""
+    for _, inner in statement.common.values():
+        yield from _conditions(inner)
+    if isinstance(statement, Query):
+        parts = [(core.source, [core.where, core.having], core.columns) for core in statement.cores]
+    else:
+        parts = [(statement.source, [statement.where], statement.returning)]
+        yield from _conditions(statement.query) if statement.query is not None else ()
+    for source, conditions, columns in parts:
         for one in froms(source):
             if isinstance(one, Derived):
-                self.query(one.query)
+                yield from _conditions(one.query)
             elif isinstance(one, Join):
-                if one.on is not None:
-                    self.condition(one.on, drops=one.kind == "inner")
-                    self.expression(one.on)
-                for name in one.using:
-                    if name is not None:
-                        self.add(Name(None, name), one.kind == "inner", True)
+                shared = (Name(None, name) for name in one.using if name is not None)
+                yield from (_Condition(on, one.kind == "inner") for on in (one.on, *shared) if on is not None)
+                yield from _conditions_inside(one.on) if one.on is not None else ()
+        yield from (_Condition(condition) for condition in conditions if condition is not None)
+        for column in columns:
+            yield from _conditions_inside(column.value)
 
-    def expression(self, expression: Expression | Star) -> None:
-        """The expressions in the conditions inside an expression: of CASE, of iif(), of FILTER and of queries."""
-        if type(expression) in _LEAVES:
-            return
-        for inner in _inside(expression):
-            match inner:
-                case Case(base=base, branches=branches):
-                    for condition in ([base] if base is not None else []) + [condition for condition, _ in branches]:
-                        self.condition(condition, filters=False)
-                case Call(name="iif" | "if", arguments=arguments) if arguments:
-                    self.condition(arguments[0], filters=False)
-                case Call(filter=condition) if condition is not None:
-                    self.condition(condition, filters=False)
-                case Subquery(query=query) | Exists(query=query) | In(query=Query() as query):
-                    self.query(query)
-                case _:
-                    pass
+
+def _conditions_inside(expression: Expression | Star) -> Iterator[_Condition]:
+    """The conditions inside an expression: of CASE, of iif(), of FILTER and of queries."""
+    for inner in _inside(expression):
+        match inner:
+            case Case(base=base, branches=branches):
+                conditions = [base, *(condition for condition, _ in branches)]
+                yield from (_Condition(one, filters=False) for one in conditions if one is not None)
+            case Call(name="iif" | "if", arguments=[condition, *_]):
+                yield _Condition(condition, filters=False)
+            case Call(filter=condition) if condition is not None:
+                yield _Condition(condition, filters=False)
+            case Subquery(query=query) | Exists(query=query) | In(query=Query() as query):
+                yield from _conditions(query)
+            case _:
+                pass
 
 
 _LEAVES: Final = frozenset([Constant, Name, Parameter, Star])
@@ -302,7 +275,11 @@ class _Evaluation:
     """One statement, being read."""
 
     def __init__(
-        self, tables: Mapping[str, TableInfo], tokens: Sequence[Token], views: frozenset[str] = frozenset()
+        self,
+        tables: Mapping[str, TableInfo],
+        tokens: Sequence[Token],
+        read: Query | Change,
+        views: frozenset[str] = frozenset(),
     ) -> None:
         self.tables = tables
         self.views = views
@@ -311,7 +288,9 @@ class _Evaluation:
         self.collates = "COLLATE" in used
         # `? = '' OR state = ?` asks for any state where the text is none of them.
         self.chooses = not used.isdisjoint(_CHOICES)
-        self.named = _Named()
+        conditions = [*_conditions(read)]
+        self.filters = _Names(one for one in conditions if one.filters)
+        self.everywhere = _Names(conditions)
         self.slots: dict[Slot, None] = {}
         self.mistakes: dict[tuple[str, str], None] = {}
         self.action = ""
@@ -321,7 +300,6 @@ class _Evaluation:
 
     def statement(self, statement: Query | Change) -> Values:
         if isinstance(statement, Query):
-            self.named.query(statement)
             columns = tuple(value for _, value in self.query(statement, None))
             return Values(columns, tuple(self.slots), _gives_row(statement), tuple(self.mistakes))
         return self.change(statement)
@@ -330,12 +308,13 @@ class _Evaluation:
         table = self.tables.get(change.table)
         if table is None or table.view:
             raise Unclear
-        self.named.change(change)
         self.define(change.common, None)
         self.action = change.action
         written = {name for names, _ in change.sets for name in names}
         if change.inserts:
-            given: Sequence[str] = () if change.query is None else change.columns or self.all_of(table)
+            # Of an INSERT that lists no columns, all that are not generated.
+            every = [name for name, column in table.named.items() if not column.generated]
+            given: Sequence[str] = () if change.query is None else change.columns or every
             self.insert(change.query, table, given)
             written |= {*given, *(column.name.lower() for column in table.columns if column.has_default)}
         entry = self.entry(Table(change.table, change.alias, None), None)
@@ -362,10 +341,6 @@ class _Evaluation:
         written_out = change.inserts and (change.query is None or any(core.rows for core in change.query.cores))
         certain = written_out and change.where is None and change.action != "IGNORE"
         return Values(returned if change.returning else (), tuple(self.slots), certain, tuple(self.mistakes))
-
-    def all_of(self, table: TableInfo) -> list[str]:
-        """The columns that an INSERT which lists none gives values."""
-        return [name for name, column in table.named.items() if not column.generated]
 
     def insert(self, query: Query | None, table: TableInfo, columns: Sequence[str]) -> None:
         """Read the values inserted in `columns`, and note the columns that must not be left out."""
@@ -483,15 +458,13 @@ class _Evaluation:
             if isinstance(value, Star):
                 found += self.all(value.qualifier, scope)
                 continue
-            known = (
-                self.name(value, scope, self.named.filters) if isinstance(value, Name) else self.evaluate(value, scope)
-            )
+            known = self.name(value, scope, self.filters) if isinstance(value, Name) else self.evaluate(value, scope)
             if known.null and not known.about:
                 known = known._replace(about=_short(text))
             name = alias or (value.name if isinstance(value, Name) else text.lower())
             if not known.source:
                 known = known._replace(text=_short(text))
-            if alias in self.named.filters.bare:
+            if alias in self.filters.bare:
                 known = _unsaid(known)
             found.append((name, known))
         return found
@@ -503,7 +476,7 @@ class _Evaluation:
             if qualifier is None or entry.alias == qualifier:
                 for name in entry.columns:
                     if name not in entry.hidden and not (qualifier is None and name in scope.merged and name in seen):
-                        found.append((name, self.column(entry, name, scope, self.named.filters)))
+                        found.append((name, self.column(entry, name, scope, self.filters)))
                         seen.add(name)
         return found
 
@@ -595,8 +568,7 @@ class _Evaluation:
         read = read_statement(table.sql, tokens[begin:])
         if not isinstance(read, Query):
             raise Unclear
-        inner = _Evaluation(self.tables, tokens, self.views | {key})
-        inner.named.query(read)
+        inner = _Evaluation(self.tables, tokens, read, self.views | {key})
         found = inner.query(read, None)
         if len(found) != len(table.columns):
             raise Unclear
@@ -610,7 +582,7 @@ class _Evaluation:
 
         `names` are those of the conditions that its row has met: in a part of an expression, of any that there is.
         """
-        names = names or self.named.everywhere
+        names = names or self.everywhere
         entries, around = self.sources_of(name, scope)
         if not entries:
             return _UNKNOWN
@@ -783,7 +755,7 @@ class _Evaluation:
         name = call.name
         alone = len(call.arguments) == 1
         aggregate = name in AGGREGATES and (name not in ("min", "max") or alone or call.window)
-        inner = _without_aggregate(scope) if aggregate and not call.window else scope
+        inner = attrs.evolve(scope, empty=False) if aggregate and not call.window else scope
         values = [self.evaluate(argument, inner) for argument in call.arguments]
         for other in (*call.others, *(() if call.filter is None else (call.filter,))):
             self.evaluate(other, inner)
@@ -848,7 +820,7 @@ class _Evaluation:
 
     def may_be_all(self, case: Case, scope: _Scope) -> bool:
         """True if a condition or a CHECK may leave no values but those of the WHENs."""
-        if isinstance(case.base, Name) and case.base.name not in self.named.filters.all:
+        if isinstance(case.base, Name) and case.base.name not in self.filters.all:
             found = self.declared(case.base, scope)
             allowed = self.allowed(found[0]) if found is not None else ()
             texts = [when.text for when, _ in case.branches if isinstance(when, Constant) and when.kind == "text"]
@@ -857,7 +829,7 @@ class _Evaluation:
         conditions = [] if case.base is None else [case.base]
         for name in (name for one in (*conditions, *(when for when, _ in case.branches)) for name in _names_in(one)):
             declared = self.declared(name, scope)
-            if name.name in self.named.filters.all or (declared is not None and declared[0].checked):
+            if name.name in self.filters.all or (declared is not None and declared[0].checked):
                 return True
         return False
 
@@ -942,10 +914,6 @@ def _of_column(table: TableInfo, column: TableColumn) -> Column:
     source = f"{table.name}.{column.name}"
     about, allowed = source if null else "", column.allowed
     return Column(column.storage or ANY, null, about, column.filled, source, column.declared, allowed=allowed)
-
-
-def _without_aggregate(scope: _Scope) -> _Scope:
-    return attrs.evolve(scope, empty=False) if scope.empty else scope
 
 
 def _is_rowid(entry: _Entry, name: str) -> bool:
