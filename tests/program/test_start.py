@@ -264,7 +264,7 @@ def test_everything_that_an_application_registers_is_told(tmp_path: Path) -> Non
     ]
     assert [table.steps[one.handler].name for one in app.errors] == ["failed", "missing"]
     assert [(one.path, one.kind) for one in app.routes] == [("/old", "mount"), ("/old/*", "mount")]
-    assert [one.name for one in table.objects] == ["Room"]
+    assert table.objects == ("Room",)
 
 
 def test_a_table_is_the_same_behind_json(tmp_path: Path) -> None:

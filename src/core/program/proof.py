@@ -342,7 +342,7 @@ class _Program:
         return filter(self.reader.is_env, self._classes())
 
     def _check_envs(self) -> None:
-        names = frozenset(one.name for one in self.table.objects) if self.table.finished else None
+        names = frozenset(self.table.objects) if self.table.finished else None
         unmatched = self._unmatched()
         told = False
         for class_ in self._classes():

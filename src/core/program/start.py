@@ -34,7 +34,6 @@ from core.program.table import (
     EnvField,
     ErrorHandler,
     Event,
-    Made,
     Place,
     Route,
     Step,
@@ -220,7 +219,7 @@ def _declare(step: Any) -> None:
         attach_info(step, MiddlewareInfo(declaration.name, *names))
 
 
-def _objects(module: ModuleType) -> Iterator[Made]:
+def _objects(module: ModuleType) -> Iterator[str]:
     """The classes of Durable Objects in a module, those of the platform's own SDK among them."""
     from core.bindings.durable_object import object_class
 
@@ -228,7 +227,7 @@ def _objects(module: ModuleType) -> Iterator[Made]:
         if not isinstance(value, type) or name == "DurableObject":
             continue
         if object_class(value) is not None or any(base.__name__ == "DurableObject" for base in value.__mro__):
-            yield Made(name, Place(file_of(sys.modules.get(value.__module__)), 0))
+            yield name
 
 
 def _env(cls: Any) -> Env:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple, cast, get_args, get_origin, get_type_hints
 
-FORMAT = 10
+FORMAT = 11
 """Raised with every change of these classes: the program's framework may be another one than the checker's."""
 
 
@@ -124,13 +124,6 @@ class App(NamedTuple):
     errors: tuple[ErrorHandler, ...]
 
 
-class Made(NamedTuple):
-    """A class of Durable Objects in the main module, which a binding may name."""
-
-    name: str
-    place: Place
-
-
 class Refusal(NamedTuple):
     """Something that a registration, `app.check()` or the import refuses; `kind` is the error's class. `fix` is what to
     do about an error of Python's own, where that is known.
@@ -145,17 +138,18 @@ class Refusal(NamedTuple):
 class Table(NamedTuple):
     """Everything that a program registers.
 
-    `finished` is False where the import did not come to its end: what is written behind that is missing. `unread` are
-    registrations of something that is only assumed to be there. `idle` are the places of declared middleware that no
-    route meets. `path` are the folders of the program that imports start from. The rest is what the table was made
-    from: the files of its own `modules`, other `files`, the `folders` that were listed, the `environ` variables that
-    were read, with digests of their values, and `repeats`, False where the start asked for something that no file
-    tells. `ran` says that async functions ran, so that any edit may change the table.
+    `objects` are the classes of Durable Objects in the main module, which a binding may name. `finished` is False where
+    the import did not come to its end: what is written behind that is missing. `unread` are registrations of something
+    that is only assumed to be there. `idle` are the places of declared middleware that no route meets. `path` are the
+    folders of the program that imports start from. The rest is what the table was made from: the files of its own
+    `modules`, other `files`, the `folders` that were listed, the `environ` variables that were read, with digests of
+    their values, and `repeats`, False where the start asked for something that no file tells. `ran` says that async
+    functions ran, so that any edit may change the table.
     """
 
     apps: tuple[App, ...] = ()
     steps: tuple[Step, ...] = ()
-    objects: tuple[Made, ...] = ()
+    objects: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     idle: tuple[Place, ...] = ()
     unread: tuple[Place, ...] = ()
