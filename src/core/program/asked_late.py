@@ -50,7 +50,7 @@ def asked_late(receivers: Receivers, scope: FunctionScope) -> Iterator[Finding]:
 def _asks(receivers: Receivers, call: ast.Call, scope: Scope) -> bool:
     match call.func:
         case ast.Attribute(value=owner, attr="ask" | "inputs"):
-            return receivers.maker_of(*receivers.modules.value(owner, scope)) in _SERVERS
+            return receivers.modules.maker_of(*receivers.modules.value(owner, scope)) in _SERVERS
         case _:
             return False
 
@@ -59,7 +59,7 @@ def _writes(receivers: Receivers, call: ast.Call, scope: Scope) -> bool:
     match call.func:
         case ast.Attribute(value=owner, attr=name) if name in ASYNC_METHODS["D1PreparedStatement"]:
             chain = receivers.prepared(Node(owner, scope))
-            parts = receivers.method_call(chain[0]) if chain is not None else None
+            parts = chain[0].method_call() if chain is not None else None
             sql = receivers.modules.string(*parts.arguments[0]) if parts is not None and parts.arguments else None
             return any(each.verb in _VERBS for each in statements_of(sql or ""))
         case ast.Attribute(value=owner, attr=name):

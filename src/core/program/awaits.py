@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from core.program.findings import Finding
+from core.program.modules import Scope
 from core.program.receivers import NEXT, RESPONSE, Receivers
 from core.program.syntax import Node, finding_at
 
@@ -18,35 +19,27 @@ _OWN: Final = frozenset(["close", "send", "throw"])
 _NOT_YET: Final = "{} was not awaited, so it has no result yet. Write `await` before the call"
 
 
-def used_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
+def used_problems(receivers: Receivers, used: ast.Attribute | ast.Subscript, scope: Scope) -> Iterator[Finding]:
     """`note = req.json()`, and then `note["text"]`."""
-    match node.node:
-        case ast.Attribute(value=owner, attr=name, ctx=ast.Load()):
-            typed = "attr-defined"
-            if name in _OWN or name[:3] in ("cr_", "__a"):
-                return
-        case ast.Subscript(value=owner, ctx=ast.Load()):
-            typed = "index"
-        case _:
-            return
+    owner, typed = used.value, "index"
+    if isinstance(used, ast.Attribute):
+        typed = "attr-defined" if used.attr not in _OWN and used.attr[:3] not in ("cr_", "__a") else ""
     # A name of this function, that was given the value of a call, once.
-    given = node.scope.names.get(owner.id, ()) if isinstance(owner, ast.Name) else ()
+    given = scope.names.get(owner.id, ()) if isinstance(owner, ast.Name) else ()
     is_call = isinstance(owner, ast.Call) or (len(given) == 1 and isinstance(given[0].value, ast.Call))
-    if is_call and receivers.is_coroutine(owner, node.scope):
-        yield node.finding("core-await", _NOT_YET.format(_shown(owner)), typed)
+    if typed and isinstance(used.ctx, ast.Load) and is_call and receivers.is_coroutine(owner, scope):
+        yield finding_at(used, scope, "core-await", _NOT_YET.format(_shown(owner)), typed)
 
 
-def awaits_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
+def awaits_problems(receivers: Receivers, expression: ast.Call, scope: Scope) -> Iterator[Finding]:
     """A call that is a statement by itself, or whose result is used at once, without `await`."""
-    expression = node.node
-    if not isinstance(expression, ast.Call):
-        return
-    parent = node.scope.nodes.parents.get(expression)
+    node = Node(expression, scope)
+    parent = scope.nodes.parents.get(expression)
     is_test = isinstance(parent, ast.If | ast.While | ast.IfExp) and parent.test is expression
     is_test = is_test or (isinstance(parent, ast.BoolOp) and parent.values[-1] is not expression)
     if isinstance(parent, ast.Expr):
-        if receivers.is_coroutine(expression, node.scope):
-            if isinstance(expression.func, ast.Name) and receivers.kind(expression.func, node.scope) == NEXT:
+        if receivers.is_coroutine(*node):
+            if isinstance(expression.func, ast.Name) and receivers.kind(expression.func, scope) == NEXT:
                 name = expression.func.id
                 told = f"{name}() is not awaited, so nothing after this middleware runs. Write `await {name}()`"
                 yield node.finding("core-await", told, "unused-awaitable")
@@ -54,7 +47,7 @@ def awaits_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
                 told = f"{_shown(expression)} is not awaited, so it does nothing. Write `await` before it"
                 yield node.finding("core-await", told, "unused-coroutine")
     elif (is_test or isinstance(parent, ast.BinOp | ast.Compare | ast.FormattedValue | ast.UnaryOp)) and (
-        receivers.is_coroutine(expression, node.scope)
+        receivers.is_coroutine(*node)
     ):
         yield node.finding("core-await", _NOT_YET.format(_shown(expression)))
 

@@ -14,8 +14,7 @@ from string import Formatter
 from typing import Final, TypeAlias
 
 from core.program.annotations import arguments_of, arms
-from core.program.classes import own_class
-from core.program.modules import ClassScope, Definition, FunctionScope, Local, Modules, Scope
+from core.program.modules import ClassScope, Definition, FunctionScope, Local, Modules, Scope, own_class
 from core.program.reader import Reader
 from core.program.syntax import REQUESTS
 from core.sql.interpolated import FIXED, OPEN, UNKNOWN, Interpolated

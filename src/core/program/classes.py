@@ -19,7 +19,7 @@ from core.program.modules import (
     Resolved,
     Scope,
     class_at,
-    self_of,
+    own_class,
 )
 
 TYPING: Final = ("typing.", "typing_extensions.")
@@ -133,8 +133,7 @@ class Classes:
         owner, where = self.modules.value(expression.value, scope)
         class_ = self.class_of(owner.func, where) if isinstance(owner, ast.Call) else None
         if isinstance(owner, ast.Name):
-            parameter = self.modules.resolve(owner, where)
-            class_ = own_class(parameter) if isinstance(parameter, Local) else None
+            class_ = own_class(self.modules.resolve(owner, where))
         return self.method(class_, expression.attr) if class_ is not None else None
 
     def method(self, class_: ClassScope, name: str) -> FunctionScope | None:
@@ -234,12 +233,6 @@ class Classes:
             has_default=bool(options.keys() & {"default", "factory", "default_factory"}),
             converted="converter" in options,
         )
-
-
-def own_class(parameter: Local) -> ClassScope | None:
-    """The class that a parameter is an instance of, being the first one of a method."""
-    method, around = parameter.scope, parameter.scope.parent
-    return around if isinstance(around, ClassScope) and parameter.definition.node is self_of(method) else None
 
 
 def classes_in(module: Module) -> Iterator[ClassScope]:

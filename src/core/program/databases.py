@@ -18,14 +18,13 @@ from core.config.model import Binding, Configuration
 from core.program.annotations import arguments_of
 from core.program.bodies import Bodies
 from core.program.built import BuiltTexts
-from core.program.classes import own_class
 from core.program.entered import entered
 from core.program.findings import Finding, Unread, is_wanted, level_of
-from core.program.modules import ClassScope, Local, Scope
+from core.program.modules import ClassScope, FunctionScope, Local, Modules, Scope, own_class, placed
 from core.program.places import place_in
 from core.program.reader import Reader
 from core.program.sources import Sources
-from core.program.syntax import REQUESTS, Node, SyntaxTrees, finding_at
+from core.program.syntax import REQUESTS, Node, finding_at
 from core.sql.interpolated import Interpolated, Text, check_values_in, texts_of
 from core.sql.schema import Schema, blank_schema, schema_of
 from core.sql.statement import Statement
@@ -70,13 +69,19 @@ class Behind(NamedTuple):
     level: str = "error"
 
 
-class Databases(SyntaxTrees):
-    """The SQL databases of a configuration, and the statements of a program."""
+class Databases:
+    """The SQL databases of a configuration, and the statements of a program.
+
+    An answer is None (or nothing) where something is not known for certain, and then nothing is reported.
+    """
 
     def __init__(
         self, reader: Reader, bodies: Bodies, configurations: Sequence[Configuration], sources: Sources
     ) -> None:
-        super().__init__(reader, bodies)
+        self.modules: Modules = reader.modules
+        self.reader = reader
+        self.bodies = bodies
+        """The functions that are registered."""
         self.configurations = configurations
         self.sources = sources
         self._found: dict[str, tuple[Configuration, Binding]] = {}
@@ -106,7 +111,7 @@ class Databases(SyntaxTrees):
                 if isinstance(node.func, ast.Attribute) and node.func.attr in _CALLED
             }
         call = self._calls[path].get(place)
-        parts = self.method_call(call) if call is not None else None
+        parts = call.method_call() if call is not None else None
         if call is None or parts is None:
             return None
         found = self.behind(call if parts.name == "bind" else parts.receiver)
@@ -127,7 +132,7 @@ class Databases(SyntaxTrees):
         """
         values: int | None = None
         for _ in range(_LONGEST):
-            call = self.method_call(expression)
+            call = expression.method_call()
             if call is None:
                 value = self.modules.value(*expression)
                 kept = self.modules.of_self(*value) if value == expression else value
@@ -161,7 +166,7 @@ class Databases(SyntaxTrees):
         return self._statements[prepare]
 
     def _ask(self, prepare: Node) -> _Asked:
-        parts = self.method_call(prepare)
+        parts = prepare.method_call()
         if parts is None or len(parts.arguments) != 1:
             return _NOT_ASKED
         sql = self.modules.string(*parts.arguments[0])
@@ -228,6 +233,20 @@ class Databases(SyntaxTrees):
     def leave(self, call: Node, why: str) -> None:
         """Note a statement that was not read."""
         self.unread.append(Unread(str(call.scope.module.path), call.node.lineno, why))
+
+    # -- functions
+
+    def arguments(self, scope: Scope) -> Sequence[ast.arg]:
+        """The parameters of a function that have a place, without those that it is bound to: `self` of a method."""
+        if not isinstance(scope, FunctionScope):
+            return ()
+        served = self.bodies.served.get(scope.node)
+        return placed(scope.node)[served.bound if served is not None else isinstance(scope.parent, ClassScope) :]
+
+    def request_of(self, scope: Scope) -> str | None:
+        """The name of a handler's request, if nothing else has that name."""
+        arguments = self.arguments(scope)
+        return arguments[0].arg if arguments and len(scope.names.get(arguments[0].arg, ())) == 1 else None
 
     # -- databases
 
@@ -322,8 +341,7 @@ class Databases(SyntaxTrees):
             return given.class_ or (self.class_of(*given.value, depth + 1) if given.value is not None else None)
         match value:
             case ast.Name():
-                resolved = self.modules.resolve(value, scope)
-                return own_class(resolved) if isinstance(resolved, Local) else None
+                return own_class(self.modules.resolve(value, scope))
             case ast.Call(func=func):
                 function = self.reader.function(func, scope)
                 if function is not None:

@@ -1,7 +1,6 @@
 """An Env against the environments of a configuration file, in both directions (`core-env`).
 
-Plain functions over plain values. The mypy plugin and `core check` read Env classes, each in its own way, and ask here;
-so both say the same thing at the same place. Nothing is a finding that is not proven: a front end passes as unknown
+Plain functions over plain values. Nothing is a finding that is not proven: `core.program.reader` passes as unknown
 everything that it does not understand, and unknown is never reported.
 """
 
@@ -35,19 +34,14 @@ if TYPE_CHECKING:
 Scalar: TypeAlias = str | int | bool | None
 
 
-def no_problem(value: object, path: str) -> str | None:
-    """Say that nothing is wrong inside a value."""
-    return None
-
-
 @frozen
 class EnvAttribute:
-    """One attribute of an Env class, as a front end reads it.
+    """One attribute of an Env class, as `core.program.reader` reads it.
 
     `name` is the binding's name (the attribute's alias), `attribute` the name on the class. `kind` is the bare name of
     a Protocol of `core.bindings` or a subclass of it (`KVNamespace`), or `str`, `int`, `float`, `bool`, `list`,
-    `dict`, `Secret`, `Literal`; `table` for an attrs class, dataclass or TypedDict; `Any`; and `""` for whatever the
-    front end does not understand, which fits everything. `shown` is the annotation for messages, without `None`.
+    `dict`, `Secret`, `Literal`; `table` for an attrs class, dataclass or TypedDict; `Any`; and `""` for whatever is not
+    understood, which fits everything. `shown` is the annotation for messages, without `None`.
     `arguments` are the full names of its type arguments; `literals` the values of a `Literal`. `optional` says that the
     binding may be absent: the annotation allows None, or there is a default. `converted`: a converter of its own.
     `inherited`: a base class that is an Env itself has it, and it is reported there. `inside` says what is wrong
@@ -64,12 +58,12 @@ class EnvAttribute:
     literals: Sequence[Scalar] = ()
     converted: bool = False
     inherited: bool = False
-    inside: Callable[[object, str], str | None] = no_problem
+    inside: Callable[[object, str], str | None] = lambda value, path: None
 
 
 @frozen
 class EnvShape:
-    """An Env class, as a front end reads it.
+    """An Env class, as `core.program.reader` reads it.
 
     `partial`: another Env derives from it, so it need not have every binding.
     """

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from core.program.findings import Finding, Unread, syntax_error
-from core.program.module_rules import Looked
+from core.program.module_rules import Looked, look
 
 if TYPE_CHECKING:
     from core.program.cache import Cache
-    from core.program.module_rules import ModuleRules
     from core.program.modules import Module, Read
+    from core.program.receivers import Receivers
 
 _NAME: Final = "modules"
 
@@ -53,14 +53,14 @@ class Memory:
             known = self._modules[path] = (digest, read(path, text))
         return known[1]
 
-    def look(self, rules: ModuleRules, module: Module, whole: str) -> Looked:
+    def look(self, receivers: Receivers, module: Module, whole: str) -> Looked:
         """Return the findings of a module: those of the last look, or new ones where something changed."""
-        parts = [whole, rules.receivers.bodies.facts(module), *self._texts(rules, module)]
+        parts = [whole, receivers.bodies.facts(module), *self._texts(receivers, module)]
         key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
         known = self._found.get(str(module.path))
         if known is None or known[0] != key:
             self.looked += 1
-            known = self._found[str(module.path)] = (key, rules.look(module))
+            known = self._found[str(module.path)] = (key, look(receivers, module))
         return known[1]
 
     def keep(self) -> None:
@@ -73,9 +73,9 @@ class Memory:
             }
             self._cache.write(_NAME, [], found)
 
-    def _texts(self, rules: ModuleRules, module: Module) -> Iterator[str]:
+    def _texts(self, receivers: Receivers, module: Module) -> Iterator[str]:
         """The names and texts of a module and of all that it imports."""
-        for one in sorted(rules.receivers.modules.reachable([module]), key=lambda one: one.path):
+        for one in sorted(receivers.modules.reachable([module]), key=lambda one: one.path):
             yield from (str(one.path), one.name, self._modules[one.path][0])
 
 

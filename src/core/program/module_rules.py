@@ -13,7 +13,6 @@ from core.program.absent import absent_names
 from core.program.asked_late import asked_late
 from core.program.awaits import awaits_problems, sent_problems, used_problems
 from core.program.databases import RUNS
-from core.program.envs import EnvShape
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread
 from core.program.modules import ClassScope, FunctionScope, Module, Scope, placed
@@ -50,175 +49,178 @@ class Looked(NamedTuple):
     unread: Sequence[Unread]
 
 
-class ModuleRules:
-    """The rules over the modules of one program. `shape` gives an Env as the rules want it."""
+def look(receivers: Receivers, module: Module) -> Looked:
+    """Everything that is wrong in a module."""
+    read, unread = receivers.read, len(receivers.unread)
+    found = [finding for scope in module.scope.walk() for finding in _in(receivers, scope)]
+    found += worker_findings(receivers.modules, [module], receivers.configurations)
+    return Looked(found, receivers.read - read, receivers.unread[unread:])
 
-    def __init__(self, receivers: Receivers, shape: Callable[[ClassScope], EnvShape]) -> None:
-        self.receivers = receivers
-        self.shape = shape
 
-    def look(self, module: Module) -> Looked:
-        """Everything that is wrong in a module."""
-        read, unread = self.receivers.read, len(self.receivers.unread)
-        found = [finding for scope in module.scope.walk() for finding in self._in(scope)]
-        found += worker_findings(self.receivers.modules, [module], self.receivers.configurations)
-        return Looked(found, self.receivers.read - read, self.receivers.unread[unread:])
+def _in(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
+    """The findings of a function, a class or a module, without those of the functions and classes in it."""
+    match scope:
+        case FunctionScope():
+            yield from _check_parameters(receivers, scope)
+            for rule in (returned_problems, sent_twice, asked_late):
+                yield from rule(receivers, scope)
+            yield from _check_nodes(receivers, scope)
+        case ClassScope():
+            yield from class_problems(receivers, scope)
+        case _:
+            for attribute in scope.nodes.of(ast.Attribute):
+                owner = receivers.modules.value(attribute.value, scope)
+                yield from name_problems(receivers, attribute, scope, owner)
+    yield from absent_names(receivers.modules, scope)
+    for call in scope.nodes.of(ast.Call):
+        yield from _check_named(receivers, call, scope)
+        yield from url_problems(receivers, call, scope)
 
-    def _in(self, scope: Scope) -> Iterator[Finding]:
-        """The findings of a function, a class or a module, without those of the functions and classes in it."""
-        match scope:
-            case FunctionScope():
-                yield from self._check_parameters(scope)
-                for rule in (returned_problems, sent_twice, asked_late):
-                    yield from rule(self.receivers, scope)
-                yield from self._check_nodes(scope)
-            case ClassScope():
-                yield from class_problems(self.receivers, scope)
+
+def _check_nodes(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
+    """The calls, attributes, items and declared values of a function."""
+    for call in scope.nodes.of(ast.Call):
+        node = Node(call, scope)
+        for rule in _BY_METHOD.get(call.func.attr if isinstance(call.func, ast.Attribute) else "", ()):
+            yield from rule(receivers, node)
+        yield from awaits_problems(receivers, call, scope)
+    for attribute in scope.nodes.of(ast.Attribute):
+        value, where = owner = receivers.modules.value(attribute.value, scope)
+        yield from name_problems(receivers, attribute, scope, owner)
+        if isinstance(value, ast.Call):
+            yield from stub_problems(receivers, attribute, scope, value, where)
+            yield from used_problems(receivers, attribute, scope)
+    for item in scope.nodes.of(ast.Subscript):
+        yield from used_problems(receivers, item, scope)
+    for statement in scope.nodes.of(ast.Expr):
+        yield from unraised_problems(receivers, statement, scope)
+    for declared_value in scope.nodes.of(ast.AnnAssign):
+        yield from value_problems(receivers, declared_value, scope)
+    for returned in scope.nodes.of(ast.Return):
+        yield from value_problems(receivers, returned, scope)
+
+
+def _check_named(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator[Finding]:
+    """A binding that a middleware, or the store that it is given, goes by, named by a text:
+    `rate_limit(kv_binding="SESSIONS")`. It is compared with the Env of the application that uses it.
+    """
+    bodies, middleware = receivers.bodies, declared().middleware.get(receivers.modules.maker_of(call, scope))
+    if middleware is None or not middleware.bindings:
+        return
+    # A module that took no part in the start, such as a test, has applications of its own.
+    file, lines = str(scope.module.path), range(call.lineno, (call.end_lineno or 0) + 1)
+    is_idle = any(place.file == file and place.line in lines for place in bodies.table.idle)
+    if bodies.only_env is None or file not in bodies.table.modules or is_idle:
+        return
+    for option, expected in middleware.bindings.items():
+        given = next((keyword.value for keyword in call.keywords if keyword.arg == option), None)
+        given = call.args[0] if option == middleware.first and call.args else given
+        name = receivers.modules.string(given, scope)
+        if name is not None:
+            named = "" if option == middleware.first else f"{option}="
+            shown = f'{middleware.name}({named}"{name}")'
+            message = binding_problem(shown, name, receivers.reader.shape(bodies.only_env), expected=expected)
+            if message is not None:
+                yield finding_at(call, scope, "core-binding", message)
+
+
+def _check_parameters(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
+    """`req.params["idd"]` and `req.params.parse(User)` in the body of a handler."""
+    served = receivers.bodies.served.get(scope.node)
+    name = receivers.request_of(scope)
+    if name is not None and served is not None and served.routes:
+        paths = {route.path: parameters_of(route) for route in served.routes}
+        yield from _check_reads(receivers, scope, name, paths, {scope.node})
+        yield from _check_tools(receivers, scope, name, served.routes)
+
+
+def _check_tools(receivers: Receivers, scope: Scope, name: str, routes: Sequence[Route]) -> Iterator[Finding]:
+    """The body that a handler reads, and that a tool which calls its route does not send."""
+    tools = [tool for route in routes for tool in route.bodiless]
+    for call in scope.nodes.of(ast.Call) if tools else ():
+        match call:
+            case ast.Call(func=ast.Attribute(attr="json", value=ast.Name(id=owner)), args=[body]) if owner == name:
+                given = ", ".join([f"body={ast.unparse(body)}", *(ast.unparse(each) for each in call.keywords)])
+                told = f"{ast.unparse(call)}: the tool {tools[0]} sends no body, and is answered with 400"
+                way = f"Name what it reads: mcp.expose({getattr(scope.node, 'name', '')}, {given})"
+                yield finding_at(call, scope, "core-handler", f"{told}. {way}")
             case _:
-                for attribute in scope.nodes.of(ast.Attribute):
-                    owner = self.receivers.modules.value(attribute.value, scope)
-                    yield from name_problems(self.receivers, attribute, scope, owner)
-        yield from absent_names(self.receivers.modules, scope)
-        for call in scope.nodes.of(ast.Call):
-            yield from self._check_named(call, scope)
-            yield from url_problems(self.receivers, call, scope)
+                pass
 
-    def _check_nodes(self, scope: Scope) -> Iterator[Finding]:
-        """The calls, attributes, items and declared values of a function."""
-        for call in scope.nodes.of(ast.Call):
-            node = Node(call, scope)
-            for rule in _BY_METHOD.get(call.func.attr if isinstance(call.func, ast.Attribute) else "", ()):
-                yield from rule(self.receivers, node)
-            yield from awaits_problems(self.receivers, node)
-        for attribute in scope.nodes.of(ast.Attribute):
-            value, where = owner = self.receivers.modules.value(attribute.value, scope)
-            yield from name_problems(self.receivers, attribute, scope, owner)
-            if isinstance(value, ast.Call):
-                yield from stub_problems(self.receivers, attribute, scope, value, where)
-                yield from used_problems(self.receivers, Node(attribute, scope))
-        for item in scope.nodes.of(ast.Subscript):
-            yield from used_problems(self.receivers, Node(item, scope))
-        for statement in scope.nodes.of(ast.Expr):
-            yield from unraised_problems(self.receivers, statement, scope)
-        for declared_value in scope.nodes.of(ast.AnnAssign):
-            yield from value_problems(self.receivers, declared_value, scope)
-        for returned in scope.nodes.of(ast.Return):
-            yield from value_problems(self.receivers, returned, scope)
 
-    def _check_named(self, call: ast.Call, scope: Scope) -> Iterator[Finding]:
-        """A binding that a middleware, or the store that it is given, goes by, named by a text:
-        `rate_limit(kv_binding="SESSIONS")`. It is compared with the Env of the application that uses it.
-        """
-        bodies, middleware = self.receivers.bodies, declared().middleware.get(self.receivers.maker_of(call, scope))
-        if middleware is None or not middleware.bindings:
-            return
-        # A module that took no part in the start, such as a test, has applications of its own.
-        file, lines = str(scope.module.path), range(call.lineno, (call.end_lineno or 0) + 1)
-        is_idle = any(place.file == file and place.line in lines for place in bodies.table.idle)
-        if bodies.only_env is None or file not in bodies.table.modules or is_idle:
-            return
-        for option, expected in middleware.bindings.items():
-            given = next((keyword.value for keyword in call.keywords if keyword.arg == option), None)
-            given = call.args[0] if option == middleware.first and call.args else given
-            name = self.receivers.modules.string(given, scope)
-            if name is not None:
-                named = "" if option == middleware.first else f"{option}="
-                shown = f'{middleware.name}({named}"{name}")'
-                message = binding_problem(shown, name, self.shape(bodies.only_env), expected=expected)
-                if message is not None:
-                    yield finding_at(call, scope, "core-binding", message)
+def _check_reads(
+    receivers: Receivers, scope: Scope, name: str, paths: Mapping[str, Sequence[str]], seen: set[ast.AST]
+) -> Iterator[Finding]:
+    """The same, in a body and in the functions that it hands its request on to. `paths` have their parameters."""
+    for helper, given in _handed_on(receivers, scope, name):
+        if helper.node not in seen:
+            yield from _check_reads(receivers, helper, given, paths, seen | {helper.node})
+    for fields, shown, node in _params_parsed(receivers, scope, name):
+        messages = (_unknown(field, paths, f"req.params.parse({shown})") for field in fields)
+        message = next(filter(None, messages), None)
+        if message is not None:
+            yield finding_at(node, scope, "core-params", message)
+    reads = list(_params_read(receivers, scope, name))
+    asked = {text for text, node in reads if isinstance(node, ast.Compare)}
+    for text, node in reads:
+        if isinstance(node, ast.Subscript) and text not in asked:
+            message = _unknown(text, paths, f'req.params["{text}"]')
+            if message is not None:
+                yield finding_at(node.slice, scope, "core-params", message)
 
-    def _check_parameters(self, scope: Scope) -> Iterator[Finding]:
-        """`req.params["idd"]` and `req.params.parse(User)` in the body of a handler."""
-        served = self.receivers.bodies.served.get(scope.node)
-        name = self.receivers.request_of(scope)
-        if name is not None and served is not None and served.routes:
-            paths = {route.path: parameters_of(route) for route in served.routes}
-            yield from self._check_reads(scope, name, paths, {scope.node})
-            yield from self._check_tools(scope, name, served.routes)
 
-    def _check_tools(self, scope: Scope, name: str, routes: Sequence[Route]) -> Iterator[Finding]:
-        """The body that a handler reads, and that a tool which calls its route does not send."""
-        tools = [tool for route in routes for tool in route.bodiless]
-        for call in scope.nodes.of(ast.Call) if tools else ():
-            match call:
-                case ast.Call(func=ast.Attribute(attr="json", value=ast.Name(id=owner)), args=[body]) if owner == name:
-                    given = ", ".join([f"body={ast.unparse(body)}", *(ast.unparse(each) for each in call.keywords)])
-                    told = f"{ast.unparse(call)}: the tool {tools[0]} sends no body, and is answered with 400"
-                    way = f"Name what it reads: mcp.expose({getattr(scope.node, 'name', '')}, {given})"
-                    yield finding_at(call, scope, "core-handler", f"{told}. {way}")
+def _handed_on(receivers: Receivers, scope: Scope, name: str) -> Iterator[tuple[Scope, str]]:
+    """The functions that a request is given to, and what each of them calls it."""
+    for inner in _seeing(scope, name):
+        for node in inner.nodes.of(ast.Call):
+            at = [n for n, one in enumerate(node.args) if isinstance(one, ast.Name) and one.id == name]
+            helper = receivers.reader.function(node.func, inner) if at else None
+            if helper is None or helper.node in receivers.bodies.served:
+                continue
+            of_object = receivers.modules.resolve(node.func, inner) is None
+            arguments = placed(helper.node)[at[0] + of_object :][:1]
+            if arguments and len(helper.names[arguments[0].arg]) == 1:
+                yield helper, arguments[0].arg
+
+
+def _params_read(receivers: Receivers, scope: Scope, name: str) -> Iterator[tuple[str, ast.Subscript | ast.Compare]]:
+    """`req.params["…"]`, and tests such as `"…" in req.params`, in a body and in the functions inside it."""
+    for inner in _seeing(scope, name):
+        for node in inner.nodes.of(ast.Subscript, ast.Compare):
+            match node:
+                case ast.Subscript(value=value, slice=key, ctx=ast.Load()):
+                    pass
+                case ast.Compare(left=key, comparators=[value]):
+                    pass
+                case _:
+                    continue
+            text = receivers.modules.string(key, inner) if _is_params(receivers, value, inner, name) else None
+            if text is not None:
+                yield text, node
+
+
+def _params_parsed(receivers: Receivers, scope: Scope, name: str) -> Iterator[tuple[list[str], str, ast.expr]]:
+    """The fields without a default of `T` in `req.params.parse(T)`, its name, and where it is."""
+    for inner in _seeing(scope, name):
+        for node in inner.nodes.of(ast.Call):
+            match node:
+                case ast.Call(func=ast.Attribute(attr="parse", value=read), args=[type_], keywords=[]) if _is_params(
+                    receivers, read, inner, name
+                ):
+                    row = row_fields(receivers.reader, type_, inner)
+                    if row is not None:
+                        yield [field.name for field in row[1] if field.required], row[0], type_
                 case _:
                     pass
 
-    def _check_reads(
-        self, scope: Scope, name: str, paths: Mapping[str, Sequence[str]], seen: set[ast.AST]
-    ) -> Iterator[Finding]:
-        """The same, in a body and in the functions that it hands its request on to. `paths` have their parameters."""
-        for helper, given in self._handed_on(scope, name):
-            if helper.node not in seen:
-                yield from self._check_reads(helper, given, paths, seen | {helper.node})
-        for fields, shown, node in self._params_parsed(scope, name):
-            messages = (_unknown(field, paths, f"req.params.parse({shown})") for field in fields)
-            message = next(filter(None, messages), None)
-            if message is not None:
-                yield finding_at(node, scope, "core-params", message)
-        reads = list(self._params_read(scope, name))
-        asked = {text for text, node in reads if isinstance(node, ast.Compare)}
-        for text, node in reads:
-            if isinstance(node, ast.Subscript) and text not in asked:
-                message = _unknown(text, paths, f'req.params["{text}"]')
-                if message is not None:
-                    yield finding_at(node.slice, scope, "core-params", message)
 
-    def _handed_on(self, scope: Scope, name: str) -> Iterator[tuple[Scope, str]]:
-        """The functions that a request is given to, and what each of them calls it."""
-        for inner in _seeing(scope, name):
-            for node in inner.nodes.of(ast.Call):
-                at = [n for n, one in enumerate(node.args) if isinstance(one, ast.Name) and one.id == name]
-                helper = self.receivers.reader.function(node.func, inner) if at else None
-                if helper is None or helper.node in self.receivers.bodies.served:
-                    continue
-                of_object = self.receivers.modules.resolve(node.func, inner) is None
-                arguments = placed(helper.node)[at[0] + of_object :][:1]
-                if arguments and len(helper.names[arguments[0].arg]) == 1:
-                    yield helper, arguments[0].arg
-
-    def _params_read(self, scope: Scope, name: str) -> Iterator[tuple[str, ast.Subscript | ast.Compare]]:
-        """`req.params["…"]`, and tests such as `"…" in req.params`, in a body and in the functions inside it."""
-        for inner in _seeing(scope, name):
-            for node in inner.nodes.of(ast.Subscript, ast.Compare):
-                match node:
-                    case ast.Subscript(value=value, slice=key, ctx=ast.Load()):
-                        pass
-                    case ast.Compare(left=key, comparators=[value]):
-                        pass
-                    case _:
-                        continue
-                text = self.receivers.modules.string(key, inner) if self._is_params(value, inner, name) else None
-                if text is not None:
-                    yield text, node
-
-    def _params_parsed(self, scope: Scope, name: str) -> Iterator[tuple[list[str], str, ast.expr]]:
-        """The fields without a default of `T` in `req.params.parse(T)`, its name, and where it is."""
-        for inner in _seeing(scope, name):
-            for node in inner.nodes.of(ast.Call):
-                match node:
-                    case ast.Call(func=ast.Attribute(attr="parse", value=read), args=[type_], keywords=[]) if (
-                        self._is_params(read, inner, name)
-                    ):
-                        row = row_fields(self.receivers.reader, type_, inner)
-                        if row is not None:
-                            yield [field.name for field in row[1] if field.required], row[0], type_
-                    case _:
-                        pass
-
-    def _is_params(self, node: ast.expr, scope: Scope, name: str) -> bool:
-        """Return True for `req.params`, itself or by another name, where the request is called `name`."""
-        match self.receivers.modules.value(node, scope)[0]:
-            case ast.Attribute(attr="params", value=ast.Name(id=request)):
-                return request == name
-            case _:
-                return False
+def _is_params(receivers: Receivers, node: ast.expr, scope: Scope, name: str) -> bool:
+    """Return True for `req.params`, itself or by another name, where the request is called `name`."""
+    match receivers.modules.value(node, scope)[0]:
+        case ast.Attribute(attr="params", value=ast.Name(id=request)):
+            return request == name
+        case _:
+            return False
 
 
 _RULES: Final[Sequence[tuple[Callable[[Receivers, Node], Iterator[Finding]], Collection[str]]]] = (

@@ -310,6 +310,10 @@ class Modules:
         resolved = self.resolve(plain, scope) if plain is not None else None
         return resolved.name if isinstance(resolved, External) else ""
 
+    def maker_of(self, expression: ast.expr, scope: Scope) -> str:
+        """The full name of the function that a call calls, where it is outside of the program."""
+        return self.outside(expression.func, scope) if isinstance(expression, ast.Call) else ""
+
     def _look_up(self, name: str, scope: Scope) -> Resolved | None:
         home = scope.home_of(name)
         if home is not None:
@@ -419,18 +423,11 @@ class Modules:
 
     def of_self(self, expression: ast.expr, scope: Scope) -> tuple[ast.expr, Scope] | None:
         """The value of `self.name` in every object of a class: given once, in its body or in `__init__`."""
-        match expression:
-            case ast.Attribute(value=ast.Name() as own, attr=name):
-                owner = self.resolve(own, scope)
-            case _:
-                return None
-        class_ = owner.scope.parent if isinstance(owner, Local) else None
-        if not isinstance(class_, ClassScope) or not isinstance(owner, Local):
+        if not isinstance(expression, ast.Attribute) or not isinstance(expression.value, ast.Name):
             return None
-        if owner.definition.node is not self_of(owner.scope):
-            return None
-        classes = self._classes(class_, 0)
-        if classes is None:
+        class_, name = own_class(self.resolve(expression.value, scope)), expression.attr
+        classes = self._classes(class_, 0) if class_ is not None else None
+        if class_ is None or classes is None:
             return None
         derived = self.derived is None or class_.node.name in self.derived
         kept = [given for each in classes for given in self.given_to_self(each, name)]
@@ -490,7 +487,14 @@ def class_at(resolved: Resolved | None) -> ClassScope | None:
     return body if isinstance(body, ClassScope) else None
 
 
-def self_of(method: Scope) -> ast.arg | None:
+def own_class(parameter: Resolved | None) -> ClassScope | None:
+    """The class that a parameter is an instance of, being the first one of a method; None for everything else."""
+    if not isinstance(parameter, Local) or parameter.definition.node is not _self_of(parameter.scope):
+        return None
+    return parameter.scope.parent if isinstance(parameter.scope.parent, ClassScope) else None
+
+
+def _self_of(method: Scope) -> ast.arg | None:
     """The first parameter of a method, which is its object or its class."""
     decorators = method.node.decorator_list if isinstance(method, FunctionScope) else ()
     if any(isinstance(decorator, ast.Name) and decorator.id == "staticmethod" for decorator in decorators):
@@ -500,7 +504,7 @@ def self_of(method: Scope) -> ast.arg | None:
 
 def _given_in(method: Scope) -> Iterator[tuple[str, Given]]:
     """The attributes that a method gives its object, with their values as far as `__init__` gives them one by one."""
-    own = self_of(method)
+    own = _self_of(method)
     makes = getattr(method.node, "name", "") == "__init__"
     values: dict[ast.expr, tuple[ast.expr | None, ast.expr | None]] = {}
     for node in ast.walk(method.node) if own is not None else ():

@@ -31,12 +31,11 @@ from core.program.envs import ANYTHING, EnvShape, check_env, declares_bindings, 
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread, configuration_findings, is_ignored, level_of, levelled, sort_findings
 from core.program.memory import Memory
-from core.program.module_rules import ModuleRules
 from core.program.modules import ClassScope, Module, Modules
 from core.program.problems import no_env, not_bindings
 from core.program.reader import Reader
 from core.program.receivers import Receivers
-from core.program.registered import Registered
+from core.program.registered import registered
 from core.program.row_classes import RowClasses
 from core.program.settings import Settings
 from core.program.sources import CLASSES, Sources, dotted_names, named_nowhere, read_sources, source_files
@@ -224,12 +223,11 @@ class _Program:
         self.found += self.modules.problems
         self._check_envs()
         self._check_apps()
-        self.found += Registered(self.receivers, self.configurations, self._shape).findings()
+        self.found += registered(self.receivers)
         self.unread += self.receivers.bodies.unread
         whole = self._whole()
-        rules = ModuleRules(self.receivers, self._shape)
         for module in self.program:
-            looked = self.memory.look(rules, module, whole)
+            looked = self.memory.look(self.receivers, module, whole)
             self.found += looked.findings
             self.statements += looked.statements
             self.unread += looked.unread
@@ -360,7 +358,7 @@ class _Program:
                 message = f"{node.name} has attributes of its own but no decorator. Put @attrs.frozen above it"
                 self.found.append(Finding("core-env", message, *place))
                 continue
-            shape = self._shape(class_)
+            shape = self.reader.shape(class_)
             self.names += sum(a.kind not in ANYTHING and not a.inherited for a in shape.attributes)
             self.found += check_env(shape, self.configurations, entry_names=names)
             self.found += migration_problems(shape, self.configurations, self.receivers.schema)
@@ -384,10 +382,6 @@ class _Program:
             binding = declares_bindings(self.configurations)
             line = binding.line or 1 if binding is not None else 1
             self.found.append(Finding("core-env", message, str(self.configuration.path), line))
-
-    def _shape(self, class_: ClassScope) -> EnvShape:
-        partial = self.reader.named is None and (not self.sources.complete or class_.node.name in self.sources.bases)
-        return self.reader.shape(class_, partial=partial)
 
 
 def _names(class_: ClassScope) -> Iterator[str]:

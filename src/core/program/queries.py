@@ -8,7 +8,7 @@ carry it, so none is ever in the way.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from core.program.databases import Behind
@@ -34,7 +34,7 @@ def value_problems(receivers: Receivers, statement: ast.AnnAssign | ast.Return, 
     if annotation is None or not isinstance(statement.value, ast.Await):
         return
     call = Node(statement.value.value, scope)
-    parts = receivers.method_call(call)
+    parts = call.method_call()
     if parts is None or parts.name not in ("first", "one") or not parts.arguments:
         return
     name = receivers.modules.string(*parts.arguments[0])
@@ -42,15 +42,14 @@ def value_problems(receivers: Receivers, statement: ast.AnnAssign | ast.Return, 
     if found is not None and name is not None:
         kinds = row_kinds(receivers.reader, annotation, scope)
         message = check_value(found.statement, parts.name, name, ast.unparse(annotation), kinds)
-        if message is not None:
-            yield call.finding("core-sql", f"{found.label}: {message}", typed)
+        yield from _told(found, call, message, typed)
 
 
 def prepare_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
     """`db.prepare("…")` and `db.exec("…")`: the statement by itself."""
     yield from receivers.count(call)
     found = receivers.behind(call)
-    parts = receivers.method_call(call)
+    parts = call.method_call()
     if found is None or parts is None:
         return
     if not found.statement.problems:
@@ -68,20 +67,17 @@ def bind_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
     if found is None or found.values in (None, -1):
         return
     message = check_values(found.statement, found.values)
-    if message is not None:
-        yield call.finding("core-sql", f"{found.label}: {message}")
-        return
-    parts = receivers.method_call(call)
-    for number, argument in enumerate(parts.arguments if parts is not None and found.statement.takes else (), 1):
+    yield from _told(found, call, message)
+    parts = call.method_call() if message is None and found.statement.takes else None
+    for number, argument in enumerate(parts.arguments if parts is not None else (), 1):
         given = given_value(receivers.reader, *argument)
-        message = check_parameter(number, found.statement.slots, given) if given is not None else None
-        if message is not None:
-            yield argument.finding("core-sql", f"{found.label}: {message}")
+        if given is not None:
+            yield from _told(found, argument, check_parameter(number, found.statement.slots, given))
 
 
 def batch_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
     """`.batch([…])`: every statement in it was bound, if it takes values."""
-    parts = receivers.method_call(call)
+    parts = call.method_call()
     for argument in parts.arguments if parts is not None else ():
         for item in argument.node.elts if isinstance(argument.node, ast.List | ast.Tuple) else ():
             statement = Node(item, argument.scope)
@@ -90,7 +86,7 @@ def batch_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
 
 def run_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
     """`.first(T)`, `.all(T)`, `.run()` and their like: values are bound, and the rows fit `T`."""
-    parts = receivers.method_call(call)
+    parts = call.method_call()
     if parts is None:
         return
     found, problems = _unbound(receivers, parts.receiver, call)
@@ -99,8 +95,8 @@ def run_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
     yield from problems
     if found is not None and not problems and parts.arguments and parts.name in TYPED:
         wanted = parts.arguments[0]
-        for message in row_messages(receivers, found.statement, wanted):
-            yield wanted.finding("core-sql", f"{found.label}: {message}")
+        for message in _row_messages(receivers, found.statement, wanted):
+            yield from _told(found, wanted, message)
         if receivers.modules.string(*wanted) is None and is_variable(receivers.reader, *wanted):
             receivers.read -= 1  # its text was counted
             receivers.leave(call, "what its rows are read as is not known")
@@ -109,22 +105,22 @@ def run_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
 def _unbound(receivers: Receivers, expression: Node, node: Node) -> tuple[Behind | None, list[Finding]]:
     found = receivers.behind(expression)
     message = check_values(found.statement, None) if found is not None and found.values is None else None
-    return found, [node.finding("core-sql", f"{found.label}: {message}")] if found is not None and message else []
+    return found, [*_told(found, node, message)] if found is not None else []
 
 
-def row_messages(receivers: Receivers, statement: Statement, wanted: Node) -> Iterator[str]:
+def _row_messages(receivers: Receivers, statement: Statement, wanted: Node) -> Sequence[str | None]:
     """Everything that is wrong with the column, class or type that rows are asked for as."""
     column = receivers.modules.string(*wanted)
     if column is not None:
-        message = check_column(statement, column)
-        if message is not None:
-            yield message
-        return
+        return [check_column(statement, column)]
     row = row_fields(receivers.reader, *wanted)
     if row is not None:
-        for _, message in check_row(statement, *row):
-            yield message
-        return
+        return [message for _, message in check_row(statement, *row)]
     never = no_row(receivers.reader, *wanted) if not statement.problems else None
-    if never is not None:
-        yield never_a_row(*never)
+    return [never_a_row(*never)] if never is not None else []
+
+
+def _told(found: Behind, node: Node, message: str | None, typed: str = "") -> Iterator[Finding]:
+    """The finding about a statement, where there is a message."""
+    if message is not None:
+        yield node.finding("core-sql", f"{found.label}: {message}", typed)

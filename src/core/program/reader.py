@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 from core.program.annotations import Annotations
-from core.program.envs import EnvAttribute, EnvShape, json_fits, no_problem
+from core.program.envs import EnvAttribute, EnvShape, json_fits
 from core.program.findings import Location
 from core.program.modules import ClassScope, Modules, Scope
 from core.program.wording import json_type, with_article
@@ -142,7 +142,7 @@ class Reader(Annotations):
         super().__init__(modules, named)
         self._shapes: dict[ClassScope, EnvShape] = {}
 
-    def shape(self, class_: ClassScope, *, partial: bool = False) -> EnvShape:
+    def shape(self, class_: ClassScope) -> EnvShape:
         """An Env, or a Protocol that stands for one, as `core.program.envs` wants it."""
         found = self._shapes.get(class_)
         if found is not None:
@@ -167,10 +167,10 @@ class Reader(Annotations):
                     literals=annotation.literals,
                     converted=field.converted,
                     inherited=not own and self.is_env(field.owner),
-                    inside=functools.partial(_inside_problem, self, field.annotation, field.owner)
-                    if annotation.kind in ("list", "dict", "table")
-                    else no_problem,
+                    inside=functools.partial(_inside_problem, self, field.annotation, field.owner),
                 )
             )
+        derived = self.modules.derived
+        partial = self.named is None and (derived is None or class_.node.name in derived)
         shape = self._shapes[class_] = EnvShape(class_.node.name, home, attributes, partial)
         return shape

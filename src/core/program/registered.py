@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from core.config.checks import Code
 from core.config.model import Configuration
 from core.program.absent import no_module
 from core.program.annotations import arguments_of
-from core.program.bodies import Bodies
-from core.program.envs import EnvShape, deployed
+from core.program.envs import deployed
 from core.program.extensions import declared
 from core.program.findings import Finding, syntax_error
 from core.program.modules import ClassScope, FunctionNode, Scope, placed
 from core.program.problems import handler_parameters, queue_problem
-from core.program.syntax import REQUESTS, SyntaxTrees
-from core.program.table import Event, Refusal, Route, Table
+from core.program.syntax import REQUESTS
+from core.program.table import Event, Refusal, Route
 from core.routing.pattern import Pattern, parse
+
+if TYPE_CHECKING:
+    from core.program.receivers import Receivers
 
 _CODES: Final[Mapping[str, Code]] = {
     "DefaultDeny": "core-route",
@@ -63,122 +65,126 @@ def parameters_of(route: Route) -> tuple[str, ...]:
     return parse(route.path).parameters
 
 
-class Registered:
-    """The findings about one table. `shape` gives an Env as the rules want it."""
+def registered(receivers: Receivers) -> Iterator[Finding]:
+    """Everything that is wrong with the registrations."""
+    table = receivers.bodies.table
+    yield from map(refused, table.refusals)
+    for app in table.apps:
+        yield from _unreachable(app.routes)
+        for route in app.routes:
+            yield from _handler(receivers, route)
+        for event in app.events:
+            yield from _event(receivers, event)
+    main = table.app
+    if table.finished and main is not None:
+        for code, message in _unhandled(receivers.configurations, main.events):
+            yield Finding(code, message, *main.place)
 
-    def __init__(
-        self, trees: SyntaxTrees, configurations: Sequence[Configuration], shape: Callable[[ClassScope], EnvShape]
-    ) -> None:
-        self.trees = trees
-        self.bodies: Bodies = trees.bodies
-        self.table: Table = trees.bodies.table
-        self.configurations = configurations
-        self.shape = shape
 
-    def findings(self) -> Iterator[Finding]:
-        """Everything that is wrong with the registrations."""
-        yield from map(refused, self.table.refusals)
-        for app in self.table.apps:
-            yield from _unreachable(app.routes)
-            for route in app.routes:
-                yield from self._handler(route)
-            for event in app.events:
-                yield from self._event(event)
-        main = self.table.app
-        if self.table.finished and main is not None:
-            for code, message in _unhandled(self.configurations, main.events):
-                yield Finding(code, message, *main.place)
-
-    def _handler(self, route: Route) -> Iterator[Finding]:
-        """The parameters and the user that annotations ask for: of a handler, and of all that runs before it."""
-        own = route.steps[len(route.steps) - route.own :]
-        last = route.handler is None
-        for step in own[: len(own) - last]:
-            middleware = declared().middleware.get(self.table.steps[step].maker)
-            if middleware is not None and middleware.answers:
-                told = (
-                    f"{middleware.name}() answers every request, so everything after it in {_shown(route)} never runs"
-                )
-                yield Finding("core-params", f"{told}. Put it last", *route.place)
-        user = route.authenticated or route.optional
-        for step in (*route.steps, *([route.handler] if route.handler is not None else [])):
-            described = self.table.steps[step]
-            arguments, scope = self._request_arguments(step)
-            if scope is not None and len(arguments) > 2 and (step in own or step == route.handler):
-                read = self.trees.reader.annotation(arguments[2], scope)
-                wanted = [str(value) for value in read.literals] if read.kind == "Literal" else []
-                message = (
-                    handler_parameters(described.name, wanted, route.path, parameters_of(route)) if wanted else None
-                )
-                if message is not None:
-                    yield Finding("core-params", message, *route.place)
-            account = None if user or scope is None else self.trees.user_of(arguments[1], scope)
-            if account is not None:
-                call = _shown(route)
-                told = f"{described.name} wants a user, {account}, and {call} has no authenticator before it"
-                view = f"Register it on a view: app.authenticated(…).{call.partition('(')[0]}(…)"
-                yield Finding("core-user", f"{told}. {view}", *route.place)
-            user = user or USER in described.provides
-
-    def _request_arguments(self, step: int) -> tuple[list[ast.expr], Scope | None]:
-        """The type arguments of the request in a step's own annotation, two at least: `Request[Env, User]`."""
-        bodies = self.table.steps[step].bodies
-        found = self.bodies.function(bodies[0]) if bodies else None
-        first = _annotation_at(found.node, bodies[0].bound) if found is not None else None
-        if found is None or first is None:
-            return [], None
-        annotation, scope = self.trees.reader.written_out(first, found.parent)
-        if not isinstance(annotation, ast.Subscript) or self.trees.modules.outside(annotation, scope) not in REQUESTS:
-            return [], None
-        arguments = arguments_of(annotation)
-        return (arguments, scope) if len(arguments) > 1 else ([], None)
-
-    # -- events
-
-    def _event(self, event: Event) -> Iterator[Finding]:
-        """A consumer or the handler of a cron, against the configuration and the Env of its application."""
-        if event.kind == "lifespan":
-            return
-        if event.kind == "scheduled":
-            message = _cron_problem(event.name, self.configurations) if event.name is not None else None
+def _handler(receivers: Receivers, route: Route) -> Iterator[Finding]:
+    """The parameters and the user that annotations ask for: of a handler, and of all that runs before it."""
+    own = route.steps[len(route.steps) - route.own :]
+    last = route.handler is None
+    for step in own[: len(own) - last]:
+        middleware = declared().middleware.get(receivers.bodies.table.steps[step].maker)
+        if middleware is not None and middleware.answers:
+            told = f"{middleware.name}() answers every request, so everything after it in {_shown(route)} never runs"
+            yield Finding("core-params", f"{told}. Put it last", *route.place)
+    user = route.authenticated or route.optional
+    for step in (*route.steps, *([route.handler] if route.handler is not None else [])):
+        described = receivers.bodies.table.steps[step]
+        arguments, scope = _request_arguments(receivers, step)
+        if scope is not None and len(arguments) > 2 and (step in own or step == route.handler):
+            read = receivers.reader.annotation(arguments[2], scope)
+            wanted = [str(value) for value in read.literals] if read.kind == "Literal" else []
+            message = handler_parameters(described.name, wanted, route.path, parameters_of(route)) if wanted else None
             if message is not None:
-                yield Finding("core-env", message, *event.place)
-        bodies = self.table.steps[event.handler].bodies
-        found = self.bodies.function(bodies[0]) if bodies else None
-        if found is None:
-            return
-        function, scope = found.node, found.parent
-        served, reader = self.bodies.served[function], self.trees.reader
-        env = self.bodies.env_of(function)
-        second = _annotation_at(function, served.bound + 1)
-        given = reader.class_of(second, scope) if second is not None else None
-        if env is not None and second is not None and given is not None and self._is_other(given, env):
-            call = f'{event.kind}("{event.name}")' if event.name is not None else f"{event.kind}()"
-            name, own = self.table.steps[event.handler].name, env.node.name
-            message = f"{call}: {name} takes env: {given.node.name}, but the app has {own}. Write env: {own}"
-            code: Code = "core-queue" if event.kind == "queue" else "core-env"
-            yield Finding(code, message, event.place.file, second.lineno, second.col_offset + 1)
-        if event.kind == "queue":
-            env = env or given
-            shape = self.shape(env) if env is not None else None
-            payload = self._payload(_annotation_at(function, served.bound), scope)
-            problem = queue_problem(event.name or "", payload, shape, self.configurations)
-            if problem is not None:
-                yield Finding("core-queue", problem, *event.place)
+                yield Finding("core-params", message, *route.place)
+        account = None if user or scope is None else _user_of(receivers, arguments[1], scope)
+        if account is not None:
+            call = _shown(route)
+            told = f"{described.name} wants a user, {account}, and {call} has no authenticator before it"
+            view = f"Register it on a view: app.authenticated(…).{call.partition('(')[0]}(…)"
+            yield Finding("core-user", f"{told}. {view}", *route.place)
+        user = user or USER in described.provides
 
-    def _is_other(self, given: ClassScope, env: ClassScope) -> bool:
-        """Return True for an Env that another one is not."""
-        reader = self.trees.reader
-        return reader.is_env(given) and not reader.is_protocol(given) and given not in reader.ancestors(env)
 
-    def _payload(self, annotation: ast.expr | None, scope: Scope) -> tuple[str, str] | None:
-        """The T of `MessageBatch[T]`: its full name, and how it is shown."""
-        if annotation is not None:
-            annotation, scope = self.trees.reader.written_out(annotation, scope)
-        if not isinstance(annotation, ast.Subscript) or self.trees.modules.outside(annotation, scope) not in _BATCHES:
-            return None
-        name = self.trees.reader.full_name(annotation.slice, scope)
-        return (name, self.trees.reader.annotation(annotation.slice, scope).shown) if name else None
+def _user_of(receivers: Receivers, expression: ast.expr, scope: Scope) -> str | None:
+    """The name of the class that a user is; None for `object`, `Any` and whatever is not a class."""
+    if isinstance(expression, ast.Subscript):
+        expression = expression.value
+    if not isinstance(expression, ast.Name | ast.Attribute):
+        return None
+    read = receivers.reader.annotation(expression, scope)
+    if read.class_ is not None:
+        return read.class_.node.name
+    known = receivers.modules.outside(expression, scope).startswith(("builtins.", "core.middleware."))
+    return read.shown if known and read.kind not in ("object", "Any") else None
+
+
+def _request_arguments(receivers: Receivers, step: int) -> tuple[list[ast.expr], Scope | None]:
+    """The type arguments of the request in a step's own annotation, two at least: `Request[Env, User]`."""
+    bodies = receivers.bodies.table.steps[step].bodies
+    found = receivers.bodies.function(bodies[0]) if bodies else None
+    first = _annotation_at(found.node, bodies[0].bound) if found is not None else None
+    if found is None or first is None:
+        return [], None
+    annotation, scope = receivers.reader.written_out(first, found.parent)
+    if not isinstance(annotation, ast.Subscript) or receivers.modules.outside(annotation, scope) not in REQUESTS:
+        return [], None
+    arguments = arguments_of(annotation)
+    return (arguments, scope) if len(arguments) > 1 else ([], None)
+
+
+# -- events
+
+
+def _event(receivers: Receivers, event: Event) -> Iterator[Finding]:
+    """A consumer or the handler of a cron, against the configuration and the Env of its application."""
+    if event.kind == "lifespan":
+        return
+    if event.kind == "scheduled":
+        message = _cron_problem(event.name, receivers.configurations) if event.name is not None else None
+        if message is not None:
+            yield Finding("core-env", message, *event.place)
+    bodies = receivers.bodies.table.steps[event.handler].bodies
+    found = receivers.bodies.function(bodies[0]) if bodies else None
+    if found is None:
+        return
+    function, scope = found.node, found.parent
+    served, reader = receivers.bodies.served[function], receivers.reader
+    env = receivers.bodies.env_of(function)
+    second = _annotation_at(function, served.bound + 1)
+    given = reader.class_of(second, scope) if second is not None else None
+    if env is not None and second is not None and given is not None and _is_other(receivers, given, env):
+        call = f'{event.kind}("{event.name}")' if event.name is not None else f"{event.kind}()"
+        name, own = receivers.bodies.table.steps[event.handler].name, env.node.name
+        message = f"{call}: {name} takes env: {given.node.name}, but the app has {own}. Write env: {own}"
+        code: Code = "core-queue" if event.kind == "queue" else "core-env"
+        yield Finding(code, message, event.place.file, second.lineno, second.col_offset + 1)
+    if event.kind == "queue":
+        env = env or given
+        shape = receivers.reader.shape(env) if env is not None else None
+        payload = _payload(receivers, _annotation_at(function, served.bound), scope)
+        problem = queue_problem(event.name or "", payload, shape, receivers.configurations)
+        if problem is not None:
+            yield Finding("core-queue", problem, *event.place)
+
+
+def _is_other(receivers: Receivers, given: ClassScope, env: ClassScope) -> bool:
+    """Return True for an Env that another one is not."""
+    reader = receivers.reader
+    return reader.is_env(given) and not reader.is_protocol(given) and given not in reader.ancestors(env)
+
+
+def _payload(receivers: Receivers, annotation: ast.expr | None, scope: Scope) -> tuple[str, str] | None:
+    """The T of `MessageBatch[T]`: its full name, and how it is shown."""
+    if annotation is not None:
+        annotation, scope = receivers.reader.written_out(annotation, scope)
+    if not isinstance(annotation, ast.Subscript) or receivers.modules.outside(annotation, scope) not in _BATCHES:
+        return None
+    name = receivers.reader.full_name(annotation.slice, scope)
+    return (name, receivers.reader.annotation(annotation.slice, scope).shown) if name else None
 
 
 def _annotation_at(function: FunctionNode, position: int) -> ast.expr | None:

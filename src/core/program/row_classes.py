@@ -123,7 +123,7 @@ class RowClasses:
                 if not isinstance(scope, FunctionScope):
                     continue
                 for node in scope.nodes.of(ast.Call):
-                    call = self.databases.method_call(Node(node, scope))
+                    call = Node(node, scope).method_call()
                     if call is None or call.name not in TYPED or not call.arguments:
                         continue
                     wanted = call.arguments[0].node

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from core.program.annotations import arguments_of
-from core.program.modules import ClassScope, External, Local, Scope, class_at, self_of
+from core.program.modules import ClassScope, External, Local, Scope, class_at, own_class
 from core.program.reader import Reader
 from core.sql.parameters import Given
 from core.sql.rows import ROW_KINDS, Kind, RowClass, RowField
@@ -27,11 +27,8 @@ def _row_class(reader: Reader, expression: ast.expr, scope: Scope) -> ClassScope
     expression, scope = reader.modules.of_self(expression, scope) or (expression, scope)
     if not isinstance(expression, ast.Name | ast.Attribute):
         return None
-    resolved = reader.modules.resolve(expression, scope)
-    # `cls` of a class method.
-    if isinstance(resolved, Local) and resolved.definition.node is self_of(resolved.scope):
-        return resolved.scope.parent if isinstance(resolved.scope.parent, ClassScope) else None
-    return reader.class_of(expression, scope)
+    # The first is `cls` of a class method.
+    return own_class(reader.modules.resolve(expression, scope)) or reader.class_of(expression, scope)
 
 
 def is_variable(reader: Reader, expression: ast.expr, scope: Scope) -> bool:

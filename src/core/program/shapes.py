@@ -124,7 +124,7 @@ def unraised_problems(receivers: Receivers, statement: ast.Expr, scope: Scope) -
     call = statement.value
     if isinstance(call, ast.Call):
         class_ = receivers.reader.class_of(call.func, scope)
-        outside = receivers.reader.outside(class_) if class_ is not None else {receivers.maker_of(call, scope)}
+        outside = receivers.reader.outside(class_) if class_ is not None else {receivers.modules.maker_of(call, scope)}
         if outside & _ERRORS:
             told = f"{ast.unparse(call.func)} is made and not raised, so nobody is told. Write `raise` before it"
             yield finding_at(call, scope, "core-handler", told)

@@ -31,7 +31,7 @@ def url_problems(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator
     shown = named.id if isinstance(named, ast.Name) else named.attr
     served = receivers.bodies.served.get(handler.node)
     if served is None or not served.handles:
-        made = receivers.maker_of(*receivers.modules.value(owner, scope))
+        made = receivers.modules.maker_of(*receivers.modules.value(owner, scope))
         if not receivers.bodies.unread and (made in _APPS or receivers.kind(owner, scope) == REQUEST):
             text = "it is not the handler of a route. Register it, or name the function that was registered"
             yield finding_at(named, scope, "core-params", f"url_for({shown}): {text}")

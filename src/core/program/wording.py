@@ -22,16 +22,15 @@ def in_file(configuration: Configuration) -> str:
     return f" in [env.{configuration.environment}] of {file}"
 
 
-def variable(name: str, value: str, configuration: Configuration) -> str:
+def variable(name: str, value: str, configuration: Configuration, *, kind: str = "var") -> str:
     """Return the line that declares a variable, as the configuration file writes it."""
-    table = KINDS["var"].table(configuration.environment, json=configuration.is_json)
+    table = KINDS[kind].table(configuration.environment, json=configuration.is_json)
     return f'{table}: {{ "{name}": {value} }}' if configuration.is_json else f"{table} {name} = {value}"
 
 
 def required_secret(name: str, configuration: Configuration) -> str:
     """Return the line that declares a required secret, as the configuration file writes it."""
-    table = KINDS["secret"].table(configuration.environment, json=configuration.is_json)
-    return f'{table}: {{ "required": ["{name}"] }}' if configuration.is_json else f'{table} required = ["{name}"]'
+    return variable("required", f'["{name}"]', configuration, kind="secret")
 
 
 def annotation_for(binding: Binding) -> str:
