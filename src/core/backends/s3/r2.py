@@ -24,14 +24,13 @@ from typing import Any, Final, ParamSpec
 
 import attrs
 
-from core.backends.embedded.r2.arguments import Method, length_of, refuse
-from core.backends.embedded.r2.bodies import chunks_of, covered
-from core.backends.embedded.r2.bucket import Found, R2Storage, TakenIn
+from core.backends.embedded.r2.arguments import Method, refuse
+from core.backends.embedded.r2.bodies import Source, covered
+from core.backends.embedded.r2.bucket import Found, R2Storage
 from core.backends.embedded.r2.conditions import Preconditions
 from core.backends.embedded.r2.listing import Page
 from core.backends.embedded.r2.rows import Chosen, Described, Part, Row, find_parts, joined
 from core.backends.s3.objects import BucketError, SharedObject, SharedObjects
-from core.bindings.r2 import KnownLengthStream
 from core.context import Clock, system_clock
 from core.errors import R2Error
 
@@ -93,7 +92,7 @@ class _Entry:
 
 
 @attrs.define
-class _Taken(TakenIn):
+class _Taken:
     """A body that was read completely: in memory, or in pieces of the key `name`."""
 
     name: str
@@ -193,21 +192,15 @@ class SharedBucketStorage(R2Storage[_Taken]):
 
     # ------------------------------------------------------------------ writing
 
-    async def take_in(
-        self, method: Method, key: bytes, source: bytes | KnownLengthStream, algorithms: Sequence[str]
-    ) -> _Taken:
-        size = length_of(source)
-        hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
-        taken = _Taken(size, {}, name_of(key))
+    async def take_in(self, method: Method, key: bytes, source: Source) -> _Taken:
+        taken = _Taken(name_of(key))
         # A part has no entry that its bytes could be in.
-        if size > SMALL or method == "uploadPart":
-            taken.bodies = [_Body(secrets.token_hex(16), size)]
+        if source.size > SMALL or method == "uploadPart":
+            taken.bodies = [_Body(secrets.token_hex(16), source.size)]
         try:
             waiting = bytearray()
             names = iter([piece for body in taken.bodies for piece in body.names()])
-            async for chunk in chunks_of(source):
-                for digest in hashes.values():
-                    digest.update(chunk)
+            async for chunk in source:
                 waiting += chunk
                 while len(waiting) >= PIECE:
                     await self._write_piece(method, taken, next(names), waiting)
@@ -217,7 +210,6 @@ class SharedBucketStorage(R2Storage[_Taken]):
             self.discard(taken)
             raise
         taken.data = bytes(waiting)
-        taken.digests = {name: digest.digest() for name, digest in hashes.items()}
         return taken
 
     async def _write_piece(self, method: Method, taken: _Taken, piece: tuple[str, int], waiting: bytearray) -> None:
@@ -293,17 +285,16 @@ class SharedBucketStorage(R2Storage[_Taken]):
         with _reaching("createMultipartUpload"):
             await self._shared.write(self._upload(upload_id), _dump([key.decode(), _OPEN, described]))
 
-    async def write_part(self, upload_id: str, key: bytes, number: int, taken: _Taken, etag: str) -> bool:
+    async def write_part(self, upload_id: str, key: bytes, part: Part, taken: _Taken) -> bool:
         [body] = taken.bodies
         with _reaching("uploadPart"):
             state = await self._state(upload_id, key)
             if state is None or state[0] != _OPEN:
                 return False
             taken.kept = True
-            part = [number, taken.size, etag, taken.digests["md5"].hex()]
-            where = self._part(upload_id, number)
+            where = self._part(upload_id, part.number)
             before = await self._shared.read(where)
-            await self._shared.write(where, _dump([part, attrs.astuple(body)]))
+            await self._shared.write(where, _dump([[*part[:3], part.md5.hex()], attrs.astuple(body)]))
             if before is not None:
                 self._soon(self._stay, self._forget, taken.name, [_Body(*json.loads(before.data)[1])])
         return True

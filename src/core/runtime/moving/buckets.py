@@ -17,6 +17,7 @@ from typing import Final
 
 import attrs
 
+from core.backends.embedded.r2.bodies import Source
 from core.backends.embedded.r2.conditions import Preconditions
 from core.backends.embedded.r2.rows import COLUMNS, Row, select
 from core.backends.embedded.store import Store
@@ -157,7 +158,7 @@ class _Moving:
                 self._problems.append(f"{self._copy.binding} ({row.key.decode()}): {error.__cause__ or error}")
 
     async def _put(self, row: Row) -> None:
-        taken = await self._storage.take_in("put", row.key, FixedLengthStream(self._chunks(row), row.size), ())
+        taken = await self._storage.take_in("put", row.key, Source(FixedLengthStream(self._chunks(row), row.size)))
         try:
             if not await self._storage.write(row, taken, _ABSENT):
                 self._same(row, None)

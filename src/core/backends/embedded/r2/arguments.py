@@ -122,17 +122,6 @@ def source_of(method: Method, value: R2Value) -> bytes | KnownLengthStream:
     raise R2TypeError(wrong_value(method, "R2Bucket" if method == "put" else "R2MultipartUpload"))
 
 
-def check_size(method: Method, source: bytes | KnownLengthStream) -> None:
-    """Refuse a body that is larger than an object may be."""
-    if length_of(source) > MAX_OBJECT:
-        refuse(method, 100100)
-
-
-def length_of(source: bytes | KnownLengthStream) -> int:
-    """The bytes of a body."""
-    return len(source) if isinstance(source, bytes) else source.length
-
-
 def parse_http_date(text: str | None) -> datetime | None:
     """An HTTP date. Text that is not a date counts as absent, as HTTP wants it."""
     if text is None:

@@ -8,21 +8,16 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from io import BufferedRandom
 from pathlib import Path
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import attrs
 
 from core.backends.embedded.disk import StoreError, on_disk
 from core.backends.embedded.files import Files
-from core.backends.embedded.r2.arguments import Method, length_of, refuse, store_failure
-from core.backends.embedded.r2.bucket import TakenIn
+from core.backends.embedded.r2.arguments import Method, refuse, store_failure
 from core.bindings.r2 import FixedLengthStream, KnownLengthStream
 
 T = TypeVar("T")
-
-
-class _Digest(Protocol):
-    def update(self, data: bytes, /) -> None: ...
 
 
 _LARGE: Final = 128 * 1024
@@ -39,27 +34,47 @@ class Piece:
     file: str | None
 
 
-@attrs.define
-class Incoming(TakenIn):
+class Source:
+    """A body to be stored, of `size` bytes, which come in pieces. Once all of them were read it has their digests.
+
+    Reading raises R2TypeError for a stream that is longer or shorter than it promised.
+    """
+
+    def __init__(self, value: bytes | KnownLengthStream, algorithms: Iterable[str] = ()) -> None:
+        self._value = value
+        self.size: int = len(value) if isinstance(value, bytes) else value.length
+        self._hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in _pieces(self._value):
+            if len(piece) <= _LARGE:
+                self._update(piece)
+            else:
+                await asyncio.to_thread(self._update, piece)
+            yield piece
+
+    def _update(self, piece: bytes) -> None:
+        for digest in self._hashes.values():
+            digest.update(piece)
+
+    def digest(self, algorithm: str) -> bytes:
+        """The digest by one of the algorithms."""
+        return self._hashes[algorithm].digest()
+
+
+@attrs.frozen
+class Incoming:
     """A body that was read completely: its bytes, or its staged file."""
 
     data: bytes | None = None
     staged: Path | None = None
 
 
-async def take_in(files: Files | None, source: bytes | KnownLengthStream, algorithms: Sequence[str]) -> Incoming:
-    """Read a value completely, with its digests: into memory, or into a file when it is large and there are files.
-
-    Raises R2TypeError for a stream that is longer or shorter than it promised.
-    """
-    hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
-    size = length_of(source)
-    data = staged = None
-    if files is None or size <= _LARGE:
-        data = await _read_to_memory(source, hashes.values())
-    else:
-        staged = await _read_to_file(files, source, hashes.values())
-    return Incoming(size, {name: digest.digest() for name, digest in hashes.items()}, data, staged)
+async def take_in(files: Files | None, source: Source) -> Incoming:
+    """Read a body completely: into memory, or into a file when it is large and there are files."""
+    if files is None or source.size <= _LARGE:
+        return Incoming(data=b"".join([piece async for piece in source]))
+    return Incoming(staged=await _read_to_file(files, source))
 
 
 def covered(pieces: Iterable[tuple[T, int]], offset: int, length: int) -> Iterator[tuple[T, int, int]]:
@@ -103,26 +118,12 @@ class PieceReader:
             yield chunk
 
 
-async def _read_to_memory(source: bytes | KnownLengthStream, hashes: Iterable[_Digest]) -> bytes:
-    data = source if isinstance(source, bytes) else b"".join([chunk async for chunk in chunks_of(source)])
-    if len(data) <= _LARGE:
-        _update(hashes, data)
-    else:
-        await asyncio.to_thread(_update, hashes, data)
-    return data
-
-
-async def _read_to_file(files: Files, source: bytes | KnownLengthStream, hashes: Iterable[_Digest]) -> Path:
+async def _read_to_file(files: Files, source: Source) -> Path:
     staged = await _in_thread("put", files.folder, files.stage, ())
     try:
         with staged.open("r+b") as file:
-
-            def write(chunk: bytes) -> None:
-                _update(hashes, chunk)
-                file.write(chunk)
-
-            async for chunk in chunks_of(source):
-                await _in_thread("put", files.folder, write, chunk)
+            async for piece in source:
+                await _in_thread("put", files.folder, file.write, piece)
             await _in_thread("put", files.folder, _flush, file)
     except BaseException:
         files.discard(staged)
@@ -148,21 +149,15 @@ def _read_at(path: Path, start: int, size: int) -> bytes:
         return b""
 
 
-def _update(hashes: Iterable[_Digest], data: bytes) -> None:
-    for digest in hashes:
-        digest.update(data)
-
-
 def _flush(file: BufferedRandom) -> None:
     file.flush()
     os.fsync(file.fileno())
 
 
-async def chunks_of(source: bytes | KnownLengthStream) -> AsyncIterator[bytes]:
-    """The bytes of a body in pieces. Raises R2TypeError for a stream that is longer or shorter than it promised."""
-    if isinstance(source, bytes):
-        for start in range(0, len(source), 8 * _CHUNK):
-            yield source[start : start + 8 * _CHUNK]
+async def _pieces(value: bytes | KnownLengthStream) -> AsyncIterator[bytes]:
+    if isinstance(value, bytes):
+        for start in range(0, len(value), 8 * _CHUNK):
+            yield value[start : start + 8 * _CHUNK]
         return
-    async for chunk in FixedLengthStream(source, source.length):
+    async for chunk in FixedLengthStream(value, value.length):
         yield bytes(chunk)

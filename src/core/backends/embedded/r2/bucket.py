@@ -11,18 +11,16 @@ import json
 import math
 import secrets
 from base64 import b64encode
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-import attrs
-
 from core.backends.embedded.r2.arguments import (
+    MAX_OBJECT,
     Method,
     check_custom_metadata,
     check_digest,
     check_metadata_size,
     check_part_number,
-    check_size,
     dump_http_metadata,
     encode_key,
     given_checksum,
@@ -32,12 +30,12 @@ from core.backends.embedded.r2.arguments import (
     to_http_metadata,
     wrong_value,
 )
+from core.backends.embedded.r2.bodies import Source
 from core.backends.embedded.r2.conditions import ByteRange, Conditions, Preconditions
 from core.backends.embedded.r2.listing import Page, first_after, page_size, read_include
-from core.backends.embedded.r2.rows import Chosen, Described, Row, chosen_parts, fields
+from core.backends.embedded.r2.rows import Chosen, Described, Part, Row, chosen_parts, fields
 from core.bindings.calls import BoundHook, Hookable
 from core.bindings.r2 import (
-    KnownLengthStream,
     R2Body,
     R2Bucket,
     R2Hash,
@@ -60,14 +58,6 @@ if TYPE_CHECKING:
     from core.bindings.r2 import GetOptions, ListOptions, PutOptions, UploadOptions
 
 
-@attrs.define
-class TakenIn:
-    """A body that was read completely, and that no object has yet: its length in bytes, its digests by algorithm."""
-
-    size: int
-    digests: Mapping[str, bytes]
-
-
 class Found(NamedTuple):
     """An object, and the way to `length` bytes of its body from `offset` on."""
 
@@ -75,7 +65,8 @@ class Found(NamedTuple):
     read: Callable[[int, int], Awaitable[AsyncIterable[bytes]]]
 
 
-S = TypeVar("S", bound=TakenIn)
+S = TypeVar("S")
+"""A body that was read completely, and that no object has yet."""
 
 
 class R2Storage(Protocol[S]):
@@ -100,10 +91,8 @@ class R2Storage(Protocol[S]):
         """The page of at most `count` keys and prefixes that begin with `start` and come after `after`."""
         ...
 
-    async def take_in(
-        self, method: Method, key: bytes, source: bytes | KnownLengthStream, algorithms: Sequence[str]
-    ) -> S:
-        """Read a body completely. Raises R2TypeError for a stream that is longer or shorter than it promised."""
+    async def take_in(self, method: Method, key: bytes, source: Source) -> S:
+        """Read a body completely. Raises R2TypeError as the source does."""
         ...
 
     def discard(self, taken: S) -> None:
@@ -122,7 +111,7 @@ class R2Storage(Protocol[S]):
         """Begin an upload in parts."""
         ...
 
-    async def write_part(self, upload_id: str, key: bytes, number: int, taken: S, etag: str) -> bool:
+    async def write_part(self, upload_id: str, key: bytes, part: Part, taken: S) -> bool:
         """Store a part in place of the one before, if its upload is in progress."""
         ...
 
@@ -188,19 +177,20 @@ class StoredR2Bucket(Hookable, R2Bucket):
         conditions = None if only_if is None else Preconditions.of(only_if)
         custom, described = _described(given)
         checksum = given_checksum(given)
-        source = source_of("put", value)
+        source = Source(source_of("put", value), ("md5",) if checksum is None else ("md5", checksum[0]))
         raw = encode_key("put", key)
-        check_size("put", source)
+        if source.size > MAX_OBJECT:
+            refuse("put", 100100)
         check_metadata_size("put", custom)
-        taken = await self._storage.take_in("put", raw, source, ("md5",) if checksum is None else ("md5", checksum[0]))
+        taken = await self._storage.take_in("put", raw, source)
         try:
-            checksums = {"md5": taken.digests["md5"].hex()}
+            checksums = {"md5": source.digest("md5").hex()}
             if checksum is not None:
                 algorithm, digest = checksum
-                check_digest(algorithm, digest, taken.digests[algorithm])
+                check_digest(algorithm, digest, source.digest(algorithm))
                 checksums[algorithm] = digest.hex()
             version, now = secrets.token_hex(16), self._storage.now()
-            row = Row(raw, version, taken.size, checksums["md5"], now, json.dumps(checksums), *described)
+            row = Row(raw, version, source.size, checksums["md5"], now, json.dumps(checksums), *described)
             if not await self._storage.write(row, taken, conditions):
                 return None
         finally:
@@ -265,16 +255,16 @@ class EmbeddedR2MultipartUpload(Hookable, R2MultipartUpload):
         if value is None:
             raise R2TypeError(wrong_value("uploadPart", "R2MultipartUpload"))
         ssec_key_md5(ssec_key)
-        source = source_of("uploadPart", value)
+        source = Source(source_of("uploadPart", value), ("md5",))
         raw = encode_key("uploadPart", self.key)
-        taken = await self._storage.take_in("uploadPart", raw, source, ("md5",))
-        etag = secrets.token_urlsafe(24)
+        taken = await self._storage.take_in("uploadPart", raw, source)
+        part = Part(number, source.size, secrets.token_urlsafe(24), source.digest("md5"))
         try:
-            if not await self._storage.write_part(self.upload_id, raw, number, taken, etag):
+            if not await self._storage.write_part(self.upload_id, raw, part, taken):
                 refuse("uploadPart", 10024)
         finally:
             self._storage.discard(taken)
-        return R2UploadedPart(number, etag)
+        return R2UploadedPart(number, part.etag)
 
     async def _complete(self, uploaded_parts: Sequence[R2UploadedPart | R2UploadedPartDict]) -> R2Object:
         chosen = chosen_parts(uploaded_parts)

@@ -14,13 +14,12 @@ from typing import Final, TypeVar
 
 from core.backends.embedded.disk import StoreError
 from core.backends.embedded.r2.arguments import Method, encode_key, refuse, store_failure
-from core.backends.embedded.r2.bodies import Incoming, Piece, PieceReader, take_in
+from core.backends.embedded.r2.bodies import Incoming, Piece, PieceReader, Source, take_in
 from core.backends.embedded.r2.bucket import Found, R2Storage, StoredR2Bucket
 from core.backends.embedded.r2.conditions import Preconditions
 from core.backends.embedded.r2.listing import Page, read_page
 from core.backends.embedded.r2.rows import SCHEMA, Chosen, Described, Part, Row, find_parts, insert, joined, select
 from core.backends.embedded.store import Database, Store, run_script
-from core.bindings.r2 import KnownLengthStream
 from core.context import Clock
 from core.errors import R2Error
 
@@ -40,12 +39,11 @@ class EmbeddedR2Bucket(StoredR2Bucket):
 
     def store(self, key: str, data: bytes) -> None:
         """Store an object without metadata, at once, for the objects that a fake holds from the start."""
-        digest = hashlib.md5(data, usedforsecurity=False).digest()
-        etag = digest.hex()
+        etag = hashlib.md5(data, usedforsecurity=False).hexdigest()
         checksums = json.dumps({"md5": etag})
         raw, version = encode_key("put", key), secrets.token_hex(16)
         row = Row(raw, version, len(data), etag, self._own.now(), checksums, "{}", "{}", "Standard", None)
-        self._own.write_at_once(row, Incoming(len(data), {"md5": digest}, data))
+        self._own.write_at_once(row, Incoming(data))
 
 
 class BucketStorage(R2Storage[Incoming]):
@@ -100,10 +98,8 @@ class BucketStorage(R2Storage[Incoming]):
 
     # ------------------------------------------------------------------ writing
 
-    async def take_in(
-        self, method: Method, key: bytes, source: bytes | KnownLengthStream, algorithms: Sequence[str]
-    ) -> Incoming:
-        return await take_in(self._files, source, algorithms)
+    async def take_in(self, method: Method, key: bytes, source: Source) -> Incoming:
+        return await take_in(self._files, source)
 
     def discard(self, taken: Incoming) -> None:
         if taken.staged is not None and self._files is not None:
@@ -118,16 +114,16 @@ class BucketStorage(R2Storage[Incoming]):
             if conditions is not None and not conditions.hold_for(select(connection, row.key)):
                 return False
             insert(connection, row)
-            self._insert_piece(row.version, 1, taken, row.etag)
+            self._insert_piece(row.version, Part(1, row.size, row.etag, bytes.fromhex(row.etag)), taken)
         return True
 
-    def _insert_piece(self, owner: str, number: int, taken: Incoming, etag: str) -> None:
+    def _insert_piece(self, owner: str, part: Part, taken: Incoming) -> None:
         """Store a body as a piece, inside a transaction."""
         file = None
         if taken.staged is not None:
             assert self._files is not None
             file = self._files.publish(taken.staged)
-        self._connection.execute(_PUT_PIECE, (owner, number, taken.size, etag, taken.digests["md5"], taken.data, file))
+        self._connection.execute(_PUT_PIECE, (owner, *part, taken.data, file))
 
     async def remove(self, keys: Sequence[bytes]) -> None:
 
@@ -146,14 +142,14 @@ class BucketStorage(R2Storage[Incoming]):
             lambda: self._connection.execute("INSERT INTO r2_uploads VALUES (?, ?, ?, ?, ?, ?, ?)", values),
         )
 
-    async def write_part(self, upload_id: str, key: bytes, number: int, taken: Incoming, etag: str) -> bool:
+    async def write_part(self, upload_id: str, key: bytes, part: Part, taken: Incoming) -> bool:
 
         def write() -> bool:
             with self._database.transaction() as connection:
                 if _state_of(connection, upload_id, key) != IN_PROGRESS:
                     return False
-                connection.execute("DELETE FROM r2_pieces WHERE owner = ? AND number = ?", (upload_id, number))
-                self._insert_piece(upload_id, number, taken, etag)
+                connection.execute("DELETE FROM r2_pieces WHERE owner = ? AND number = ?", (upload_id, part.number))
+                self._insert_piece(upload_id, part, taken)
             return True
 
         return await self._change("uploadPart", write)
