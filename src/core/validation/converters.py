@@ -10,7 +10,21 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, MutableMapping
 from functools import cache, partial, singledispatch
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, Unpack, cast, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    Required,
+    TypedDict,
+    Union,
+    Unpack,
+    cast,
+    get_args,
+    get_origin,
+)
 
 from typing_extensions import is_typeddict
 
@@ -230,6 +244,16 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         hook.overrides = given
         return cast("Callable[[Any, Any], Any]", hook)
 
+    def typed_dict(type_: Any) -> Callable[[Any, Any], Any]:
+        shape = _shape_of(type_)
+        names = shape.__annotations__.keys()
+        inner = cast("Any", make_typeddict_structure_fn)(shape, converter)
+
+        def known(value: Any, t: Any) -> Any:  # cattrs copies every name
+            return inner(value if value.keys() <= names else {key: value[key] for key in value if key in names}, t)
+
+        return guarded(known, dict, "must be an object")
+
     being_made: set[Any] = set()
 
     def alias(type_: Any) -> Callable[[Any, Any], Any]:
@@ -251,10 +275,7 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         (is_frozenset, gathered(frozenset)),
         (is_mapping, mapping),
         (is_class, of_class),
-        (
-            lambda t: is_typeddict(get_origin(t) or t),
-            lambda t: guarded(cast("Any", make_typeddict_structure_fn)(t, converter), dict, "must be an object"),
-        ),
+        (lambda t: is_typeddict(get_origin(t) or t), typed_dict),
         (lambda t: t is Unset or (Unset in get_args(t) and is_union(t)), given),
         # Last, and so asked first: what is annotated looks like its origin, but has other arguments.
         (lambda t: is_exactly(Annotated, get_origin(t)), lambda t: read_as(get_args(t)[0])),
@@ -263,6 +284,16 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
     for predicate, factory in factories:
         converter.register_structure_hook_factory(predicate, factory)
     return converter
+
+
+@cache
+def _shape_of(type_: Any) -> Any:
+    """A TypedDict of the keys that another one has, whose class knows of each whether it is required."""
+    from core.validation.schema import fields_of
+
+    keys = fields_of(type_) or {}
+    marked = {name: Required[hint] if required else NotRequired[hint] for name, (hint, _, required) in keys.items()}
+    return TypedDict((get_origin(type_) or type_).__name__, marked)  # type: ignore[operator]  # made while it runs
 
 
 def _refuse_shared_defaults(cls: Any) -> None:

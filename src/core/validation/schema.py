@@ -166,9 +166,7 @@ def fields_of(type_: Any) -> dict[str, tuple[Any, Schema, bool]] | None:
             inside = getattr(hint, "__parameters__", ())
             hints[name] = given.get(hint, hint[tuple(given[each] for each in inside)] if inside else hint)
     if made is None:
-        # `Required` and `NotRequired` say what the class itself knows.
-        plain_hints = {name: get_args(hint)[0] if _is_marked(hint) else hint for name, hint in hints.items()}
-        return {name: (hint, {}, name in required) for name, hint in plain_hints.items()}
+        return {name: _key(hint, name in required) for name, hint in hints.items()}
     result: dict[str, tuple[Any, Schema, bool]] = {}
     for field in made:
         if not field.init:
@@ -183,8 +181,11 @@ def fields_of(type_: Any) -> dict[str, tuple[Any, Schema, bool]] | None:
     return result
 
 
-def _is_marked(hint: Any) -> bool:
-    return getattr(get_origin(hint), "_name", "") in ("Required", "NotRequired", "ReadOnly")
+def _key(hint: Any, required: bool) -> tuple[Any, Schema, bool]:
+    """A key of a TypedDict. Where its annotation is a text, the class itself has not read `NotRequired` in it."""
+    while (mark := getattr(get_origin(hint), "_name", "")) in ("Required", "NotRequired", "ReadOnly"):
+        hint, required = get_args(hint)[0], required if mark == "ReadOnly" else mark == "Required"
+    return hint, {}, required
 
 
 def _has_factory(field: Any) -> bool:
