@@ -171,3 +171,21 @@ def test_no_acknowledged_put_is_lost_or_torn_by_kill_9(tmp_path: Path) -> None:
 
     asyncio.run(check())
     assert len(acknowledged) > 50
+
+
+async def test_a_refused_upload_leaves_the_bucket_to_read_and_write_what_is_new(tmp_path: Path) -> None:
+    """The statement of a refused `complete` once stayed open as long as its error: the connection then read an old
+    state, and could write no more once another process had written.
+    """
+    with Store(tmp_path, busy_timeout=0.1) as store, Store(tmp_path, busy_timeout=0.1) as another:
+        bucket, theirs = EmbeddedR2Bucket(store, "b"), EmbeddedR2Bucket(another, "b")
+        upload = await bucket.create_multipart_upload("k")
+        part = await upload.upload_part(1, b"p")
+        await upload.upload_part(2, b"q")
+        with pytest.raises(R2Error, match="10001") as kept:
+            await upload.complete([part, part])
+        await theirs.put("k", b"theirs")
+        assert await read(bucket, "k") == b"theirs"
+        await bucket.put("k", b"own")
+        assert await read(theirs, "k") == b"own"
+        assert kept.value is not None

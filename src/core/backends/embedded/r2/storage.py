@@ -211,7 +211,8 @@ def _complete(connection: sqlite3.Connection, key: bytes, upload_id: str, chosen
     if upload is None or upload[0] != IN_PROGRESS:
         refuse("completeMultipartUpload", 10024)
     stored = connection.execute("SELECT number, size, etag, md5 FROM r2_pieces WHERE owner = ?", (upload_id,))
-    parts = find_parts(map(Part._make, stored), chosen)
+    # All of it at once: a statement that a refusal leaves in the middle keeps the connection in an old state.
+    parts = find_parts([*map(Part._make, stored)], chosen)
     row = joined(key, parts, uploaded, Described(*upload[1:]))
     insert(connection, row)
     connection.executemany(
