@@ -299,6 +299,14 @@ async def several_keys_have_errors_of_their_own(kv: KVNamespace) -> None:
 
 
 @contract.case()
+async def several_keys_as_json_keep_whole_numbers(kv: KVNamespace) -> None:
+    await kv.put("id", '{"id":12345678901234567890}', metadata={"constructor": 1})
+    assert await kv.get(["id", "missing"], "json") == {"id": {"id": 12345678901234567890}, "missing": None}
+    value = KVValue({"id": 12345678901234567890}, {"constructor": 1})
+    assert await kv.get_with_metadata(["id"], "json") == {"id": value}
+
+
+@contract.case()
 async def a_hundred_keys_are_read_at_once(kv: KVNamespace) -> None:
     await kv.put("k99", "v")
     found = await kv.get([f"k{index}" for index in range(100)])

@@ -357,6 +357,15 @@ async def metadata_is_kept_and_replaced_whole(bucket: R2Bucket) -> None:
 
 
 @contract.case()
+async def custom_metadata_is_text(bucket: R2Bucket) -> None:
+    told = "custom_metadata['a'] must be a str, not 1. Write str(...) around it"
+    given: Any = {"a": 1}
+    await refused(bucket.put("k", "v", custom_metadata=given), R2TypeError, told)
+    await refused(bucket.create_multipart_upload("k", custom_metadata=given), R2TypeError, told)
+    assert await bucket.head("k") is None
+
+
+@contract.case()
 async def http_metadata_may_come_from_headers_and_go_onto_headers(bucket: R2Bucket) -> None:
     sent = Headers({"Content-Type": "a/b", "Cache-Control": "max-age=5", "Expires": "Wed, 02 Jan 2030 03:04:05 GMT"})
     await bucket.put("k", "v", http_metadata=sent)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from core.bindings.calls import Hookable
 from core.bindings.kv import KVNamespace
 from core.bindings.numbers import refuse_large_numbers
-from core.errors import KVSyntaxError, KVTypeError
+from core.errors import KVError, KVSyntaxError, KVTypeError
 from core.http.json import check_nesting, loads
 
 
@@ -45,6 +45,15 @@ def parse(text: str) -> object:
         return loads(text)
     except ValueError as error:
         raise KVSyntaxError(f"The value is not JSON: {error}") from error
+
+
+def parse_bulk(text: str) -> object:
+    """A value of a bulk read as JSON. Raises KVError, which does not say whose."""
+    try:
+        return loads(text)
+    except ValueError as error:
+        message = "At least one of the requested keys corresponds to a non-json value"
+        raise KVError(f"KV GET_BULK failed: 400 {message}") from error
 
 
 def refuse_key(key: object) -> NoReturn:

@@ -34,6 +34,7 @@ async def values_of_every_kind_come_back(one: Subject) -> None:
         b"\x00\xff",
         [1, [2, "x"]],
         {"a": {"b": None}},
+        {"constructor": 2, "__proto__": [{"constructor": {"name": "Date"}}]},
         datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
         {1, 2},
         {1: "a", "1": "b", 2.5: {3: [{4: 5}]}, None: "c"},

@@ -103,7 +103,8 @@ def constructor_name(value: Any) -> str:
     if not isinstance(value, bridge().JsProxy):
         return ""
     constructor = getattr(value, "constructor", None)
-    return str(getattr(constructor, "name", "")) if constructor is not None else ""
+    # A plain object may have an item of that name.
+    return str(getattr(constructor, "name", "")) if getattr(constructor, "typeof", None) == "function" else ""
 
 
 # Into Python ----------------------------------------------------------------------------------------------------------
@@ -170,6 +171,9 @@ def _convert(value: Any, convert: Callable[[Any], Any], cache: Callable[[Any, An
             return bytes_of(value)
         case "Number" | "String" | "Boolean":
             return value.valueOf()
+        case "":
+            # A plain object for which pyodide found an item of the name `constructor`, and no class.
+            return {name: convert(item) for name, item in bridge().js.Object.entries(value)}
         case _:
             return value
 

@@ -17,6 +17,7 @@ from core.backends.kv import (
     dump_metadata,
     keys_of,
     parse,
+    parse_bulk,
     refuse_key,
     refuse_value,
 )
@@ -55,7 +56,8 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
 
     async def _get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
         if not isinstance(key, str):
-            return await self._bulk(self._js.get, key, type, cache_ttl)
+            texts = await self._bulk(self._js.get, key, type, cache_ttl)
+            return {name: _read_of_bulk(value, type) for name, value in texts.items()}
         if type == "text" and cache_ttl is None:
             return none_of(await call_js(_error, self._js.get, key))
         value = await call_js(_error, self._js.get, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
@@ -67,7 +69,7 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
         if not isinstance(key, str):
             found = await self._bulk(self._js.getWithMetadata, key, type, cache_ttl)
             return {
-                name: None if entry is None else KVValue(entry["value"], entry.get("metadata"))
+                name: None if entry is None else KVValue(_read_of_bulk(entry["value"], type), entry.get("metadata"))
                 for name, entry in found.items()
             }
         one = await call_js(_error, self._js.getWithMetadata, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
@@ -123,7 +125,8 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
                 refuse_key(key)
             _check_whole(key)
             asked.append(key)
-        found = await call_js(_error, method, bridge().to_js(asked), type=type, **_cache(cache_ttl))
+        asked_as = "text" if type == "json" else type
+        found = await call_js(_error, method, bridge().to_js(asked), type=asked_as, **_cache(cache_ttl))
         # A Map; its entries are in the order of the answer, which is not the order asked.
         entries: Mapping[str, Any] = from_js(found)
         return {key: entries.get(key) for key in asked}
@@ -142,6 +145,10 @@ def _read_as(value: Any, type: str) -> Any:
             return chunks_of(value)
         case _:
             return value
+
+
+def _read_of_bulk(value: str | None, type: str) -> Any:
+    return parse_bulk(value) if type == "json" and value is not None else value
 
 
 def _cache(cache_ttl: int | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from core.backends.r2 import check_custom_metadata
 from core.backends.workerd.conversion import (
     attribute,
     bridge,
@@ -180,8 +181,9 @@ def _stated(cls: Any, value: Any) -> Any:
     return js_fields(cls(**value) if isinstance(value, Mapping) else value)
 
 
-def _metadata(*, http_metadata: Any = None, **others: Any) -> dict[str, Any]:
-    return options(http_metadata=_stated(R2HTTPMetadata, http_metadata), **others)
+def _metadata(*, http_metadata: Any = None, custom_metadata: Any = None, **others: Any) -> dict[str, Any]:
+    custom = check_custom_metadata(custom_metadata)
+    return options(http_metadata=_stated(R2HTTPMetadata, http_metadata), custom_metadata=custom, **others)
 
 
 # Values in ------------------------------------------------------------------------------------------------------------

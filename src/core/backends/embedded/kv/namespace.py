@@ -34,9 +34,9 @@ from core.backends.embedded.kv.arguments import (
     to_int32,
 )
 from core.backends.embedded.kv.rows import KVRows
-from core.backends.kv import KVEngine, check_cursor, dump_metadata, keys_of, parse, refuse_key, refuse_value
+from core.backends.kv import KVEngine, check_cursor, dump_metadata, keys_of, parse_bulk, refuse_key, refuse_value
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
-from core.errors import KVError, KVSyntaxError
+from core.errors import KVError
 from core.http.streams import encode
 
 if TYPE_CHECKING:
@@ -191,11 +191,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
             size += len(value)
             read: Any = text_of(value)
             if type == "json":
-                try:
-                    read = parse(read)
-                except KVSyntaxError as error:
-                    message = "At least one of the requested keys corresponds to a non-json value"
-                    raise KVError(f"KV GET_BULK failed: 400 {message}") from error
+                read = parse_bulk(read)
             found[key] = (read, None if metadata is None else json.loads(metadata))
         if size > MAX_VALUE:
             refuse("GET_BULK", 413, f"Total size of request exceeds the limit of {MAX_VALUE // 1024 // 1024}MB")

@@ -254,15 +254,6 @@ def load_http_metadata(text: str) -> R2HTTPMetadata:
     return R2HTTPMetadata(**fields)
 
 
-def check_custom_metadata(metadata: Mapping[Any, Any] | None) -> dict[str, str]:
-    """A copy of custom metadata. Raises R2TypeError where a name or a value is not a str."""
-    custom = dict(metadata or {})
-    for name, value in custom.items():
-        if not (isinstance(name, str) and isinstance(value, str)):
-            raise R2TypeError(f"custom_metadata[{name!r}] must be a str, not {value!r}. Write str(...) around it")
-    return custom
-
-
 def check_metadata_size(method: Method, custom: Mapping[str, str]) -> None:
     """Refuse custom metadata that is larger than the platform keeps."""
     if sum(_serialised_length(name) + _serialised_length(value) for name, value in custom.items()) > MAX_METADATA:

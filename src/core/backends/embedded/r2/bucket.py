@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from core.backends.embedded.r2.arguments import (
     MAX_OBJECT,
     Method,
-    check_custom_metadata,
     check_digest,
     check_metadata_size,
     check_part_number,
@@ -34,6 +33,7 @@ from core.backends.embedded.r2.bodies import Source
 from core.backends.embedded.r2.conditions import ByteRange, Conditions, Preconditions
 from core.backends.embedded.r2.listing import Page, first_after, page_size, read_include
 from core.backends.embedded.r2.rows import Chosen, Described, Part, Row, chosen_parts, fields
+from core.backends.r2 import check_custom_metadata
 from core.bindings.calls import BoundHook, Hookable
 from core.bindings.r2 import (
     R2Body,

@@ -1,0 +1,17 @@
+"""The arguments that no engine of a bucket takes, with the words for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.errors import R2TypeError
+
+
+def check_custom_metadata(metadata: Mapping[Any, Any] | None) -> dict[str, str]:
+    """A copy of custom metadata. Raises R2TypeError where a name or a value is not a str."""
+    custom = dict(metadata or {})
+    for name, value in custom.items():
+        if not (isinstance(name, str) and isinstance(value, str)):
+            raise R2TypeError(f"custom_metadata[{name!r}] must be a str, not {value!r}. Write str(...) around it")
+    return custom
