@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import socket
+import subprocess
 import sys
 import textwrap
 import threading
@@ -492,6 +494,27 @@ def test_what_an_application_prints_is_read_at_once_also_from_a_pipe(
     with RunningDev(project, state, *([mode] if mode else [])) as dev:
         dev.fetch("/broken")
         dev.until("printed by the handler")
+
+
+@pytest.mark.parametrize("mode", ["--no-reload", None], ids=["one process", "reloading"])
+def test_it_serves_on_and_complains_of_nothing_where_its_output_is_read_no_more(
+    project: Path, state: Path, mode: str | None
+) -> None:
+    main = project / "src" / "main.py"
+    main.write_text(MAIN.replace("    secret = 1 / 0", '    print("printed by the handler")\n    res.json({})'))
+    command = [sys.executable, "-m", "core", "dev", "--port", "0", "--state", str(state), *([mode] if mode else [])]
+    process = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stderr:
+        with process.stdout as output:
+            port = next(int(found[1]) for line in output if (found := re.search(r"Address.*:(\d+)", line)))
+            next(line for line in output if "Ctrl-C" in line)
+        assert ask(port, "/").status == 200
+        assert ask(port, "/broken").status == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        assert process.stderr.read() == ""
 
 
 SEES_ITS_CONNECTION = """\

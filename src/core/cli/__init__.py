@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple, NoReturn
 
 from core.cli.style import tell_error
-from core.dev.terminal import Style, core_version, write_lines_at_once
+from core.dev.terminal import Style, core_version, drop_output, write_lines_at_once
 
 
 class Command(NamedTuple):
@@ -109,12 +109,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        _drop_output()  # the reader has closed the pipe
+        drop_output()
         return 1
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        _drop_output()
+        drop_output()
         tell_error(
             f"{error.filename or 'the output'} cannot be written: {error.strerror}. Make room there, or write elsewhere"
         )
@@ -183,11 +183,6 @@ def _unknown(name: str) -> int:
     hint = f" Did you mean `core {near[0]}`?" if near else ""
     tell_error(f"there is no {'option' if name.startswith('-') else 'command'} `{name}`.{hint}\nSee `core --help`.")
     return 2
-
-
-def _drop_output() -> None:
-    """Throw away the output that is left, which must not raise while Python ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _overview() -> str:

@@ -31,7 +31,7 @@ from core.dev.journal import Journal
 from core.dev.options import Options, Start
 from core.dev.record import Recorder
 from core.dev.screen import finding_lines, findings_of, start_screen
-from core.dev.terminal import Style
+from core.dev.terminal import Style, drop_output
 from core.dev.watch import LoopWatch, Unawaited
 from core.errors import ConfigurationError, MissingExtraError
 from core.explain.failure import failure_of
@@ -238,4 +238,7 @@ class _Serving:
 
 
 def _write(text: str) -> None:
-    print(text, flush=True)
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # no fault of the request that the line is about
+        drop_output()

@@ -73,6 +73,11 @@ def write_lines_at_once() -> None:
             stream.reconfigure(line_buffering=True, errors="backslashreplace")
 
 
+def drop_output() -> None:
+    """Throw away what is written from now on: whoever read it has closed the pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def table(rows: Sequence[tuple[str, ...]], *, indent: str = "  ", numbers: Collection[int] = ()) -> list[str]:
     """Rows as lines of aligned columns, those of `numbers` at the right. Cells are plain text: paint the lines."""
     if not rows:
