@@ -66,6 +66,7 @@ async def test_an_object_is_read_once_and_shared_for_a_quarter_of_an_hour() -> N
     again = await client.get("/files/tea.txt", headers={"If-None-Match": first.headers["ETag"]})
     assert again.status == 304
     assert (await client.get("/files/tea.txt", headers={"If-Match": '"another"'})).status == 412
+    assert (await client.get("/files/tea.txt", headers={"If-Match": "no etag"})).status == 400
     assert (await client.get("/files/none")).status == 404
 
     link = (await (await client.post("/files/tea.txt/link")).json())["url"]

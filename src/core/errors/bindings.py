@@ -31,6 +31,13 @@ _TRANSIENT = (
     "internal error; reference = ",  # workerd: it failed itself, as where an object's commit does not reach the bucket
 )
 
+_MALFORMED_ETAGS = (
+    "Comma was expected to separate etags",
+    "Weak etags must start with W/",
+    "Unclosed double quote for Etag",
+    "Invalid ETag in ",
+)
+
 
 class BindingError(Exception):
     """A binding refused, in the words of the real runtime.
@@ -167,6 +174,12 @@ class R2Error(BindingError):
     """An object bucket refused; `code` is the platform's number, for example 10012."""
 
     code: int | None = None
+
+    @property
+    def status(self) -> int | None:
+        """400 where a header that was handed on as a condition is malformed, which is its client's mistake."""
+        said = str(self)[:200]
+        return 400 if any(words in said for words in _MALFORMED_ETAGS) else None
 
 
 class R2TypeError(R2Error, BindingTypeError):
