@@ -671,6 +671,18 @@ def test_an_error_page_leads_to_the_request_which_the_explorer_makes_a_test_of(t
     assert trial.test() == {"test_get_broken_500": "PASSED"}
 
 
+def test_an_application_that_cannot_be_loaded_is_told_as_core_dev_tells_it(trial: Project) -> None:
+    trial.dev.fetch("/known")
+    back = trial.change("src/main.py", ("app = create_app(Env)\n", "app = create_app(Env)\nnowhere\n"))
+
+    ended = trial.record()
+    back()
+
+    assert ended.returncode == 1
+    assert "error: the application cannot be loaded:\nNameError: name 'nowhere' is not defined\n" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_nothing_was_seen(tmp_path: Path) -> None:
     (tmp_path / "wrangler.toml").write_text('name = "a"\nmain = "main.py"\ncompatibility_date = "2026-04-01"\n')
     ended = Project(tmp_path, None).record()  # type: ignore[arg-type]  # it runs no server

@@ -29,6 +29,7 @@ from core.dev.journal import Journal
 from core.dev.options import Options
 from core.env import fields_of
 from core.errors import DeveloperError, UsageError
+from core.explain.failure import failure_of
 from core.hosts.application import find_app
 from core.http.headers import is_secret
 from core.http.json import JsonObject
@@ -62,7 +63,13 @@ def record(options: Options, keys: list[str], last: int, folder: Path) -> int:
             raise UsageError("`core dev` has seen no request since it was started. Send one")
     configuration = load(options.config, environment=options.environment)
     entry = entry_of(configuration)
-    app = find_app(import_main(entry), entry.attribute, entry.config)
+    try:
+        app = find_app(import_main(entry), entry.attribute, entry.config)
+    except DeveloperError:
+        raise
+    except (Exception, SystemExit) as error:  # the application's own modules may raise anything
+        told = failure_of(error, options.root).as_text()
+        raise DeveloperError(f"the application cannot be loaded:\n{told}") from error
     logging.disable()
     sys.addaudithook(_stay_here)
     code = 0
