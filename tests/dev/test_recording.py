@@ -672,10 +672,9 @@ def test_an_error_page_leads_to_the_request_which_the_explorer_makes_a_test_of(t
 
 
 def test_an_application_that_cannot_be_loaded_is_told_as_core_dev_tells_it(trial: Project) -> None:
-    trial.dev.fetch("/known")
     back = trial.change("src/main.py", ("app = create_app(Env)\n", "app = create_app(Env)\nnowhere\n"))
 
-    ended = trial.record()
+    ended = trial.record("1-1")
     back()
 
     assert ended.returncode == 1

@@ -93,6 +93,11 @@ def record(options: Options, keys: list[str], last: int, folder: Path) -> int:
     return code
 
 
+def _check_length(characters: int) -> None:
+    if characters > _LARGEST:
+        raise DeveloperError(f"it would have {characters:,} characters, or more. Record one with less data")
+
+
 def _path(folder: Path, found: JsonObject) -> Path:
     """The file of a test: one that is not there yet."""
     words = re.sub(r"[^a-z0-9]+", "_", f"{found['method']}_{found['path'].partition('?')[0]}".lower()).strip("_")
@@ -142,14 +147,15 @@ class _Recording:
         self._look_into_memory(expected)
         # Passwords are hashed slowly, so secret texts are replaced where few are left.
         least = await self._least(sent, seed, expected)
+        values = [value for rows in least[1].values() for row in rows for value in row.values()]
+        _check_length(sum(len(value) for value in values if isinstance(value, str | bytes)))
         sent = stand_ins.request(least[0], texts_too=True)
         seed = await stand_ins.records(least[1])
         if (sent, seed) != least:
             expected = await self._expected(sent, seed)
         text = written(name, sent, seed, self._time, expected)
         stand_ins.refuse_secrets(text)
-        if len(text) > _LARGEST:
-            raise DeveloperError(f"it would have {len(text):,} characters. Record one with less data")
+        _check_length(len(text))
         was, left = (sum(map(len, records.values())) for records in (state, seed))
         return text, f"{was} rows, keys and objects became {left} in {self._replays} replays"
 

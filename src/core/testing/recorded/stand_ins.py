@@ -98,7 +98,9 @@ class StandIns:
         long = sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True)
         any_of = re.compile("|".join(map(re.escape, long)) or r"\Z.")
         hashes: set[str] = set()
-        mapped(state, lambda part, _: hashes.add(part) if str(part).startswith("$scrypt$") else None)
+        mapped(
+            state, lambda part, _: hashes.add(part) if isinstance(part, str) and part.startswith("$scrypt$") else None
+        )
         for value in hashes:
             known = [instead for text, instead in self.texts.items() if await passwords.verify(text, value)]
             texts[value] = await passwords.hash(known[0] if known else "The password of somebody else")

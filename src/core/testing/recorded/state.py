@@ -27,6 +27,8 @@ from core.testing.r2 import FakeR2Bucket
 from core.testing.rate_limit import FakeRateLimit
 from core.testing.recorded.values import Record, State, Unordered, parts_of
 
+_LONG = 1024
+
 _TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name"
 
 
@@ -238,16 +240,28 @@ def alone(these: State, others: State) -> State:
     """The records that are in `these` and not in `others`."""
     found: State = {}
     for place, records in these.items():
-        there = Counter(map(repr, others.get(place, ())))
+        there = Counter(map(_mark, others.get(place, ())))
         left = Unordered()
         for record in records:
-            if there[repr(record)] > 0:
-                there[repr(record)] -= 1
+            mark = _mark(record)
+            if there[mark] > 0:
+                there[mark] -= 1
             else:
                 left.append(record if "." in place else _read(record))
         if left:
             found[place] = left
     return found
+
+
+def _mark(record: Record) -> str:
+    """The same text for the same record. An object may have many megabytes, whose repr takes a second each time."""
+    return repr({name: _hashed(value) for name, value in record.items()})
+
+
+def _hashed(value: object) -> object:
+    if isinstance(value, str | bytes) and len(value) > _LONG:
+        return type(value).__name__, len(value), hash(value)
+    return value
 
 
 def _read(record: Record) -> Record:
