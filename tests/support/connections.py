@@ -75,6 +75,9 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
             late = [pair for pair in scope["headers"] if pair[0] == b"x-late"]
             await start((b"content-length", b"%d" % len(data)), (b"x-method", scope["method"].encode()), *late)
             await body(data)
+        case "/":
+            await start((b"content-length", b"%d" % len(scope["raw_path"])))
+            await body(scope["raw_path"])
         case "/given":
             name, _, value = scope["query_string"].partition(b"=")
             await start((name, value.replace(b"%0d", b"\r")), (b"content-length", b"0"))

@@ -108,7 +108,8 @@ class Connection(HttpToolsProtocol):
             app = _answer_for_itself
         else:
             parsed = httptools.parse_url(self.url)
-            raw_path, query = parsed.path, parsed.query or b""
+            # None in the URL of an origin alone (RFC 9110, section 4.2.3).
+            raw_path, query = parsed.path or b"/", parsed.query or b""
             path = raw_path.decode("ascii")
             if "%" in path:
                 path = urllib.parse.unquote(path)
