@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import attrs
 import pytest
 
-from core import Bindings, CoreError, Request, Response, Router, create_app
+from core import Bindings, CoreError, Next, Request, Response, Router, create_app
 from core.errors import AuthenticationError, DeveloperError, RegistrationError
 from core.mcp import MCP, Audio, Content, Embedded, Image, Link, ToolError, elicit
 from core.mcp.messages import CAPABILITIES_KEY, LATEST, LEVEL_KEY, VERSION_KEY, ProtocolError
@@ -359,6 +359,65 @@ async def test_a_route_behind_an_authenticator_is_hidden_from_others() -> None:
     assert (await rpc(client, "tools/list", {}))["result"]["cacheScope"] == "private"
     client.headers["Authorization"] = "Bearer ada"
     assert list(await client.mcp().tools()) == ["create_pen"]
+
+
+async def test_an_authenticator_decides_on_each_route_that_a_tool_asks_by_its_own_path_and_parameters() -> None:
+    client, _ = server()
+    app = client.app
+
+    async def member(req: Request[Env]) -> User:
+        if req.path.startswith("/staff") or req.params.get("team", "red") != "red":
+            raise CoreError(403)
+        return User(1)
+
+    members = app.authenticated(member)
+
+    @members.get("/teams/:team", tool=True)
+    async def team(req: Request[Env, User], res: Response) -> None:
+        """A team."""
+        res.json(req.params["team"])
+
+    @members.get("/staff", tool=True)
+    async def staff(req: Request[Env, User], res: Response) -> None:
+        """The staff."""
+        res.json("secret")
+
+    mcp = MCP(app, "members", behind=member, path="/members")
+    tools = client.mcp(mcp)
+    assert (await tools.call_by_name("team", {"team": "red"}))["content"][0]["text"] == '"red"'
+    assert (await client.get("/teams/blue")).status == (await client.get("/staff")).status == 403
+    with pytest.raises(ToolError, match=r"^Forbidden$"):
+        await tools.call_by_name("team", {"team": "blue"})
+    with pytest.raises(ToolError, match=r"^Forbidden$"):
+        await tools.call_by_name("staff", {})
+    assert (await client.mcp(mcp, user=User(1)).call_by_name("staff", {}))["content"][0]["text"] == '"secret"'
+
+
+async def test_an_authenticator_that_needs_more_than_the_headers_is_asked_by_the_call() -> None:
+    client, _ = server()
+    app = client.app
+
+    async def member(req: Request[Env]) -> User:
+        if req.params["team"] != "red":
+            raise CoreError(403)
+        return User(req.state["number"])
+
+    async def numbered(req: Request[Env], res: Response, next: Next) -> None:
+        req.state["number"] = 7
+        await next()
+
+    app.use("/teams", numbered)
+
+    @app.authenticated(member).get("/teams/:team", tool=True)
+    async def team(req: Request[Env, User], res: Response) -> None:
+        """A team."""
+        res.json(req.user.id)
+
+    tools = client.mcp()
+    assert list(await tools.tools()) == ["team"]
+    assert (await tools.call_by_name("team", {"team": "red"}))["content"][0]["text"] == "7"
+    with pytest.raises(ToolError, match=r"^Forbidden$"):
+        await tools.call_by_name("team", {"team": "blue"})
 
 
 async def test_a_route_that_is_marked_is_a_tool_wherever_its_router_is_mounted() -> None:

@@ -1,7 +1,8 @@
 """A route as a tool: its arguments go to where the route reads them, and the request runs through the whole chain.
 
 The middleware of the route, its authenticators and its own validation decide as they do for any request, so that a tool
-can do nothing that its caller could not do over HTTP.
+can do nothing that its caller could not do over HTTP. No user that was found for the message itself, or for the list of
+tools, counts for the route: an authenticator may decide by the path and its parameters.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from core import http
-from core.errors import PathError, RegistrationError
+from core.errors import CoreError, PathError, RegistrationError
 from core.handlers import info_of, name_of
 from core.http import json
 from core.http.escapes import encode_query
@@ -118,13 +119,23 @@ class Exposed(Tool):
         raise ToolError(text or f"The answer is {answer.status}")
 
     async def require(self, req: AnyRequest) -> None:
-        """Ask the authenticators before the route. Raises CoreError where one refuses."""
+        """Ask the authenticators before the route. Raises CoreError where one refuses.
+
+        One that fails without the parameters of the path, or what other middleware puts on the request, has no answer
+        here: a call asks it behind all of that.
+        """
         inner = self._request(req, {})
+        inner._users = req.users
 
         async def end(*_: object) -> None: ...
 
-        for guard in self._guards:
-            await guard(inner, Response(), end)
+        try:
+            for guard in self._guards:
+                await guard(inner, Response(), end)
+        except CoreError:
+            raise
+        except Exception:
+            return
 
     def _request(self, req: AnyRequest, arguments: Mapping[str, Any]) -> Request[Any, Any, Any]:
         placed: dict[str, JsonObject] = {"params": {}, "query": {}, "body": {}}
@@ -155,5 +166,5 @@ class Exposed(Tool):
         message = http.Request(url, method=self.method, headers=headers, **content)
         inner: Request[Any, Any, Any] = Request(message, req.env, req.ctx)
         inner._app = self._app
-        inner._users = req.users
+        inner._known_users = req._known_users
         return inner

@@ -315,7 +315,7 @@ class Client(Generic[E]):
         await self._start()
         req, res = Request(message, self.env, self.ctx), Response()
         req._app = self.app
-        req.users.update(users)
+        req._known_users = users
         await self.app.dispatcher.respond(req, res)
         return res
 
