@@ -566,6 +566,22 @@ async def test_a_new_key_of_the_issuer_is_found_within_half_a_minute() -> None:
     assert await accepted(bench, signed("ES256", EC, kid="2"))
 
 
+async def test_a_new_key_is_found_after_an_issuer_was_away_or_late_with_it() -> None:
+    issuer = Issuer(jwk(RSA, kid="1"))
+    bench = issuer.bench(algorithms=["RS256", "ES256"])
+    newer = signed("ES256", EC, {"exp": NOW + 600}, kid="2")
+    assert await accepted(bench, signed("RS256", RSA, kid="1"))
+    await bench.clock.advance(30)
+    assert not await accepted(bench, newer)  # the issuer signs with it, and does not show it yet
+    issuer.keys.append(jwk(EC, kid="2"))
+    issuer.failing = True
+    await bench.clock.advance(30)
+    assert not await accepted(bench, newer)
+    issuer.failing = False
+    await bench.clock.advance(30)
+    assert await accepted(bench, newer)
+
+
 async def test_old_keys_are_better_than_none_while_the_issuer_is_away(caplog: pytest.LogCaptureFixture) -> None:
     issuer = Issuer(jwk(RSA, kid="1"))
     bench = issuer.bench()
@@ -587,7 +603,16 @@ async def test_without_any_keys_it_is_a_503_and_never_a_pass(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "members", [{"use": "enc"}, {"alg": "RS512"}, {"kty": "oct", "k": "AAAA"}, {"n": "AAAA"}, {"kid": 7}]
+    "members",
+    [
+        {"use": "enc"},
+        {"key_ops": ["wrapKey"]},
+        {"key_ops": 7},
+        {"alg": "RS512"},
+        {"kty": "oct", "k": "AAAA"},
+        {"n": "AAAA"},
+        {"kid": 7},
+    ],
 )
 async def test_a_key_that_does_not_fit_is_not_used(members: dict[str, Any]) -> None:
     bench = Issuer({**jwk(RSA, kid="1"), **members}).bench()

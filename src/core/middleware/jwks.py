@@ -33,7 +33,6 @@ _KEPT_SECONDS = 600.0
 _PAUSE_SECONDS = 30.0
 _MOST_BYTES = 1 << 20
 _MOST_KEYS = 100
-_MOST_MISSES = 1000
 _TIMEOUT_SECONDS = 5.0
 
 _FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
@@ -68,6 +67,7 @@ class KeySet:
             for number, key in enumerate(self._keys)
             if key.get("kty") == kty
             and key.get("use", "sig") == "sig"
+            and _may_verify(key.get("key_ops"))
             and key.get("alg", algorithm) == algorithm
             and (kid is None or key.get("kid") == kid)
         ]
@@ -84,6 +84,11 @@ class KeySet:
                 return None
             self._prepared[number, algorithm] = prepared
         return prepared
+
+
+def _may_verify(operations: object) -> bool:
+    """True if the operations that a key is for, where it names them, have that of proving signatures."""
+    return operations is None or (options.is_list(operations) and "verify" in operations)
 
 
 def given_keys(keys: object) -> KeySet:
@@ -118,7 +123,6 @@ class FetchedKeySet(KeySet):
         self._fetch = fetch if fetch is not None else fetch_text
         self._fetched: float | None = None
         self._tried: float | None = None
-        self._misses: set[str] = set()
         self._under_way: asyncio.Task[None] | None = None
         self._asking = False
 
@@ -128,43 +132,40 @@ class FetchedKeySet(KeySet):
         if self._fetched is None or now - self._fetched >= _KEPT_SECONDS:
             await self._refresh(clock)
         key = self._key(kid, algorithm)
-        # A miss is remembered only where the issuer was asked: a new key may come within the pause.
-        if key is None and kid is not None and kid not in self._misses and await self._refresh(clock):
+        if key is None and kid is not None:
+            await self._refresh(clock)
             key = self._key(kid, algorithm)
-            if key is None and len(self._misses) < _MOST_MISSES:
-                self._misses.add(kid)
         if self._fetched is None:
             raise CoreError(503, "Service Unavailable")
         return key
 
-    async def _refresh(self, clock: Clock) -> bool:
-        """Fetch the keys, or wait for who does already. Whether they are new."""
+    async def _refresh(self, clock: Clock) -> None:
+        """Fetch the keys, or wait for who does already; nothing within the pause after the last try."""
         if sys.platform == "emscripten":
-            return await self._refresh_alone(clock)
+            await self._refresh_alone(clock)
+            return
         if self._under_way is None:
             now = clock.monotonic()
             if self._tried is not None and now - self._tried < _PAUSE_SECONDS:
-                return False
+                return
             self._tried = now
             self._under_way = asyncio.ensure_future(self._load(now))
             self._under_way.add_done_callback(self._landed)
         # Whoever started it may go away; the others still wait for it.
         await asyncio.shield(self._under_way)
-        return True
 
-    async def _refresh_alone(self, clock: Clock) -> bool:
+    async def _refresh_alone(self, clock: Clock) -> None:
         """As `_refresh`, in a worker: the runtime ends a request that waits for another one's work."""
         now = clock.monotonic()
         if self._tried is not None and now - self._tried < _PAUSE_SECONDS:
             # Who asks may have been ended meanwhile, and will not say so; the time that an answer may take tells.
             others_ask = self._asking and now - self._tried < _TIMEOUT_SECONDS
             if self._fetched is not None or not others_ask:
-                return False
+                return
         self._tried = now
         self._asking = True
         await self._load(now)
         self._asking = False
-        return True
 
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._under_way = None
@@ -185,7 +186,6 @@ class FetchedKeySet(KeySet):
             return
         self._keys = listed
         self._prepared.clear()
-        self._misses.clear()
         self._fetched = now
 
 
