@@ -499,7 +499,9 @@ class Request(Generic[E_co, U_co, K_contra]):
         """
         kept = self._kept
         if kept is None:
-            raise TypeError("the body was read by stream(), which keeps nothing. Read it with bytes() before that")
+            raise TypeError(
+                "the body was read by stream(), which keeps nothing, or not to its end. Read it with bytes() before that"
+            )
         if isinstance(kept, Exception):
             raise kept
         return await kept.bytes()
@@ -594,10 +596,10 @@ class Request(Generic[E_co, U_co, K_contra]):
         async for chunk in self._chunks():
             yield chunk
 
-    def _refused_body(self) -> CoreError:
-        """The error of a body that is too long, which reading it again raises too."""
+    def _lost_body(self, error: Exception) -> Exception:
+        """The error of a body that is not read to its end, which reading it again raises too."""
         self._streamed = True
-        self._kept = error = CoreError(413, "Payload Too Large")
+        self._kept = error
         return error
 
     def limit_body(self, most: int, error: Exception, /) -> None:
@@ -616,11 +618,14 @@ class Request(Generic[E_co, U_co, K_contra]):
             async for chunk in unlimited():
                 size += len(chunk)
                 if size > most:
-                    raise error
+                    raise self._lost_body(error)
                 yield chunk
 
         async def read(most: int | None = None) -> builtins.bytes:
-            return b"".join([chunk async for chunk in self._chunks()])
+            self._streamed = True  # until it is whole: nobody takes the rest for it where reading is cancelled
+            body = b"".join([chunk async for chunk in self._chunks()])
+            self._streamed = False
+            return body
 
         # On the instance, so that a request without a bound pays nothing.
         own: Any = self

@@ -13,11 +13,12 @@ from urllib.parse import quote
 import pytest
 from tests.support.asgi import Message, ask, scope_of
 
-from core import App, Request, Response, create_app
+from core import App, CoreError, Request, Response, create_app
 from core.hosts import asgi as hosts_asgi
 from core.hosts.asgi import BackgroundContext, asgi
 from core.hosts.limits import Limits
 from core.hosts.server import Server
+from core.middleware.body_limit import body_limit
 
 
 async def seen(read: Callable[[Request[Any, Any, Any]], Any], scope: dict[str, Any]) -> Any:
@@ -279,6 +280,57 @@ async def test_a_body_comes_whole_or_in_pieces() -> None:
     for path, text in (("/whole", b"abcd"), ("/pieces", b"ab|cd")):
         sent = await ask(app, scope_of(path, method="POST"), *received)
         assert sent[1]["body"] == text
+
+
+@pytest.mark.parametrize("first", ["bytes", "text", "json", "stream"])
+@pytest.mark.parametrize("again", ["bytes", "text", "json", "stream"])
+async def test_nobody_gets_the_rest_of_a_body_that_was_refused(first: str, again: str) -> None:
+    app = create_app()
+    app.use(body_limit(max_size=10))
+
+    async def read(req: Request, how: str) -> Any:
+        return [chunk async for chunk in req.stream()] if how == "stream" else await getattr(req, how)()
+
+    @app.post("/")
+    async def take(req: Request, res: Response) -> None:
+        with pytest.raises(CoreError, match="Payload Too Large"):
+            await read(req, first)
+        res.json(str(await read(req, again)))
+
+    pieces: list[dict[str, Any]] = [
+        {"type": "http.request", "body": b" " * 11, "more_body": True},
+        {"type": "http.request", "body": b'"rest"', "more_body": False},
+    ]
+    assert (await ask(app, scope_of(method="POST"), *pieces))[0]["status"] == 413
+
+
+async def test_nobody_gets_the_rest_of_a_body_whose_reading_was_cancelled() -> None:
+    app = create_app()
+    held = asyncio.Event()
+
+    @app.post("/")
+    async def take(req: Request, res: Response) -> None:
+        reading = asyncio.create_task(req.bytes())
+        await asyncio.sleep(0.01)
+        reading.cancel()
+        await asyncio.wait((reading,))
+        held.set()
+        res.send(await req.bytes())
+
+    pieces = iter([{"type": "http.request", "body": b"first", "more_body": True}])
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        if (piece := next(pieces, None)) is not None:
+            return piece
+        await held.wait()
+        return {"type": "http.request", "body": b"rest", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await asgi(app, None)(scope_of(method="POST"), receive, send)
+    assert sent[0]["status"] == 500
 
 
 async def test_a_client_that_goes_away_while_its_body_is_read_is_a_499_nobody_sees(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from core import http
 from core.app import App
 from core.dispatch.answers import body_failed
-from core.errors import CLIENT_GONE, NULL_BODY_STATUSES
+from core.errors import CLIENT_GONE, NULL_BODY_STATUSES, CoreError
 from core.hosts.process import FAILED, TOLD, BackgroundContext, trace_where_asked
 from core.http.framing import has_no_length
 from core.http.header_block import HeaderBlock
@@ -135,24 +135,26 @@ class AsgiRequest(OpenRequest):
         if message["type"] == "http.request" and not message.get("more_body", False):
             body: bytes = message.get("body", b"")
             return body
+        self._streamed = True  # until it is whole: nobody takes the rest for it where reading is cancelled
         chunks: list[bytes] = []
         size = 0
         while message["type"] == "http.request":
             chunks.append(message.get("body", b""))
             size += len(chunks[-1])
             if most is not None and size > most:
-                raise self._refused_body()
+                raise self._lost_body(CoreError(413, "Payload Too Large"))
             if not message.get("more_body", False):
+                self._streamed = False
                 return b"".join(chunks)
             message = await self._receive()
-        raise self._body_ended()
+        raise self._lost_body(self._body_ended())
 
     async def _chunks(self) -> AsyncIterator[builtins.bytes]:
         more = True
         while more:
             message = await self._receive()
             if message["type"] != "http.request":
-                raise self._body_ended()
+                raise self._lost_body(self._body_ended())
             if chunk := message.get("body", b""):
                 yield chunk
             more = message.get("more_body", False)
