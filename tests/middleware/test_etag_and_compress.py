@@ -126,6 +126,17 @@ async def test_streams_errors_and_parts_have_none(path: str) -> None:
     await response.bytes()
 
 
+async def test_a_304_behind_compress_says_what_the_answer_would() -> None:
+    client = client_with(compress(), etag())
+    for accept, tag in (("gzip", 'W/"mine"'), ("br", '"mine"')):
+        whole = await client.get("/own", headers={"Accept-Encoding": accept})
+        known = await client.get("/own", headers={"Accept-Encoding": accept, "If-None-Match": tag})
+        assert (whole.headers["etag"], known.headers["etag"]) == (tag, tag)
+        assert known.status == 304
+        assert known.headers["vary"] == whole.headers["vary"] == "Accept-Encoding"
+        assert "content-encoding" not in known.headers
+
+
 async def test_other_methods_have_none() -> None:
     assert "etag" not in (await client_with(etag()).post("/")).headers
 

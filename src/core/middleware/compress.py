@@ -27,6 +27,8 @@ _is_text = re.compile(
 ).match
 _is_weight = re.compile(r"[qQ]=([01](?:\.\d{0,3})?)", re.ASCII).fullmatch
 _MOST_CHARACTERS = 1024
+# A 304 says what the answer would have said: that it varies, and a weak tag.
+_WITHOUT_BODY = NULL_BODY_STATUSES - {304}
 _GZIP = 31
 """The form of gzip with the largest window, as zlib names it."""
 
@@ -55,7 +57,7 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
             or body is None
             or kind is None
             or not _is_text(kind)
-            or res.status_code in NULL_BODY_STATUSES
+            or res.status_code in _WITHOUT_BODY
             or "content-encoding" in staged
             or "content-range" in staged
             or "no-transform" in staged.get("cache-control", "").lower()
@@ -65,7 +67,11 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
         res.vary("Accept-Encoding")
         if not accepts_coding(req.header("accept-encoding"), "gzip"):
             return
-        whole = isinstance(body, str | bytes)
+        tag = staged.get("etag")
+        weak = None if tag is None else f"W/{tag.removeprefix('W/')}"
+        if res.status_code == 304:
+            res.header("etag", weak)  # `etag` behind this one has spared the work
+            return
         data = encode(body) if isinstance(body, str) else body
         if isinstance(data, bytes):
             if len(data) < min_size:
@@ -78,12 +84,8 @@ def compress(*, min_size: int = 1024, level: int = 6) -> Middleware[object, obje
             res.replace_body(smaller)
         else:
             res.replace_body(Owned(_gzip_stream(data, level), data))
-        res.header("content-encoding", "gzip").header("content-length", None)
-        tag = staged.get("etag")
-        if tag is not None and not tag.startswith("W/"):
-            res.header("etag", f"W/{tag}")
-        if not whole:
-            res.header("accept-ranges", None)
+        res.header("content-encoding", "gzip").header("etag", weak)
+        res.header("content-length", None).header("accept-ranges", None)
 
     return declare(squeeze, name="compress")
 
