@@ -177,8 +177,15 @@ async def test_ipv6_is_grouped_by_64() -> None:
 
 async def test_ipv4_in_ipv6_is_the_ipv4_address() -> None:
     bench = Limited(limited(1))
-    ips = ("192.0.2.1", "::ffff:192.0.2.1", "::FFFF:192.0.2.1", "::ffff:192.0.2.2")
-    assert [(await bench.get(ip=ip)).status for ip in ips] == [200, 429, 429, 200]
+    ips = (
+        "192.0.2.1",
+        "::ffff:192.0.2.1",
+        "::FFFF:192.0.2.1",
+        "::ffff:192.0.2.2",
+        "::ffff:c000:201",
+        "::ffff:c000:203",
+    )
+    assert [(await bench.get(ip=ip)).status for ip in ips] == [200, 429, 429, 200, 429, 200]
 
 
 async def test_a_missing_ip_is_one_shared_bucket_and_a_warning_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -207,18 +207,15 @@ def _network(ip: str) -> str:
     """
     if ":" not in ip:
         return _stored_form(ip)
-    address = ip.partition("%")[0].strip("[]").lower()
-    head, gap, tail = address.partition("::")
-    last = address.rpartition(":")[2]
-    if "." in last and address.startswith(("::ffff:", "0:0:0:0:0:ffff:")):
-        return last
-    front = head.split(":") if head else []
-    back = tail.split(":") if tail else []
-    groups = front + ["0"] * (8 - len(front) - len(back)) + back if gap else front
-    network = [group.lstrip("0") or "0" for group in groups[:4]]
-    if len(network) < 4 or not all(len(group) < 5 and group.isalnum() for group in network):
+    from ipaddress import IPv6Address
+
+    try:
+        address = IPv6Address(ip.partition("%")[0].strip("[]"))
+    except ValueError:
         return _stored_form(ip)
-    return ":".join(network) + "::/64"
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return f"{IPv6Address(int(address) >> 64 << 64)}/64"
 
 
 def _stored_form(key: str) -> str:
