@@ -174,6 +174,21 @@ async def test_an_id_that_was_signed_with_another_secret_is_nobodys() -> None:
     assert await read(other) == {}
 
 
+async def test_the_cookie_of_one_kind_of_visitors_is_nothing_under_the_name_of_another() -> None:
+    bench = Site(cookie="__Host-visitor")
+    bench.app.use("/staff", sessions(kv_binding="SESSIONS", secret=secret, cookie="__Host-staff"))
+
+    @bench.app.get("/staff")
+    async def staff(req: Request[Any], res: Response) -> None:
+        res.json(dict(await session_of(req)))
+
+    visitor = bench.visitor()
+    await visitor.get("/set/1")
+    visitor.cookies["__Host-staff"] = visitor.cookies["__Host-visitor"]
+    assert await read(visitor) == {"value": "1"}
+    assert await (await visitor.get("/staff")).json() == {}
+
+
 async def test_fixation_an_id_planted_before_the_login_is_worth_nothing_after_it() -> None:
     bench = Site()
     attacker = bench.visitor()

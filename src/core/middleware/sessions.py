@@ -11,7 +11,6 @@ it, so that no write of a request that began before can bring it back.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any, Literal
 
@@ -25,7 +24,6 @@ from core.middleware import options
 from core.middleware.authentication import SecretGiver, secrets_of
 from core.request import AnyRequest, Request
 from core.response import Response
-from core.signing import sign, unsign
 from core.types import Middleware, Next
 
 __all__ = ["Session", "session_of", "sessions"]
@@ -36,7 +34,6 @@ _KEY = "session"
 _DESTROYED, _RENEWED = "destroyed", "renewed"
 # A mark outlives every write that was under way when it was made, and every read by another datacenter before it.
 _LONGER = 3600
-_is_cookie = re.compile(r"[A-Za-z0-9_-]{32}\.[A-Za-z0-9_-]{43}").fullmatch
 
 
 class Session(MutableMapping[str, Any]):
@@ -189,8 +186,7 @@ def sessions(
                 # An answer made from a session is only for the one who sent its cookie.
                 res.vary("Cookie")
                 kv: KVNamespace = options.resolve("sessions", kv_binding, req)
-                signed, secrets = req.cookies.get(cookie), await keys()
-                id = unsign("session", signed, secrets) if signed is not None and _is_cookie(signed) else None
+                id = req.signed_cookie(cookie, await keys())
                 kept, ended = (None, None) if id is None else await _read(kv, id)
                 if found is None:  # another task of the handler may have opened it meanwhile
                     values, kept_at = _values_of(kept if ended is None else None, req.clock.time())
@@ -237,9 +233,15 @@ def sessions(
                     await kv.put(_stored(session.id), kept, expiration_ttl=max_age)
                     # An older write of another request may have come after this one: the last to end writes the newest.
                     kept = closing.newest if session.id == brought and closing.newest != kept else None
-                signed = sign("session", session.id, await keys())
                 res.cookie(
-                    cookie, signed, max_age=max_age, path=path, secure=secure, http_only=True, same_site=same_site
+                    cookie,
+                    session.id,
+                    max_age=max_age,
+                    path=path,
+                    secure=secure,
+                    http_only=True,
+                    same_site=same_site,
+                    secret=await keys(),
                 )
                 # The answer is one visitor's now, and no cache's.
                 if res.staged is None or "cache-control" not in res.staged:

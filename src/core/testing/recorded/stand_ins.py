@@ -70,10 +70,9 @@ class StandIns:
         for secret, key in self.secrets.items():
             if text == key:
                 return Revealed(secret, scheme)
-            for purpose in ("session", name):
-                signed = unsign(purpose, text, [key.encode()])
-                if signed is not None and not scheme:
-                    return Signed(secret, purpose, signed)
+            signed = unsign(name, text, [key.encode()])
+            if signed is not None and not scheme:
+                return Signed(secret, name, signed)
         return f"{scheme} {self._text(text, name)}".lstrip()
 
     def _text(self, text: str, name: str) -> str:
