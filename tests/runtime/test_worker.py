@@ -61,6 +61,10 @@ def test_behind_a_trusted_proxy_the_header_that_was_named_tells_the_address(star
     seen = running.get("/inspect/x", headers=headers).json()
     assert seen["ip"] == "192.0.2.7"
     assert seen["headers"]["edge-connecting-ip"] == "192.0.2.7"
+    for told in ("6.6.6.6, 192.0.2.7", "192.0.2.7:80", "nobody"):
+        seen = running.get("/inspect/x", headers={"X-Real-IP": told}).json()
+        assert seen["ip"] is None, told
+        assert "edge-connecting-ip" not in seen["headers"]
 
 
 def test_an_unknown_path_and_an_error_are_answered_as_everywhere(worker: Running) -> None:

@@ -1,4 +1,4 @@
-"""IP addresses as hosts of a URL, normalised as the WHATWG URL standard writes them.
+"""IP addresses: of hosts of a URL, normalised as the WHATWG URL standard writes them, and of a client.
 
 A file of its own, loaded when the first address comes: the hosts of most requests have names.
 https://url.spec.whatwg.org/#host-parsing
@@ -7,6 +7,16 @@ https://url.spec.whatwg.org/#host-parsing
 from __future__ import annotations
 
 import re
+
+
+def one_address(told: str | None) -> str | None:
+    """The address of a client, where the proxy in front says exactly one."""
+    from ipaddress import ip_address
+
+    try:
+        return None if told is None else str(ip_address(told.strip()))
+    except ValueError:
+        return None
 
 
 def normalise_ipv4(host: str) -> str:

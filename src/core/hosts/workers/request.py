@@ -95,6 +95,10 @@ class WorkersRequest(OpenRequest):
             values: dict[str, str] = dict(structured(bridge().js.Array.from_(self._request.headers)))
             values.pop(_IP, None)
             ip = values.get(self._ip_header) if self._ip_header is not None else None
+            if ip is not None and self._ip_header != PLATFORM_IP:
+                from core.http.addresses import one_address
+
+                ip = one_address(ip)
             if ip is not None:
                 values[_IP] = ip
             headers = self._headers = http.HeadersView.trusted(values, [])

@@ -7,10 +7,10 @@ server stops is closed with 1001.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import Awaitable
 from typing import Any
 
+from core.http.addresses import one_address
 from core.runtime.options import Front
 
 
@@ -46,7 +46,7 @@ class Fronted:
         if scheme in ("http", "https"):  # exactly that
             scope["scheme"] = scheme.replace("http", "ws") if socket_scheme else scheme
         if front.ip_header is not None:
-            address = _address(headers.get(front.ip_header))
+            address = one_address(headers.get(front.ip_header))
             scope["client"] = None if address is None else (address, 0)
 
     def _session(self, receive: Any, send: Any) -> tuple[Any, Any]:
@@ -80,11 +80,3 @@ async def unless_stopped(stop: asyncio.Event, work: Awaitable[Any]) -> Any:
         if not waiting.done():
             waiting.cancel()
     return waiting.result() if waiting.done() and not waiting.cancelled() else None
-
-
-def _address(value: str | None) -> str | None:
-    """An IP address, where the proxy says exactly one."""
-    try:
-        return None if value is None else str(ipaddress.ip_address(value.strip()))
-    except ValueError:
-        return None
