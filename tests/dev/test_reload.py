@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from pathlib import Path
 
 import pytest
 
-from core.dev.reload import wanted
+from core.dev.reload import changes_in, wanted
 
 ROOT = Path("/srv/shop")
 
@@ -28,7 +30,31 @@ def test_what_an_application_is_made_of_is_loaded_anew(path: str) -> None:
         *("tests/test_carts.py", "src/shop/test/data.json", "node_modules/left-pad/index.json", ".venv/lib/attr.py"),
         *(".git/hooks/hook.py", "htmlcov/status.json", "dist/manifest.json", "src/shop/__pycache__/carts.py"),
         *("README.md", "src/shop/carts.pyc", "/srv/other/main.py"),
+        # What editors keep beside a file that is being written.
+        *(".env.swp", ".dev.vars.swp", ".env~", "src/shop/.carts.py.swp", "src/shop/.#carts.py", "src/shop/#carts.py#"),
     ],
 )
 def test_what_it_never_loads_changes_nothing(path: str) -> None:
     assert not wanted(ROOT, ROOT / path)
+
+
+def test_a_package_that_is_installed_from_its_source_is_followed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop, shared, installed = (tmp_path / name for name in ("shop", "shared ü", "installed"))
+    for folder in (shop, shared / "src" / "prices", shared / "tests", installed / "prices-1.0.dist-info"):
+        folder.mkdir(parents=True)
+    (installed / "prices-1.0.dist-info" / "METADATA").write_text("Name: prices\nVersion: 1.0\n")
+    origin = {"url": shared.as_uri(), "dir_info": {"editable": True}}
+    (installed / "prices-1.0.dist-info" / "direct_url.json").write_text(json.dumps(origin))
+    monkeypatch.syspath_prepend(installed)
+    stop = threading.Event()
+    changes = changes_in(shop, stop)
+
+    assert next(changes) == ()  # it watches by now
+    (shared / "tests" / "test_prices.py").write_text("")
+    (shared / "src" / "prices" / "__init__.py").write_text("")
+    seen = next(names for names in changes if names)
+    stop.set()
+
+    assert seen == (str(shared / "src" / "prices" / "__init__.py"),)

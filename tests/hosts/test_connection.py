@@ -95,7 +95,9 @@ INTERNAL = (
             id="a body that nobody reads",
         ),
         pytest.param(request("http://a.test", CLOSE), OK + b"content-length: 1\r\n" + CLOSED + b"/", id="no path"),
-        pytest.param(request("HTTP://a.test:80?a=b", CLOSE), OK + b"content-length: 1\r\n" + CLOSED + b"/", id="a query"),
+        pytest.param(
+            request("HTTP://a.test:80?a=b", CLOSE), OK + b"content-length: 1\r\n" + CLOSED + b"/", id="a query"
+        ),
         pytest.param(
             request("/given?x-name=value", CLOSE), OK + b"x-name: value\r\ncontent-length: 0\r\n" + CLOSED, id="header"
         ),

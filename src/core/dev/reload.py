@@ -8,8 +8,10 @@ serving process that the watching one is gone, however it went.
 from __future__ import annotations
 
 import contextlib
+import json
 import multiprocessing
 import os
+import re
 import signal
 import socket
 import sys
@@ -17,12 +19,16 @@ import sysconfig
 import threading
 import time
 from collections.abc import Iterator
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from core.dev.options import Options, Start
 from core.dev.terminal import Style, write_lines_at_once
 from core.errors import MissingExtraError
+from core.explain.frames import shown
 from core.program.entry import OTHER_FOLDERS
 
 if TYPE_CHECKING:
@@ -34,6 +40,8 @@ PATIENCE: Final = 30.0
 
 _SUFFIXES: Final = frozenset({".py", ".toml", ".json", ".jsonc", ".sql", ".env", ".html", ".jinja", ".txt", ".yaml"})
 
+_SECRETS: Final = re.compile(r"\.(dev\.vars|env)(\.[\w-]+)*")
+
 
 def wanted(root: Path, path: Path) -> bool:
     """Return True if a change of `path` is one of the application's."""
@@ -44,7 +52,19 @@ def wanted(root: Path, path: Path) -> bool:
     if not parts or any(part in OTHER_FOLDERS or part.startswith(".") for part in parts[:-1]):
         return False
     name = parts[-1]
-    return path.suffix in _SUFFIXES or name.startswith((".dev.vars", ".env"))
+    if name.startswith("."):
+        return _SECRETS.fullmatch(name) is not None and path.suffix != ".swp"
+    return path.suffix in _SUFFIXES
+
+
+def _sources() -> Iterator[Path]:
+    """The folders of the packages that are installed from their source, as those of a repository with several are."""
+    for distribution in distributions():
+        origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+        if origin.get("dir_info", {}).get("editable") and distribution.name != "core-edge":
+            folder = Path(url2pathname(urlsplit(origin["url"]).path))
+            if folder.is_dir():
+                yield folder
 
 
 class _Packages:
@@ -77,9 +97,10 @@ def changes_in(root: Path, stop: threading.Event) -> Iterator[tuple[str, ...]]:
     except ImportError:
         raise MissingExtraError("core dev: pip install 'core-edge[dev]' (or --no-reload)") from None
     packages = _Packages()
+    roots = [root, *_sources()]
     changes = watch(
-        root,
-        watch_filter=lambda change, path: wanted(root, Path(path)),
+        *roots,
+        watch_filter=lambda change, path: any(wanted(each, Path(path)) for each in roots),
         debounce=400,
         step=40,
         rust_timeout=200,
@@ -89,9 +110,7 @@ def changes_in(root: Path, stop: threading.Event) -> Iterator[tuple[str, ...]]:
         ignore_permission_denied=True,
     )
     return (
-        (*sorted({str(Path(path).relative_to(root)) for _, path in found}), *packages.new())
-        for found in changes
-        if not stop.is_set()
+        (*sorted({shown(path, root) for _, path in found}), *packages.new()) for found in changes if not stop.is_set()
     )
 
 
