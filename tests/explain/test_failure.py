@@ -18,6 +18,7 @@ from core.dev.record import Recorder
 from core.dev.terminal import Style
 from core.errors import ConfigurationError, D1Error, EnvError, MissingExtraError, NothingSentError
 from core.explain.failure import failure_of
+from core.sql.migrations import MigrationError
 
 
 def raised(tmp_path: Path, text: str) -> BaseException:
@@ -87,6 +88,10 @@ def test_secrets_of_a_request_are_left_out() -> None:
     [
         (MissingExtraError("pip install 'core-edge[jwt]'"), "pip install 'core-edge[jwt]'"),
         (D1Error("D1_ERROR: no such table: users: SQLITE_ERROR"), "core migrate apply"),
+        (
+            MigrationError(Path("0003_t.sql"), 1, "table t already exists: SQLITE_ERROR"),
+            "Correct 0003_t.sql: `core dev` applies it when it is saved, and `core migrate apply` elsewhere.",
+        ),
         (ModuleNotFoundError("No module named 'x.y'", name="x.y"), "module `x`"),
         (NothingSentError("the chain ended. Send with res.json(…)"), "Send with res.json(…)"),
         (KeyError("the path has no parameter 'idd'. It has \"id\""), "names that the route's path has"),

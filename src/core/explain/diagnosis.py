@@ -185,6 +185,10 @@ _RUNTIME: Final = (
 )
 _BINDING: Final = (
     (
+        r"([^/\\]+\.sql):\d+: [\s\S]*The file changed nothing",
+        r"Correct \1: `core dev` applies it when it is saved, and `core migrate apply` elsewhere.",
+    ),
+    (
         r"no such (table|column)|has no column named",
         "Correct the name, or make it in a migration (`core migrate new`, `core migrate apply`). `core check` compares the two.",
     ),
