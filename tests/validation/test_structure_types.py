@@ -21,7 +21,9 @@ from typing import (
     Literal,
     NamedTuple,
     NewType,
+    NotRequired,
     Optional,
+    Required,
     TypeAlias,
     TypedDict,
     TypeVar,
@@ -40,6 +42,7 @@ from typing_extensions import TypeAliasType, is_typeddict
 
 from core import App, Request, Response, http
 from core.errors import DeveloperError
+from core.http.json import dumps, loads
 from core.pagination import cursor_of, cursor_text
 from core.testing import FakeExecutionContext
 from core.validation.mistakes import StructureError
@@ -101,6 +104,25 @@ class Pair(NamedTuple):
 
 class Note(TypedDict):
     text: str
+
+
+class Somebody(TypedDict):
+    name: str
+
+
+class Person(Somebody, total=False):
+    note: Note
+
+
+class Marked(TypedDict):
+    a: int
+    b: NotRequired[str]
+    c: NotRequired[Annotated[int, "said"]]
+
+
+class MarkedMore(Marked, total=False):
+    d: Required[int]
+    e: str
 
 
 @attrs.frozen
@@ -182,7 +204,7 @@ TYPES = st.recursive(
         st.tuples(inner, inner).map(lambda two: made(tuple, two)),
         st.tuples(
             st.sampled_from([dict, Mapping, collections.defaultdict, collections.OrderedDict]),
-            st.sampled_from([str, Colour, uuid.UUID]),
+            st.sampled_from([str, Colour, uuid.UUID, int, UserId, bool]),
             inner,
         ).map(lambda three: made(three[0], three[1:])),
     ),
@@ -196,7 +218,9 @@ VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.sampled_from([0, 1, 2, 3, 2**53, 0.5, 1.0]), TEXTS),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
-        st.dictionaries(st.sampled_from(["a", "red", "number", "iban", "inside", "text", "kind"]), inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(["a", "red", "number", "iban", "inside", "text", "kind", "1", "true"]), inner, max_size=3
+        ),
     ),
     max_leaves=6,
 )
@@ -218,7 +242,7 @@ def fits(value: Any, type_: Any) -> bool:
     if isinstance(type_, NewType):
         return fits(value, type_.__supertype__)
     if is_typeddict(type_):
-        return type(value) is dict and fits(value["text"], str)
+        return type(value) is dict and value.keys() == {"text"} and fits(value["text"], str)
     if type_ is Pair:
         return isinstance(value, Pair) and fits(value.one, int) and fits(value.other, str)
     if origin is Box:
@@ -249,6 +273,7 @@ def fits(value: Any, type_: Any) -> bool:
 @example(collections.deque[int], [1], "json")
 @example(made(Annotated, (dict, "said")), {"a": 1}, "json")
 @example(Annotated[Note, "said"], {"text": "a"}, "json")
+@example(Note, {"text": "a", "number": 1}, "client")
 @example(made(Annotated, (tuple, "said")), [1], "json")
 @example(tuple[()] | None, [1], "json")
 def test_what_is_read_is_an_instance_of_the_type_or_an_issue(type_: Any, value: Any, source: str) -> None:
@@ -366,6 +391,46 @@ def test_what_a_type_is_annotated_with_changes_nothing(type_: Any, value: Any) -
         read: Any = structure(given, each)
         assert read == structure(given, type_)
         assert type(read) is type(structure(given, type_))
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (dict[int, str], {1: "a", -2: "b"}), (dict[bool, int], {True: 1}), (dict[float, int], {1.5: 1}), (dict[Rank, int], {Rank.FIRST: 2}),
+        (dict[UserId, list[int]], {UserId(7): [1]}), (dict[Annotated[int, "said"], int], {1: 2}), (dict[Literal[1, 2], str], {2: "a"}),
+        (collections.Counter[int], collections.Counter({3: 1})), (collections.defaultdict[int, list[int]], {1: [2]}),
+        (dict[dt.date, int], {dt.date(2026, 1, 2): 1}), (Mapping[int, Mapping[int, int]], {1: {2: 3}}),
+    ],
+)  # fmt: skip
+def test_what_is_written_under_keys_of_a_type_is_read_again(type_: Any, value: Any) -> None:
+    for client in (False, True):
+        assert structure(loads(dumps(value)), type_, client=client) == value
+    assert structure_row({"a": dumps(value)}, made(dict, (str, type_))) == {"a": value}
+
+
+def test_a_key_that_stands_for_no_value_of_its_type_is_a_mistake() -> None:
+    assert messages({"1": "a", "x": "b"}, dict[int, str]) == [("x", "must be an integer")]
+    assert structure({1: "a"}, dict[int, str]) == {1: "a"}
+    assert messages({"maybe": 1}, dict[bool, int]) == [("maybe", "must be true or false")]
+
+
+def test_a_typed_dict_has_its_own_names_alone() -> None:
+    given: dict[str, Any] = {"name": "a", "is_admin": True, "note": {"text": "b", "more": 1}}
+    assert structure(given, Person, client=True) == {"name": "a", "note": {"text": "b"}}
+    assert structure({"name": "a"}, Person) == {"name": "a"}
+    assert structure_row({"name": "a", "is_admin": 1}, Person) == {"name": "a"}
+    assert given["is_admin"] is True
+
+
+@pytest.mark.parametrize(("type_", "required"), [(Marked, {"a"}), (MarkedMore, {"a", "d"})])
+def test_marks_of_a_typed_dict_count_where_annotations_are_texts(type_: Any, required: set[str]) -> None:
+    whole: dict[str, Any] = {"a": 1, "b": "x", "c": 2} | ({"d": 3, "e": "y"} if type_ is MarkedMore else {})
+    needed = {name: whole[name] for name in required}
+    assert structure(whole, type_) == whole
+    assert structure(needed, type_, client=True) == needed
+    for name in required:
+        assert messages({key: whole[key] for key in whole if key != name}, type_) == [(name, "is required")]
+    assert set(schema_of(type_)["required"]) == required
 
 
 def test_a_dataclass_is_read_as_an_attrs_class_is() -> None:

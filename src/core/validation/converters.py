@@ -71,6 +71,8 @@ if TYPE_CHECKING:
 _DICTS: Final = (Mapping, MutableMapping, Counter, defaultdict)
 """Mappings that are read as a dict first."""
 
+_KEY: Final = "core: the key of a mapping"
+
 Source = Literal["json", "client", "strings", "rows", "text"]
 """`text`: JSON text in a row, which SQL wrote, whose 0 and 1 are booleans."""
 
@@ -222,9 +224,21 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
             shape = cast("Any", dict)[arguments] if arguments else dict
             empty = get_origin(arguments[1]) or arguments[1] if arguments else None
             build = partial(cast("Any", defaultdict), empty if callable(empty) else None)
+        if get_args(shape):
+            key, item = get_args(shape)
+            shape = cast("Any", dict)[Annotated[key, _KEY], item]
         inner: Any = mapping_structure_factory(shape, converter, dict if made in _DICTS else made)
         hook = guarded(partial(read_mapping, inner) if detailed else inner, dict, "must be an object")
         return hook if build is None else lambda value, _: build(hook(value, shape))
+
+    def annotated(type_: Any) -> Callable[[Any, Any], Any]:
+        inner = get_args(type_)[0]
+        read = converter.get_structure_hook(inner)
+        if type_.__metadata__[-1] is not _KEY or inner is str:
+            return lambda value, _: read(value, inner)
+        # JSON has texts for keys alone, whatever they stand for; a value that never was JSON has keys of its own.
+        text = converter_of("strings", detailed=detailed).get_structure_hook(inner)
+        return lambda value, _: (text if value.__class__ is str else read)(value, inner)
 
     def of_class(type_: Any) -> Callable[[Any, Any], Any]:
         fields = attrs_fields(type_)
@@ -278,7 +292,7 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         (lambda t: is_typeddict(get_origin(t) or t), typed_dict),
         (lambda t: t is Unset or (Unset in get_args(t) and is_union(t)), given),
         # Last, and so asked first: what is annotated looks like its origin, but has other arguments.
-        (lambda t: is_exactly(Annotated, get_origin(t)), lambda t: read_as(get_args(t)[0])),
+        (lambda t: is_exactly(Annotated, get_origin(t)), annotated),
         (lambda t: named(t) is not None, alias),
     ]
     for predicate, factory in factories:
