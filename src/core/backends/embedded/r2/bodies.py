@@ -8,7 +8,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from io import BufferedRandom
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 import attrs
 
@@ -89,26 +89,15 @@ def covered(pieces: Iterable[tuple[T, int]], offset: int, length: int) -> Iterat
         begins += size
 
 
-class PieceReader:
-    """Some bytes of some pieces, in chunks. While it lives, this process does not delete their files."""
-
-    def __init__(self, files: Files | None, pieces: Sequence[Piece], offset: int, length: int) -> None:
-        self._files = files
-        self._pieces = pieces
-        self._offset = offset
-        self._length = length
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece, start, end in covered(((each, each.size) for each in self._pieces), self._offset, self._length):
-            if piece.data is not None:
-                yield piece.data[start:end]
-            else:
-                async for chunk in self._file(cast("str", piece.file), start, end):
-                    yield chunk
-
-    async def _file(self, name: str, start: int, end: int) -> AsyncIterator[bytes]:
-        assert self._files is not None
-        path = self._files.path(name)
+async def read_pieces(files: Files | None, pieces: Sequence[Piece], offset: int, length: int) -> AsyncIterator[bytes]:
+    """`length` bytes of some pieces from `offset` on, in chunks."""
+    for piece, start, end in covered(((each, each.size) for each in pieces), offset, length):
+        if piece.data is not None:
+            yield piece.data[start:end]
+            continue
+        assert files is not None
+        assert piece.file is not None
+        path = files.path(piece.file)
         while start < end:
             chunk = await _in_thread("get", path, _read_at, path, start, min(_CHUNK, end - start))
             if not chunk:

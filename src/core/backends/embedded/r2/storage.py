@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from core.backends.embedded.disk import StoreError
 from core.backends.embedded.r2.arguments import Method, encode_key, refuse, store_failure
-from core.backends.embedded.r2.bodies import Incoming, Piece, PieceReader, Source, take_in
+from core.backends.embedded.r2.bodies import Incoming, Piece, Source, read_pieces, take_in
 from core.backends.embedded.r2.bucket import Found, R2Storage, StoredR2Bucket
 from core.backends.embedded.r2.conditions import Preconditions
 from core.backends.embedded.r2.listing import Page, read_page
@@ -86,7 +86,8 @@ class BucketStorage(R2Storage[Incoming]):
         row, pieces = found
 
         async def read(offset: int, length: int) -> AsyncIterable[bytes]:
-            reading = PieceReader(self._files, pieces, offset, length)
+            reading = read_pieces(self._files, pieces, offset, length)
+            # While that lives, this process does not delete the files.
             if self._files is not None and (names := [piece.file for piece in pieces if piece.file is not None]):
                 self._files.hold(names, reading)
             return reading
