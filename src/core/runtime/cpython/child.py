@@ -127,9 +127,8 @@ class _Child:
         while asked := await reader.readline():
             if asked == b"measure\n":
                 self._give_numbers()
-            else:
-                problem = None if self._server is None else self._server.problem()
-                self._tell(f"condition {json.dumps(problem or '')}")
+            problem = None if self._server is None else self._server.problem()
+            self._tell(f"condition {json.dumps(problem or '')}")
         self._stop.set()  # the supervisor is gone
 
     def _give_numbers(self) -> None:

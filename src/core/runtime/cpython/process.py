@@ -88,7 +88,6 @@ class Child:
         self._control = control
         self._reports = reports
         self._log = log
-        self._measured = asyncio.Event()
         self._asking: deque[asyncio.Future[str]] = deque()
         self.numbers: Snapshot = {}
         loop = asyncio.get_running_loop()
@@ -152,7 +151,6 @@ class Child:
                         asked.set_result(json.loads(rest))
                 elif word == "numbers":
                     self.numbers = json.loads(rest)
-                    self._measured.set()
                 else:
                     _fulfil(self._loaded)
                     if word == "ready":
@@ -171,7 +169,7 @@ class Child:
 
     async def answers(self, seconds: float | None) -> str | None:
         """Ask whether its event loop goes round. One that hangs writes where, and is a problem."""
-        if await self._ask(seconds) is not None or self.ended.done():
+        if await self._ask(b"condition\n", seconds) is not None or self.ended.done():
             return None
         await self.where()
         return f"{SILENT} {seconds:g} s"
@@ -186,24 +184,21 @@ class Child:
 
     async def condition(self) -> str | None:
         """Ask what it says of itself: the reason why it can take no further connection, or None."""
-        said = await self._ask(ASKED_SECONDS)
+        said = await self._ask(b"condition\n", ASKED_SECONDS)
         return f"{SILENT} {ASKED_SECONDS:g} s" if said is None else said or None
 
-    async def _ask(self, seconds: float | None) -> str | None:
+    async def _ask(self, question: bytes, seconds: float | None) -> str | None:
         asked: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._asking.append(asked)
         with contextlib.suppress(OSError):
-            self._writer.write(b"condition\n")
+            self._writer.write(question)
         with contextlib.suppress(TimeoutError):
             return await asyncio.wait_for(asked, seconds)
         return None
 
     async def measure(self) -> None:
-        self._measured.clear()
         if self._loaded.done() and not self.ended.done():
-            with contextlib.suppress(OSError, TimeoutError):
-                self._writer.write(b"measure\n")
-                await asyncio.wait_for(self._measured.wait(), _MEASURED_WITHIN)
+            await self._ask(b"measure\n", _MEASURED_WITHIN)
 
     async def leave(self, deadline: float) -> asyncio.Future[None]:
         """Let it finish its requests and tasks, until `deadline` at most; its end."""
