@@ -217,14 +217,15 @@ async def serve(mistake: Mistake, folder: Path, lines: list[str], unawaited: Una
     logger = logging.getLogger("core")
     logger.addHandler(handler)
     logger.addHandler(records)
+    options = Options(folder / "wrangler.toml")
     loaded: Loaded | None = None
     failed: Exception | None = None
     if mistake.later:
-        await (await load(Options(folder / "wrangler.toml"))).close()
+        await (await load(options.config, options.state_folder)).close()
         write(mistake.later, folder)
     try:
         try:
-            loaded = await load(Options(folder / "wrangler.toml"), hook=recorder.hook)
+            loaded = await load(options.config, options.state_folder, hook=recorder.hook)
         except Exception as error:
             failed = error
         application = DevApplication(

@@ -27,30 +27,13 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class EmbeddedBindings:
-    """The bindings by name. `absent` has the names of those that are not embedded, with the reason.
-
-    Where there are Durable Objects, their life is the bindings': `attach` gives them the Env, `start` takes up their
-    alarms once the event loop runs, `close` ends them before the store is closed.
+    """The bindings by name. `absent` has the names of those that are not embedded, with the reason; `namespaces` the
+    Durable Objects, which are yet to be given their Env, started once the event loop runs, and closed before the store.
     """
 
     values: Mapping[str, object]
     absent: Mapping[str, str]
     namespaces: Mapping[str, EmbeddedDurableObjectNamespace[Any]]
-
-    def attach(self, env: object) -> None:
-        """Let every Durable Object have `env` as its own."""
-        for namespace in self.namespaces.values():
-            namespace.objects.env = env
-
-    def start(self) -> None:
-        """Take up the alarms that were set before. Raises DurableObjectError when another process has the objects."""
-        for namespace in self.namespaces.values():
-            namespace.start()
-
-    async def close(self) -> None:
-        """End the Durable Objects, after the calls that are running."""
-        for namespace in self.namespaces.values():
-            await namespace.close()
 
 
 class Embedding(TypedDict, total=False):

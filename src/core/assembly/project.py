@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 import attrs
 from typing_extensions import Unpack
@@ -31,30 +31,6 @@ _TAKE_OVER: Final = 300
 """Tenths of a second that a process waits for the one before it to give up the Durable Objects."""
 
 
-class Place(Protocol):
-    """An application to load, and its state folder."""
-
-    @property
-    def config(self) -> Path:
-        """The configuration file."""
-        ...
-
-    @property
-    def environment(self) -> str | None:
-        """A named environment of it."""
-        ...
-
-    @property
-    def state_folder(self) -> Path:
-        """The folder in which the embedded bindings keep their state."""
-        ...
-
-    @property
-    def migrate(self) -> bool:
-        """True if pending migrations are to be applied."""
-        ...
-
-
 @attrs.frozen
 class Loaded:
     """An application, its bindings on their store, and the notes about them for a developer."""
@@ -68,11 +44,6 @@ class Loaded:
     notices: Sequence[str]
 
     @property
-    def kinds(self) -> dict[str, str]:
-        """The kind of each binding by its name."""
-        return {name: binding.kind for name, binding in self.configuration.bindings.items()}
-
-    @property
     def crons(self) -> list[str]:
         """The cron expressions of the configuration."""
         return list(self.configuration.worker.triggers.crons)
@@ -83,7 +54,8 @@ class Loaded:
 
         for pause in (*(0.1,) * _TAKE_OVER, None):
             try:
-                self.bindings.start()
+                for namespace in self.bindings.namespaces.values():
+                    namespace.start()
                 break
             except DurableObjectError:
                 if pause is None:
@@ -94,24 +66,29 @@ class Loaded:
     async def close(self) -> None:
         """Leave the lifespans of the application, and give the state back."""
         await self.app.shutdown(self.env)
-        await self.bindings.close()
+        for namespace in self.bindings.namespaces.values():
+            await namespace.close()
         self.store.close()
 
 
 async def load(
-    place: Place,
+    config: Path,
+    folder: Path,
     *,
+    environment: str | None = None,
+    migrate: bool = True,
     read_secrets: Callable[[Configuration, type | None], Mapping[str, str]] | None = None,
     **given: Unpack[Embedding],
 ) -> Loaded:
     """Read the configuration, import the application, open the bindings, apply migrations and build the Env.
 
-    `read_secrets` gives the values of the secrets, by the configuration and the class of the Env; `given` is as for
-    `open_bindings`. Raises DeveloperError, and whatever the application's own modules raise.
+    `config` is the file of the configuration, `folder` where the embedded bindings are kept. `read_secrets` gives
+    the values of the secrets, by the configuration and the class of the Env; `given` is as for `open_bindings`. Raises
+    DeveloperError, and whatever the application's own modules raise.
     """
     from core.config.load import load as load_configuration
 
-    configuration = load_configuration(place.config, environment=place.environment)
+    configuration = load_configuration(config, environment=environment)
     entry = entry_of(configuration)
     module = import_main(entry)
     app = find_app(module, entry.attribute, entry.config)
@@ -119,7 +96,7 @@ async def load(
     given["classes"] = vars(module)
     if read_secrets is not None:
         given["secrets"] = read_secrets(configuration, cast("type | None", app.env_class))
-    store, bindings = open_bindings(place, configuration, **given)
+    store, bindings = open_bindings(folder, configuration, **given)
     try:
         notices = [f"{name}: {reason}" for name, reason in bindings.absent.items()]
         assets = configuration.worker.assets
@@ -129,9 +106,10 @@ async def load(
                 f"{assets.directory} ahead of the worker, and nothing does here. Use `static(directory=…)` of "
                 "`core.middleware.static` for them"
             )
-        notices += await _migrate(configuration, bindings, apply=place.migrate)
+        notices += await _migrate(configuration, bindings, apply=migrate)
         env = _inject(app, bindings)
-        bindings.attach(env)
+        for namespace in bindings.namespaces.values():
+            namespace.objects.env = env
     except BaseException:
         store.close()
         raise
@@ -154,16 +132,15 @@ def _inject(app: App[Any], bindings: EmbeddedBindings) -> object:
 
 
 def open_bindings(
-    place: Place, configuration: Configuration, **given: Unpack[Embedding]
+    folder: Path, configuration: Configuration, **given: Unpack[Embedding]
 ) -> tuple[Store, EmbeddedBindings]:
-    """The embedded bindings on the state folder. Close the store when done.
+    """The embedded bindings on a state folder. Close the store when done.
 
     Without `secrets` they are the values of `.dev.vars` and `.env`; without `classes` all but the Durable Objects is
     there.
     """
     from core.config.secrets import read_local_secrets
 
-    folder = place.state_folder
     folder.mkdir(parents=True, exist_ok=True)
     ignore = folder / ".gitignore"
     if not ignore.exists():

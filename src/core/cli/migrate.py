@@ -82,7 +82,7 @@ async def _with_databases(options: Options, configuration: Configuration, names:
     from core.sql.migrations import MigrationError
 
     paint = Style(sys.stdout)
-    store, bindings = open_bindings(options, configuration)
+    store, bindings = open_bindings(options.state_folder, configuration)
     with store:
         for name in names:
             database: Any = bindings.values[name]

@@ -152,7 +152,7 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
         store = _store_of_workerd(configuration, name)
         database: Any = EmbeddedD1Database(store, d1_name(configuration.bindings[name].entry))
     else:
-        store, bindings = open_bindings(options, configuration)
+        store, bindings = open_bindings(options.state_folder, configuration)
         database = bindings.values[name]
     connection = database.engine.database.connection
 

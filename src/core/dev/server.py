@@ -131,7 +131,15 @@ class _Serving:
         """The application, if it could be loaded, and the error that kept it from being loaded or started, or None."""
         loaded: Loaded | None = None
         try:
-            loaded = await load(self._options, hook=self._recorder.hook, count_rows=True)
+            options = self._options
+            loaded = await load(
+                options.config,
+                options.state_folder,
+                environment=options.environment,
+                migrate=options.migrate,
+                hook=self._recorder.hook,
+                count_rows=True,
+            )
             databases, bindings = databases_of(loaded.configuration, loaded.store), loaded.bindings
             self._recorder.databases = lambda: {**databases, **databases_of_objects(bindings)}
             await loaded.start()

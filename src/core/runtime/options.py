@@ -114,20 +114,12 @@ class ServeOptions(Serving):
 
 @attrs.frozen(kw_only=True)
 class PythonOptions(Serving):
-    """Options of serving with so many processes, `workers`, that answer requests. `limits` are those of each.
-
-    They are a `Place`: the application to load.
-    """
+    """Options of serving with so many processes, `workers`, that answer requests. `limits` are those of each."""
 
     config: Path
     environment: str | None
     workers: int = 1
     limits: Limits = attrs.field(factory=Limits)
-
-    @property
-    def state_folder(self) -> Path:
-        """The folder in which the embedded bindings keep their state."""
-        return self.state
 
 
 @attrs.frozen

@@ -61,7 +61,8 @@ def binding_of(req: Request[Places], kind: str) -> Any:
     is neither counted nor recorded as the application's.
     """
     loaded, name = req.env.loaded, req.params["binding"]
-    if loaded.kinds.get(name) != kind or name in loaded.bindings.absent:
+    found = loaded.configuration.bindings.get(name)
+    if found is None or found.kind != kind or name in loaded.bindings.absent:
         raise CoreError(404, f"There is no binding {name} of the kind {kind}")
     binding: Any = copy(loaded.bindings.values[name])
     binding._hook = None

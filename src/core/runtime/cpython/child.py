@@ -154,7 +154,14 @@ class _Child:
             return secrets_of(configuration, env_class, os.environ, options.secrets, warn=self._warn)
 
         try:
-            return await load(options, read_secrets=read_secrets, objects_at=self._job.objects_at)
+            return await load(
+                options.config,
+                options.state,
+                environment=options.environment,
+                migrate=options.migrate,
+                read_secrets=read_secrets,
+                objects_at=self._job.objects_at,
+            )
         except DeveloperError as error:
             await self._fail(str(error))
         except (Exception, SystemExit) as error:  # the application's own modules may raise anything
