@@ -287,17 +287,6 @@ if TYPE_CHECKING:
         tags: Sequence[str] | None
         extra_headers: Mapping[str, str] | None
 
-    class ModelsOptions(TypedDict, total=False):
-        """The options of `Ai.models`."""
-
-        author: str | None
-        hide_experimental: bool | None
-        page: int | None
-        per_page: int | None
-        search: str | None
-        source: int | None
-        task: str | None
-
 
 @runtime_checkable
 class Ai(Protocol):

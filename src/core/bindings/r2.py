@@ -381,16 +381,6 @@ if TYPE_CHECKING:
         range: _Ranges | None
         ssec_key: R2Hash | None
 
-    class ListOptions(TypedDict, total=False):
-        """The options of `R2Bucket.list`."""
-
-        prefix: str | None
-        delimiter: str | None
-        cursor: str | None
-        limit: int | None
-        start_after: str | None
-        include: Iterable[R2Include] | None
-
     class UploadOptions(TypedDict, total=False):
         """The options of `R2Bucket.create_multipart_upload`."""
 

@@ -22,9 +22,6 @@ from core.bindings.calls import Hookable
 from core.errors import UnsupportedBindingError
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from core.bindings.ai import ModelsOptions
     from core.http import Response
 
 
@@ -64,8 +61,9 @@ class EmbeddedAi(Hookable, Ai):
             return await self.answer_raw(model, inputs, headers)
         return answer_as(await self.answer(model, inputs, headers), type_)
 
-    async def _models(self, **given: Unpack[ModelsOptions]) -> list[AiModel]:
-        search, page, per_page = given.get("search"), given.get("page"), given.get("per_page")
+    async def _models(
+        self, *, search: str | None = None, page: int | None = None, per_page: int | None = None, **_: Any
+    ) -> list[AiModel]:
         found = await self.list_models()
         wanted = [model for model in found if search is None or search.lower() in model.id.lower()]
         if per_page is not None:

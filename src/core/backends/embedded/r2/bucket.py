@@ -39,6 +39,7 @@ from core.bindings.r2 import (
     R2Body,
     R2Bucket,
     R2Hash,
+    R2Include,
     R2MultipartUpload,
     R2Object,
     R2ObjectBody,
@@ -55,7 +56,7 @@ from core.http.streams import encode
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from core.bindings.r2 import GetOptions, ListOptions, PutOptions, UploadOptions
+    from core.bindings.r2 import GetOptions, PutOptions, UploadOptions
 
 
 class Found(NamedTuple):
@@ -156,12 +157,20 @@ class StoredR2Bucket(Hookable, R2Bucket):
         body = R2Body(await found.read(offset, length), length)
         return R2ObjectBody(**fields(row), range=R2Range(offset, length), body=body)
 
-    async def _list(self, **given: Unpack[ListOptions]) -> R2Objects:
-        with_http, with_custom = read_include(given.get("include"))
-        count = page_size(given.get("limit"), with_metadata=with_http or with_custom)
-        after = first_after(given.get("start_after"), given.get("cursor"))
-        start, by = encode(given.get("prefix") or ""), encode(given.get("delimiter") or "")
-        page = await self._storage.page(start, by, after, count)
+    async def _list(
+        self,
+        *,
+        prefix: str | None = None,
+        delimiter: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+        start_after: str | None = None,
+        include: Iterable[R2Include] | None = None,
+    ) -> R2Objects:
+        with_http, with_custom = read_include(include)
+        count = page_size(limit, with_metadata=with_http or with_custom)
+        after = first_after(start_after, cursor)
+        page = await self._storage.page(encode(prefix or ""), encode(delimiter or ""), after, count)
         return R2Objects(
             objects=[R2Object(**fields(row, http=with_http, custom=with_custom)) for row in page.rows],
             truncated=page.last is not None,
