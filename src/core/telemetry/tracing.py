@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from core.bindings.calls import BindingCall, BoundHook, Hookable, Proceed, add_hook, has_hook
 from core.bindings.kinds import bindings_of
 from core.handlers import info_of, name_of
-from core.spans import AttributeValue, Running, RunningSpan, Span, SpanKind, Tracer, is_traceparent, running
+from core.spans import AttributeValue, Elsewhere, Running, RunningSpan, Span, SpanKind, Tracer, is_traceparent, running
 from core.telemetry.instruments import Run, in_place_of
 from core.types import Middleware, Next
 
@@ -231,14 +231,9 @@ class _Instrument:
         work: Callable[[], Awaitable[None]],
         parent: str | None = None,
     ) -> None:
-        started = self.tracer.start_span(name, kind=kind, parent=parent, attributes=attributes)
-        token = running.set(Running(self.tracer, started))
+        token = running.set(None if parent is None else Running(self.tracer, Elsewhere(parent)))
         try:
-            await work()
-        except BaseException as error:
-            started.end(error)
-            raise
-        else:
-            started.end()
+            with RunningSpan(name, attributes, kind, root=self.tracer):
+                await work()
         finally:
             running.reset(token)
