@@ -233,10 +233,6 @@ class ObjectRecords:
             raise DurableObjectError(f"the alarm cannot be noted: {self.explain(error)}") from error
         self.change("INSERT OR REPLACE INTO _cf_ALARM VALUES (1, ?, ?, 0, ?)", (time, time, secrets.token_hex(8)))
 
-    def remove_alarm(self) -> None:
-        """Delete the alarm."""
-        self.change("DELETE FROM _cf_ALARM", ())
-
     def postpone(self, row: AlarmRow, time: int | None, *, retries: int = 0) -> None:
         """Move an alarm, or delete it where `time` is None, unless it was set anew meanwhile."""
         connection = self._object.objects.database(self._object.id).connection

@@ -100,7 +100,7 @@ class Operations(Hookable, StorageOperations):
 
     async def _delete_alarm(self, **_: Any) -> None:
         await self._check("deleteAlarm()")
-        self._storage.remove_alarm()
+        self._storage.change("DELETE FROM _cf_ALARM", ())
 
 
 class Transaction(Operations, DurableObjectTransaction):
