@@ -42,7 +42,7 @@ async def serve(port: int) -> None:
     await start(_plain)
     await start(_full)
     listener = socket.create_server(("127.0.0.1", port), backlog=2048)
-    await Server(application, Limits(), arrivals=0, notify_kept=False).serve(sockets=[listener])
+    await Server(application, Limits(), arrivals=0).serve(sockets=[listener])
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def serve(name: str) -> None:
         from core.hosts.limits import Limits
         from core.hosts.server import Server
 
-        server = Server(application, Limits(), arrivals=0, notify_kept=False)
+        server = Server(application, Limits(), arrivals=0)
     else:
         import uvicorn
 

@@ -387,7 +387,7 @@ async def test_a_stream_that_fails_breaks_off_and_is_logged_once_with_its_reques
         res.stream(chunks())
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = Server(asgi(app), Limits(), arrivals=0, notify_kept=False)
+        server = Server(asgi(app), Limits(), arrivals=0)
         serving = asyncio.ensure_future(server.serve(sockets=[listener.dup()]))
         reader, writer = await asyncio.open_connection(*listener.getsockname())
         writer.write(b"GET /lines/3 HTTP/1.1\r\nHost: a.test\r\n\r\n")
@@ -425,7 +425,7 @@ async def test_a_client_that_goes_away_ends_the_stream_and_what_feeds_it() -> No
 
 async def over_http(app: App[Any], sent: bytes) -> bytes:
     """What a server of `app` answers to a request, to the end of the connection."""
-    server = Server(asgi(app), Limits(), arrivals=0.0, notify_kept=False)
+    server = Server(asgi(app), Limits(), arrivals=0.0)
     stop = asyncio.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.ensure_future(server.serve_until(listener, stop))
@@ -474,7 +474,7 @@ async def test_the_headers_of_a_stream_leave_before_its_first_piece(headers: dic
             res.header(name, value)
         res.stream(pieces())
 
-    server, stop = Server(asgi(app), Limits(), arrivals=0.0, notify_kept=False), asyncio.Event()
+    server, stop = Server(asgi(app), Limits(), arrivals=0.0), asyncio.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.ensure_future(server.serve_until(listener, stop))
         reader, writer = await asyncio.open_connection(*listener.getsockname())

@@ -192,7 +192,7 @@ async def test_a_client_that_is_answered_while_it_sends_its_body_reads_the_answe
 )
 async def test_a_line_without_an_end_ends_the_connection(sent: bytes) -> None:
     limits = Limits(head_seconds=0, body_seconds=0)
-    server, stop = Server(application, limits, arrivals=0.0, notify_kept=False), asyncio.Event()
+    server, stop = Server(application, limits, arrivals=0.0), asyncio.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.ensure_future(server.serve_until(listener, stop))
         reader, writer = await asyncio.open_connection(*listener.getsockname())
@@ -208,7 +208,7 @@ async def test_a_line_without_an_end_ends_the_connection(sent: bytes) -> None:
 async def test_who_is_cut_off_at_a_stop_is_told_to_return_and_no_error_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    server, stop = Server(application, Limits(), arrivals=0.0, notify_kept=False, grace=0), asyncio.Event()
+    server, stop = Server(application, Limits(), arrivals=0.0, grace=0), asyncio.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener, caplog.at_level(logging.ERROR, "uvicorn.error"):
         serving = asyncio.ensure_future(server.serve_until(listener, stop))
         reader, writer = await asyncio.open_connection(*listener.getsockname())
@@ -222,6 +222,24 @@ async def test_who_is_cut_off_at_a_stop_is_told_to_return_and_no_error_is_logged
     assert [record.message for record in caplog.records] == [
         "Cancel 1 running task(s), timeout graceful shutdown exceeded"
     ]
+
+
+async def test_the_next_request_of_a_kept_connection_is_answered_at_a_stop_and_learns_of_it() -> None:
+    server, stop = Server(application, Limits(), arrivals=60.0), asyncio.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.ensure_future(server.serve_until(listener, stop))
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        async with asyncio.timeout(10):
+            writer.write(request("/known"))
+            await reader.readuntil(b"pong")
+            stop.set()
+            while not server.server_state.stopping:  # noqa: ASYNC110 - no event of its own
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
+            writer.write(request("/known"))
+            assert (await reader.read()).endswith(b"content-length: 4\r\n" + CLOSED + b"pong")
+            await serving
+        writer.close()
 
 
 async def test_a_head_in_pieces_has_room_for_large_headers() -> None:

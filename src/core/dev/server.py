@@ -42,7 +42,7 @@ _GRACE: Final = 5
 """Seconds that open requests may still take when the server stops."""
 
 _ARRIVALS: Final = 0.25
-"""Seconds that a new connection has to send its request when the server stops."""
+"""Seconds that a connection without a request has to send one when the server stops."""
 
 
 def serve(options: Options, listener: socket.socket, start: Start, pipe: Any = None) -> int:
@@ -106,7 +106,7 @@ class _Serving:
         )
         if places is not None:
             places.application = application
-        server = Server(application, Limits(), arrivals=_ARRIVALS, notify_kept=False, grace=_GRACE)
+        server = Server(application, Limits(), arrivals=_ARRIVALS, grace=_GRACE)
         # A broken file was reported already, by the failed load.
         findings = [] if loaded is None else await asyncio.to_thread(findings_of, options.config)
         self._announce(address, loaded, failed, findings)

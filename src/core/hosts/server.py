@@ -23,8 +23,7 @@ class Server(uvicorn.Server):
     """uvicorn for one ASGI application. Signals are somebody else's; set `should_exit` to end it.
 
     `started` is called once it answers. It ends when the requests in flight are answered, or after `grace` seconds;
-    before, a new connection has `arrivals` seconds to send its request, and with `notify_kept` a kept one as long to
-    learn that it ends.
+    before, a new connection has `arrivals` seconds to send its request, and a kept one as long to learn that it ends.
     """
 
     servers: list[asyncio.Server]
@@ -35,7 +34,6 @@ class Server(uvicorn.Server):
         limits: Limits,
         *,
         arrivals: float,
-        notify_kept: bool,
         grace: int | None = None,
         started: Callable[[], None] = lambda: None,
     ) -> None:
@@ -56,7 +54,6 @@ class Server(uvicorn.Server):
         )
         self.server_state: State = State(limits)
         self._arrivals = arrivals
-        self._notify_kept = notify_kept
         self._started = started
 
     async def serve_until(
@@ -98,15 +95,13 @@ class Server(uvicorn.Server):
         until = loop.time() + self._arrivals
         for connection in self._connections():
             connection.keep_no_longer()
-        # A connection that was accepted a moment ago has not sent its request yet; uvicorn would reset it.
-        while loop.time() < until and any(map(self._may_still_ask, self._connections())):  # noqa: ASYNC110 - no event of its own
+        # A connection that was accepted a moment ago has not sent its request yet, and the next one of a kept
+        # connection may be on its way; uvicorn would reset them.
+        while loop.time() < until and any(map(Connection.waits, self._connections())):  # noqa: ASYNC110 - no event of its own
             await asyncio.sleep(0.01)
         for connection in self._connections():
             connection.end_events()
         await super().shutdown(sockets)
-
-    def _may_still_ask(self, connection: Connection) -> bool:
-        return connection.waits() if self._notify_kept else connection.active is None
 
     def _connections(self) -> list[Connection]:
         return [one for one in self.server_state.connections if isinstance(one, Connection)]

@@ -46,7 +46,7 @@ async def test_the_server_answers_and_no_application_is_asked() -> None:
         asked.append(scope)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = Server(application, Limits(), arrivals=0, notify_kept=False)
+        server = Server(application, Limits(), arrivals=0)
         serving = asyncio.ensure_future(server.serve(sockets=[listener.dup()]))
         assert await ask_listener(listener, ASK_UVICORN) is None
         server.should_exit = True

@@ -200,7 +200,6 @@ class _Child:
                 Fronted(hosted, options.front, self._stop),
                 options.limits,
                 arrivals=_ARRIVALS,
-                notify_kept=True,
                 started=lambda: self._tell("ready"),
             )
             await self._server.serve_until(listener, self._stop)
