@@ -27,12 +27,12 @@ from typing import Any, Final
 import attrs
 
 from core.errors import DeveloperError, UsageError
-from core.runtime.state_folder import BUILDS, lock_state
+from core.runtime.state_folder import BUILDS, LOCK, lock_state
 
 _MANIFEST: Final = "backup.json"
 _FORMAT: Final = 1
 # The files that a node has for itself, and makes anew.
-_OWN: Final = frozenset({"node.lock", "workerd.capnp", ".gitignore", BUILDS, _MANIFEST})
+_OWN: Final = frozenset({LOCK, "workerd.capnp", ".gitignore", BUILDS, _MANIFEST})
 # The folders, of both runtimes, of what is still to be done, and the order in which they are copied before all others.
 _FIRST: Final = {"cron": 0, "queues": 1, "durable_objects": 2, "do": 2}
 # The schedules of alarms. A node makes them of its objects: a copy would be of another moment than theirs.
@@ -50,7 +50,8 @@ class Copied:
 
 def back_up(state: Path, target: Path) -> Copied:
     """Copy `state` to `target`, which is new. Raises DeveloperError."""
-    if not state.is_dir():
+    # A copy of another folder would be taken for one until it is needed.
+    if not (state / LOCK).is_file() and next(state.rglob("*.sqlite"), None) is None:
         raise UsageError(f"{state} is not a state folder. Name the folder that --state of `core serve` names")
     if target.exists():
         raise DeveloperError(f"{target} is there already. Name a new folder, or a new file that ends in .tar.gz")

@@ -17,7 +17,7 @@ from core.errors import DeveloperError
 BUILDS = ".builds"
 """The folder in it that has the builds which are running."""
 
-_LOCK = "node.lock"
+LOCK = "node.lock"
 
 
 def lock_state(folder: Path) -> int:
@@ -31,9 +31,9 @@ def lock_state(folder: Path) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         if folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
-        lock = lock_file(str(folder / _LOCK))
+        lock = lock_file(str(folder / LOCK))
         if lock is None:
-            holder = (folder / _LOCK).read_text("utf-8", "replace").strip() or "unknown"
+            holder = (folder / LOCK).read_text("utf-8", "replace").strip() or "unknown"
             raise DeveloperError(
                 f"{folder} is in use by process {holder}. Two would damage the state there: end that one, or choose "
                 "another folder with --state, and other addresses with --port and --health"

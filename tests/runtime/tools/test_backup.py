@@ -274,6 +274,12 @@ def test_where_a_backup_cannot_go_is_told(state: Path, tmp_path: Path) -> None:
         back_up(state, state / "copy")
     with pytest.raises(DeveloperError, match="is not a state folder"):
         back_up(tmp_path / "nowhere", tmp_path / "copy")
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "main.py").write_text("")
+    with pytest.raises(DeveloperError, match="is not a state folder"):
+        back_up(tmp_path / "project", tmp_path / "copy")
+    (tmp_path / "project" / "node.lock").write_text("")  # of an application that has kept nothing yet
+    assert back_up(tmp_path / "project", tmp_path / "copy").databases == 0
 
 
 @pytest.mark.parametrize(
