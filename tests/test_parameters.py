@@ -167,6 +167,7 @@ async def test_the_path_of_a_handler() -> None:
     assert app.url_for(show, id=7) == "/users/7"
     assert app.url_for(archive) == "/users/archive"
     assert app.url_for(archive, year=2027) == "/users/archive/2027"
+    assert app.url_for(archive, year=None) == "/users/archive"
     assert app.url_for(download, **{"*": "a b/ü?.pdf"}) == "/files/a%20b/%C3%BC%3F.pdf"
     assert app.url_for(room, name="a/b") == "/rooms/a%2Fb"
     assert await (await ask(app, "/users/3")).text() == "/users/7"
@@ -176,6 +177,7 @@ async def test_the_path_of_a_handler() -> None:
     for handler, params, message in (
         (show, {"id": "x"}, "does not match this value"),
         (show, {}, r"Give those of /users/:id\{"),
+        (room, {"name": None}, "no route of it has the parameters .none."),
         (show, {"id": 1, "other": 2}, "no route of it has the parameters id, other"),
         (room, {"name": ".."}, "does not match this value"),
         (room, {"name": ""}, "does not match this value"),

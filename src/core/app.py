@@ -182,8 +182,9 @@ class App(_Router[E]):
             app.url_for(show_user, id=7)                    # "/users/7"
             app.url_for(download, **{"*": "2027/a.pdf"})    # "/files/2027/a.pdf"
 
-        Of several routes it is the first with just these parameters; one that is optional may be left out. A path of a
-        mounted router begins with its prefix. `req.url_for` adds the root that a host mounts the application at.
+        Of several routes it is the first with just these parameters; one that is optional may be left out, or None. A
+        path of a mounted router begins with its prefix. `req.url_for` adds the root that a host mounts the application
+        at.
 
         Raises PathError where the handler has no such route, or a value does not fit into its place; the mypy plugin
         and `core check` find that before it runs.

@@ -120,6 +120,17 @@ class Person:
     tags: list[str] = attrs.Factory(list[str])
 
 
+@attrs.frozen
+class Consent:
+    news: bool = False
+    terms: bool = False
+
+
+async def test_a_checkbox_is_true_where_it_is_checked() -> None:
+    form = await read(b"terms=on", type_="application/x-www-form-urlencoded")
+    assert form.parse(Consent) == Consent(news=False, terms=True)
+
+
 async def test_parse_gives_a_type() -> None:
     form = await read(b"name=Ada&age=36&tags=a&tags=b", type_="application/x-www-form-urlencoded")
     assert form.parse(Person) == Person("Ada", 36, ["a", "b"])

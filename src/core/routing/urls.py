@@ -27,8 +27,9 @@ class Urls:
                 self._patterns.setdefault(handler, []).extend(route.pattern.variants)
 
     def url_for(self, handler: Callable[..., object], name: str, params: Mapping[str, object]) -> str:
-        """The path of the first route of `handler` that has just these parameters. Raises PathError, which calls the
-        handler `name`.
+        """The path of the first route of `handler` that has just these parameters, without those that are None.
+
+        Raises PathError, which calls the handler `name`.
         """
         patterns = self._patterns.get(handler)
         if patterns is None:
@@ -36,6 +37,7 @@ class Urls:
                 f"url_for({name}): it is not the handler of a route. Register it, or name the function that "
                 "was registered"
             )
+        params = {key: value for key, value in params.items() if value is not None}
         for pattern in patterns:
             if set(pattern.parameters) == set(params) and _any_segments(pattern) == 0:
                 return _written(pattern, params, name)

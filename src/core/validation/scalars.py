@@ -81,7 +81,7 @@ def number_of_text(value: object, _: object) -> float:
 
 
 def boolean_of_text(value: object, _: object) -> bool:
-    if value in ("true", "1"):
+    if value in ("true", "1", "on"):  # `on` is a checkbox of HTML that is checked
         return True
     if value in ("false", "0"):
         return False
