@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from typing_extensions import TypeForm, TypeVar
 
 from core.assembly.embedded import name_in_store
 from core.assembly.project import Loaded
@@ -24,9 +25,13 @@ from core.dev.journal import Journal
 from core.dev.options import Options
 from core.dev.record import Recorder
 from core.errors import CoreError
+from core.http import json as strict_json
 from core.http.json import JsonObject
 from core.request import Request
 from core.telemetry.metrics import Snapshot
+from core.validation.structure import structure
+
+T = TypeVar("T")
 
 
 @attrs.define(eq=False)
@@ -102,6 +107,14 @@ async def run_core(options: Options, *arguments: str) -> tuple[int | None, str, 
 @attrs.frozen
 class Keys:
     keys: list[str]
+
+
+def json_of(req: Request[Places], name: str, type_: TypeForm[T], what: str) -> T:
+    """A value in the query of a request, an object in JSON; an empty one where there is none. `what` it is to be."""
+    try:
+        return structure(strict_json.loads(req.query.get(name) or "{}"), type_, client=True)
+    except ValueError as error:
+        raise CoreError(400, f"`{name}` is not {what} in JSON: {error}") from None
 
 
 def key_of(req: Request[Places]) -> str:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import attrs
 
-from core.dev.explorer.places import Keys, Places, binding_of, file_of, key_of
+from core.dev.explorer.places import Keys, Places, binding_of, file_of, json_of, key_of
 from core.dev.explorer.rows import Listing
 from core.dev.explorer.values import shown
 from core.errors import CoreError
-from core.http import json as strict_json
 from core.request import Request
 from core.response import Response
 from core.router import Router
-from core.validation.structure import structure
 
 _LISTING = Listing(
     {
@@ -71,12 +69,11 @@ async def _get(req: Request[Places], res: Response) -> None:
 @api.put("/r2/:binding/object")
 async def _put(req: Request[Places], res: Response) -> None:
     content_type = req.query.get("contentType")
-    custom = req.query.get("custom")
     stored = await binding_of(req, "r2").put(
         key_of(req),
         await req.bytes(),
         http_metadata={"content_type": content_type} if content_type else None,
-        custom_metadata=_custom(custom) if custom else None,
+        custom_metadata=json_of(req, "custom", dict[str, str], "an object of strings"),
     )
     res.json({"etag": None if stored is None else stored.etag})
 
@@ -107,10 +104,3 @@ async def _delete(req: Request[Places], res: Response) -> None:
     for begin in range(0, len(keys), 1000):
         await binding_of(req, "r2").delete(keys[begin : begin + 1000])
     res.json({"deleted": len(keys)})
-
-
-def _custom(text: str) -> dict[str, str]:
-    try:
-        return structure(strict_json.loads(text), dict[str, str], client=True)
-    except ValueError as error:
-        raise CoreError(400, f"`custom` is not an object of strings in JSON: {error}") from None

@@ -22,19 +22,17 @@ from core.backends.embedded import migrations
 from core.backends.embedded.d1 import engine_of
 from core.backends.embedded.d1.values import Refused
 from core.backends.embedded.store import Store
-from core.dev.explorer.places import Places, binding_of, file_of
+from core.dev.explorer.places import Places, binding_of, file_of, json_of
 from core.dev.explorer.rows import STEPS, Asked, Listing, Page, run_on, wait_for
 from core.dev.explorer.schema import key_of_row, tables_of
 from core.dev.explorer.values import cell, from_cell
 from core.errors import CoreError
-from core.http import json as strict_json
 from core.http.json import JsonObject
 from core.request import Request
 from core.response import Response
 from core.router import Router
 from core.sql.migrations import Migration
 from core.statements.tokens import StatementText, quoted, statements_of
-from core.validation.structure import structure
 
 _READS: Final = frozenset({"SELECT", "VALUES"})
 _SHOWN_ROWS: Final = 200
@@ -97,7 +95,9 @@ async def _migrate(req: Request[Places], res: Response) -> None:
 
 @api.get("/d1/:binding/rows/:table")
 async def _rows(req: Request[Places], res: Response) -> None:
-    asked, table, wanted = Asked.of(req), req.params["table"], _wanted(req)
+    asked, table = Asked.of(req), req.params["table"]
+    # The values that some columns of the rows have to have.
+    wanted = json_of(req, "where", JsonObject, "an object")
 
     def page(connection: sqlite3.Connection) -> tuple[JsonObject, Page] | None:
         described = next((one for one in tables_of(connection, counted=False) if one["name"] == table), None)
@@ -227,14 +227,6 @@ async def _explain(req: Request[Places], res: Response) -> None:
     pieces = [piece for piece in statements_of((await req.json(Script)).sql) if piece.tokens]
     plans = await run_on(req, file_of(req, "d1"), lambda one: [_plan(one, piece) for piece in pieces])
     res.json({"plans": plans or []})
-
-
-def _wanted(req: Request[Places]) -> JsonObject:
-    """The values that some columns of the rows have to have: `where` in the query of a request, an object in JSON."""
-    try:
-        return structure(strict_json.loads(req.query.get("where") or "{}"), JsonObject, client=True)
-    except ValueError as error:
-        raise CoreError(400, f"`where` is not an object in JSON: {error}") from None
 
 
 def _where(wanted: JsonObject) -> tuple[str, tuple[object, ...]]:
