@@ -1,7 +1,7 @@
 // The form of an operation: parameters, body and credentials, and the request that they make.
 import { exampleOf, api, schemesOf, shape, target } from "./api_document.js";
 import { at } from "./core.js";
-import { draft, el, empty, field, fill } from "./dom.js";
+import { draft, el, field, fill } from "./dom.js";
 
 // The controls of a request, and `request()`, which reads them.
 export function requestForm(method, path, operation, id) {

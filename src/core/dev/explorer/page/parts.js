@@ -1,5 +1,5 @@
 // Small components that panels share.
-import { bytesOf, go, html, link, pretty, size, store } from "./core.js";
+import { bytesOf, html, link, pretty, size, store } from "./core.js";
 import { Editor } from "./editor.js";
 import { useEffect, useRef } from "./vendor.js";
 
@@ -110,5 +110,3 @@ export function Question() {
     <div class="actions"><button type="button" onClick=${() => asking.answer(false)}>Cancel</button>
       <button type="button" class="danger first" onClick=${() => asking.answer(true)}>${asking.verb}</button></div></dialog>`;
 }
-
-export const opener = (...parts) => () => go(...parts);

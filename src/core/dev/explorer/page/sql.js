@@ -1,5 +1,5 @@
 // The panel "SQL": the schema on the left; statements, or the rows of one table.
-import { act, ask, at, bindings, call, go, html, link, milliseconds, say, some, count, store, useDraft, useLoaded } from "./core.js";
+import { act, ask, at, bindings, call, html, link, milliseconds, say, some, count, useDraft, useLoaded } from "./core.js";
 import { Editor } from "./editor.js";
 import { Grid, local } from "./grid.js";
 import { Bindings, Cell, Empty, Head, Loading, Problem } from "./parts.js";
