@@ -65,8 +65,8 @@ class Background:
         await (run() if instrument is None else instrument.alarm(name, run))
 
 
-def measure_state(loaded: Loaded, meter: Meter) -> Callable[[Meter], None]:
-    """Count the work of the consumers, crons and Durable Objects. Returns the function that sets the gauges."""
+def measure_state(loaded: Loaded, meter: Meter) -> None:
+    """Count the work of the consumers, crons and Durable Objects, and what waits for them or is alive."""
     from core.telemetry.metrics import measure, set_queue
 
     measure(loaded.app, loaded.env, meter)
@@ -77,11 +77,11 @@ def measure_state(loaded: Loaded, meter: Meter) -> Callable[[Meter], None]:
         meter.add("core_queue_dead_letters", queue, by=0)
     queues = {*consumers, *(producer.queue for producer in loaded.configuration.worker.queues.producers)}
 
-    def set_gauges(meter: Meter) -> None:
+    def set_gauges() -> None:
         backlogs = broker.backlogs()
         for queue in {*queues, *backlogs}:
             set_queue(meter, queue, backlogs.get(queue, QueueMetrics()), broker.now() / 1000)
         for namespace in loaded.bindings.namespaces.values():
             meter.set("core_durable_objects_alive", namespace.objects.name, to=namespace.objects.alive)
 
-    return set_gauges
+    meter.gauges.append(set_gauges)

@@ -131,10 +131,12 @@ Snapshot: TypeAlias = dict[str, list[tuple[list[str], list[float]]]]
 class Meter:
     """The numbers of one process."""
 
-    __slots__ = ("_numbers",)
+    __slots__ = ("_numbers", "gauges")
 
     def __init__(self) -> None:
         self._numbers: dict[str, dict[tuple[str, ...], list[float]]] = {}
+        self.gauges: list[Callable[[], None]] = []
+        """Each sets some gauges, and is called before a snapshot is taken."""
 
     def add(self, name: str, *labels: str, by: float = 1) -> None:
         """Add to a counter, or to a gauge."""
@@ -155,6 +157,8 @@ class Meter:
 
     def snapshot(self) -> Snapshot:
         """The numbers now, as they cross to another process in JSON."""
+        for set_gauges in self.gauges:
+            set_gauges()
         return {
             name: [([*labels], [*values]) for labels, values in numbers.items()]
             for name, numbers in self._numbers.items()

@@ -19,14 +19,9 @@ api: Router[Places] = Router()
 def counting(loaded: Loaded | None) -> Callable[[], Snapshot]:
     """Count from now on. Returns the function that gives the numbers."""
     meter = Meter()
-    set_gauges = None if loaded is None else measure_state(loaded, meter)
-
-    def numbers() -> Snapshot:
-        if set_gauges is not None:
-            set_gauges(meter)
-        return meter.snapshot()
-
-    return numbers
+    if loaded is not None:
+        measure_state(loaded, meter)
+    return meter.snapshot
 
 
 @api.get("/metrics")

@@ -90,7 +90,6 @@ class _Child:
         self._stop = asyncio.Event()
         self._context = BackgroundContext()
         self._meter: Meter | None = None
-        self._gauges: Callable[[Meter], None] = lambda meter: None
         self._server: Server | None = None
         self._lag = 0.0
 
@@ -133,7 +132,6 @@ class _Child:
 
     def _give_numbers(self) -> None:
         if self._meter is not None:
-            self._gauges(self._meter)
             self._meter.set("core_process_event_loop_lag_seconds", self._job.name, to=self._lag)
             self._lag = 0.0
             if (server := self._server) is not None:
@@ -218,7 +216,7 @@ class _Child:
         if self._meter is not None:
             from core.assembly.background import measure_state
 
-            self._gauges = measure_state(loaded, self._meter)
+            measure_state(loaded, self._meter)
         objects = ObjectServer(socket.socket(fileno=self._job.listener), loaded.bindings.namespaces, tracer)
         await objects.start()
         background = Background(loaded, self._context)
