@@ -28,6 +28,7 @@ import attrs
 
 from core.errors import DeveloperError, UsageError
 from core.runtime.state_folder import BUILDS, LOCK, lock_state
+from core.statements.tokens import quoted
 
 _MANIFEST: Final = "backup.json"
 _FORMAT: Final = 1
@@ -215,8 +216,8 @@ def _named(database: Path) -> set[str]:
         for table in tables:
             columns = [row[1] for row in connection.execute("SELECT * FROM pragma_table_info(?)", (table,))]
             if "file" in columns and not table.endswith("_garbage"):
-                quoted = table.replace('"', '""')
-                names |= {row[0] for row in connection.execute(f'SELECT file FROM "{quoted}" WHERE file IS NOT NULL')}
+                files = connection.execute(f"SELECT file FROM {quoted(table)} WHERE file IS NOT NULL")
+                names |= {row[0] for row in files}
         return names
 
 
