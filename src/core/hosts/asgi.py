@@ -449,7 +449,7 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await _serve_other(scope, receive, send, app, env, ctx, bound)
+            await serve_other(scope, receive, send)
             return
         req = bound()
         # No defaults of the class: CPython sets an attribute more slowly where the class has one of that name.
@@ -507,6 +507,39 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         await send({"type": "http.response.start", "status": res.status_code, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
+    async def serve_other(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            phase = ""
+            while phase != "lifespan.shutdown":
+                phase = (await receive())["type"]
+                try:
+                    if phase == "lifespan.startup":
+                        app.check()
+                        await app.startup(env)
+                    else:
+                        await ctx.drain()
+                        await app.shutdown(env)
+                except Exception as error:
+                    from core.explain.diagnosis import words_of
+
+                    await send({"type": f"{phase}.failed", "message": words_of(error)})
+                    return
+                await send({"type": f"{phase}.complete"})
+        elif scope["type"] == "websocket":
+            from core.hosts.asgi_websocket import serve_websocket
+
+            # The opening handshake is a GET, and runs through the application as one.
+            req = bound()
+            req.params = NO_PARAMS
+            req.id = ""
+            req._query = req._index = None
+            req._scope = scope
+            req._receive = receive
+            req.method = "GET"
+            req.path = _path_of(scope)
+            req.received = perf_counter()
+            await serve_websocket(req, scope, receive, send, dispatcher)
+
     async def serve_started(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan" and app.lifespans is not None:
             await app.lifespans.ensure(env)
@@ -554,45 +587,3 @@ async def _stream(res: Response, chunks: AsyncIterator[bytes], req: AsgiRequest,
         await asyncio.gather(*tasks, return_exceptions=True)
         await close(chunks)
     await send({"type": "http.response.body", "body": b""})
-
-
-async def _serve_other(
-    scope: Scope,
-    receive: Receive,
-    send: Send,
-    app: App[Any],
-    env: object,
-    ctx: BackgroundContext,
-    bound: Callable[[], AsgiRequest],
-) -> None:
-    if scope["type"] == "lifespan":
-        phase = ""
-        while phase != "lifespan.shutdown":
-            phase = (await receive())["type"]
-            try:
-                if phase == "lifespan.startup":
-                    app.check()
-                    await app.startup(env)
-                else:
-                    await ctx.drain()
-                    await app.shutdown(env)
-            except Exception as error:
-                from core.explain.diagnosis import words_of
-
-                await send({"type": f"{phase}.failed", "message": words_of(error)})
-                return
-            await send({"type": f"{phase}.complete"})
-    elif scope["type"] == "websocket":
-        from core.hosts.asgi_websocket import serve_websocket
-
-        # The opening handshake is a GET, and runs through the application as one.
-        req = bound()
-        req.params = NO_PARAMS
-        req.id = ""
-        req._query = req._index = None
-        req._scope = scope
-        req._receive = receive
-        req.method = "GET"
-        req.path = _path_of(scope)
-        req.received = perf_counter()
-        await serve_websocket(req, scope, receive, send, app.dispatcher)
