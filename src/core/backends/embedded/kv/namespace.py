@@ -13,10 +13,9 @@ import math
 import sqlite3
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from core.backends.embedded.disk import StoreError
-from core.backends.embedded.files import Files
 from core.backends.embedded.keys import decode_cursor
 from core.backends.embedded.kv.arguments import (
     MAX_KEY,
@@ -38,9 +37,6 @@ from core.backends.kv import KVEngine, check_cursor, dump_metadata, keys_of, par
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.errors import KVError
 from core.http.streams import encode
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MAX_METADATA: Final = 1024
 MAX_BULK_KEYS: Final = 100
@@ -240,17 +236,6 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
             self._write(raw, stored)
         except sqlite3.Error:
             await self._wait("PUT", lambda: self._write(raw, stored))
-
-    async def _put_file(self, files: Files, raw: bytes, data: bytes, expires: int | None, metadata: str | None) -> None:
-        try:
-            staged: Path = await asyncio.to_thread(files.stage, (data,))
-        except StoreError as error:
-            raise failed("PUT", error) from error
-
-        try:
-            await self._wait("PUT", lambda: self._write_file(files, raw, staged, expires, metadata))
-        finally:
-            files.discard(staged)
 
     def _expires(self, expiration: float | None, ttl: float | None) -> int:
         """Return the expiry of a key, in whole seconds; `ttl` wins. Both have been made 32-bit integers."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from core.backends.embedded.disk import StoreError
@@ -109,11 +109,22 @@ class KVRows:
         if self._files is not None and connection.total_changes - before > 1:
             self._database.empty_garbage(self._files, "kv_garbage")
 
-    def _write_file(self, files: Files, raw: bytes, staged: Path, expires: int | None, metadata: str | None) -> None:
+    async def _put_file(self, files: Files, raw: bytes, data: bytes, expires: int | None, metadata: str | None) -> None:
         """Store a row whose value is a file."""
-        with self._database.transaction() as connection:
-            connection.execute(_PUT, (raw, None, expires, metadata, files.publish(staged)))
-        self._database.empty_garbage(files, "kv_garbage")
+        try:
+            staged = await asyncio.to_thread(files.stage, (data,))
+        except StoreError as error:
+            raise failed("PUT", error) from error
+
+        def write() -> None:
+            with self._database.transaction() as connection:
+                connection.execute(_PUT, (raw, None, expires, metadata, files.publish(staged)))
+            self._database.empty_garbage(files, "kv_garbage")
+
+        try:
+            await self._wait("PUT", write)
+        finally:
+            files.discard(staged)
 
     async def _wait(self, verb: Verb, action: Callable[[], T]) -> T:
         """Do it as soon as no other process holds the database. Raises KVError where that fails."""
