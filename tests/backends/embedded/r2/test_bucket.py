@@ -15,6 +15,7 @@ from core.backends.embedded.r2 import EmbeddedR2Bucket
 from core.backends.embedded.store import Store
 from core.bindings.r2 import FixedLengthStream, R2Range
 from core.errors import R2Error
+from core.testing import FakeClock
 
 LARGE = 400_000
 
@@ -189,3 +190,34 @@ async def test_a_refused_upload_leaves_the_bucket_to_read_and_write_what_is_new(
         await bucket.put("k", b"own")
         assert await read(theirs, "k") == b"own"
         assert kept.value is not None
+
+
+async def test_an_upload_of_more_than_seven_days_is_dropped_with_its_parts(tmp_path: Path) -> None:
+    clock = FakeClock()
+    with Store(tmp_path, clock=clock) as store:
+        bucket = EmbeddedR2Bucket(store, "b")
+        old = await bucket.create_multipart_upload("old")
+        part = await old.upload_part(1, b"o" * LARGE)
+        await clock.advance(6 * 86400)
+        young = await bucket.create_multipart_upload("young")
+        kept = await young.upload_part(1, b"y" * LARGE)
+        assert len(files(tmp_path)) == 2
+        await clock.advance(2 * 86400)
+        await bucket.create_multipart_upload("another")
+        assert len(files(tmp_path)) == 1
+        with pytest.raises(R2Error, match="10024"):
+            await old.complete([part])
+        await young.complete([kept])
+        assert await read(bucket, "young") == b"y" * LARGE
+
+
+async def test_an_upload_of_before_uploads_had_a_time_goes_on(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        upload = await EmbeddedR2Bucket(store, "b").create_multipart_upload("k")
+        part = await upload.upload_part(1, b"p")
+        store.database("r2", "b").connection.execute("ALTER TABLE r2_uploads DROP COLUMN began")
+    with Store(tmp_path) as store:
+        bucket = EmbeddedR2Bucket(store, "b")
+        await bucket.create_multipart_upload("another")
+        await bucket.resume_multipart_upload("k", upload.upload_id).complete([part])
+        assert await read(bucket, "k") == b"p"

@@ -35,7 +35,8 @@ CREATE TABLE IF NOT EXISTS r2_uploads (
   http_metadata TEXT NOT NULL,
   custom_metadata TEXT NOT NULL,
   storage_class TEXT NOT NULL,
-  ssec_key_md5 TEXT
+  ssec_key_md5 TEXT,
+  began INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS r2_pieces (
   owner TEXT NOT NULL,

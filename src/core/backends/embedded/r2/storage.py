@@ -27,6 +27,9 @@ T = TypeVar("T")
 
 IN_PROGRESS, COMPLETED, ABORTED = 0, 1, 2
 
+_KEPT: Final = 7 * 24 * 3600 * 1000
+"""Milliseconds that an upload in parts is kept, as on the platform."""
+
 _PUT_PIECE: Final = "INSERT INTO r2_pieces (owner, number, size, etag, md5, data, file) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -60,6 +63,9 @@ class BucketStorage(R2Storage[Incoming]):
     def _set_up(self) -> None:
         with self._database.transaction() as connection:
             run_script(connection, SCHEMA)
+            columns = {row[1] for row in connection.execute("PRAGMA table_info(r2_uploads)")}
+            if "began" not in columns:  # a store of before old uploads were dropped
+                connection.execute(f"ALTER TABLE r2_uploads ADD COLUMN began INTEGER NOT NULL DEFAULT {self.now()}")
             if self._files is not None:
                 # What a process that was killed has forgotten.
                 self._files.sweep(connection.execute("SELECT file FROM r2_pieces WHERE file IS NOT NULL"))
@@ -137,11 +143,19 @@ class BucketStorage(R2Storage[Incoming]):
     # ------------------------------------------------------------------ uploads in parts
 
     async def begin(self, upload_id: str, key: bytes, described: Described) -> None:
-        values = (upload_id, key, IN_PROGRESS, *described)
-        await self._wait(
-            "createMultipartUpload",
-            lambda: self._connection.execute("INSERT INTO r2_uploads VALUES (?, ?, ?, ?, ?, ?, ?)", values),
-        )
+        now = self.now()
+        values = (upload_id, key, IN_PROGRESS, *described, now)
+
+        def write() -> None:
+            with self._database.transaction() as connection:
+                # One that nobody ends would keep its parts for ever.
+                old = connection.execute(
+                    "DELETE FROM r2_uploads WHERE began < ? RETURNING upload_id", (now - _KEPT,)
+                ).fetchall()
+                connection.executemany("DELETE FROM r2_pieces WHERE owner = ?", old)
+                connection.execute("INSERT INTO r2_uploads VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+        await self._change("createMultipartUpload", write)
 
     async def write_part(self, upload_id: str, key: bytes, part: Part, taken: Incoming) -> bool:
 
