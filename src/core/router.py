@@ -177,12 +177,12 @@ class Router(Generic[E, U, M_contra]):
         self._registered.append(route)
 
         def append(handler: Any) -> Any:
-            self._append(route, (handler,))
+            self._append(route, (handler,), decorated=True)
             return handler
 
         return cast("RouteDecorator[E, U]", append)
 
-    def _append(self, route: Route, handlers: tuple[object, ...]) -> None:
+    def _append(self, route: Route, handlers: tuple[object, ...], *, decorated: bool = False) -> None:
         for handler in handlers:
             where = f"{'all' if route.method == ALL else route.method} {route.pattern.text}"
             if route.handler is not None:
@@ -190,7 +190,7 @@ class Router(Generic[E, U, M_contra]):
                     f"{where}: {name_of(handler)} comes after the handler {name_of(route.handler)}, where it would "
                     "never run. The handler comes last; middleware (req, res, next) before it"
                 )
-            if self._is_middleware(handler, where):
+            if self._is_middleware(handler, where, decorated=decorated):
                 route.middleware = (*route.middleware, handler)
             else:
                 route.handler = handler
@@ -286,6 +286,11 @@ class Router(Generic[E, U, M_contra]):
 
     def _mount(self, entry: Route, router: Router[Any, Any, Any]) -> None:
         below = router._view_of
+        if below.is_root and below is self._view_of:
+            raise RegistrationError(
+                "this is a view of the application itself, and what is registered on it is served already. Leave the "
+                "call out, or make app.Router() for another prefix"
+            )
         if below.is_root:
             raise RegistrationError(
                 "an App cannot be mounted: it has an error handler and an entry point of its own. Mount a Router"
@@ -467,7 +472,7 @@ class Router(Generic[E, U, M_contra]):
 
     # -- checks
 
-    def _is_middleware(self, callable_: object, where: str) -> bool:
+    def _is_middleware(self, callable_: object, where: str, *, decorated: bool = False) -> bool:
         if isinstance(callable_, Router):
             raise HandlerError(
                 f'{where}: this is a router. Mount it: app.use("{where.partition(" ")[2] or "/"}", router)'
@@ -503,10 +508,13 @@ class Router(Generic[E, U, M_contra]):
 
             if (order := turned(name_of(callable_), names)) is not None:
                 raise HandlerError(f"{where}: {order}")
-        if demanded == 3 and len(names) == 3 and f":{names[2]}" in where:
-            from core.errors.mistakes import path_parameter
+        if demanded == 3 and len(names) == 3 and names[2] != "next":
+            in_path = f":{names[2]}" in where
+            # A decorator is for the handler. A middleware of the same shape may call its `next` what it likes.
+            if in_path or (decorated and _is_value(function, names[2])):
+                from core.errors.mistakes import third_argument
 
-            raise HandlerError(f"{where}: {path_parameter(name_of(callable_), names[2])}")
+                raise HandlerError(f"{where}: {third_argument(name_of(callable_), names[2], in_path=in_path)}")
         return demanded == 3
 
 
@@ -529,8 +537,18 @@ def require_shape(callable_: object, arguments: int, where: str, shape: str) -> 
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
 _NOT_FIRST = frozenset(["res", "response", "next"])
 """Names of parameters that show by themselves that they are in the wrong order."""
+_TYPES_OF_NEXT = ("Next", "Call", "Any", "object")
 _AFTER_ONE = (("req", "res"), ("request", "response"))
 """The names behind a first parameter that nobody gives."""
+
+
+def _is_value(function: Any, name: str) -> bool:
+    """Return True for a parameter whose annotation says that it is no `next`."""
+    try:
+        annotation = function.__annotations__[name]
+    except (AttributeError, KeyError, NameError):  # not annotated, or by a name for type checkers alone
+        return False
+    return not any(word in str(annotation) for word in _TYPES_OF_NEXT)
 
 
 def _ordered(middleware: object) -> MiddlewareInfo | None:

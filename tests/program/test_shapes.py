@@ -43,6 +43,8 @@ def handler(*lines: str, head: str = "async def show(req, res):") -> str:
 
 
 WRONG = [
+    (handler("res.json(limit)", head="async def show(req, res, limit: int = 10):"), 2),
+    (handler("res.json(limit)", head="async def show(req, res, *, limit: int = 10):"), 2),
     (handler("return {}"), 3),
     (handler("if req.path:", "    return res.json(1)", "return [1]"), 5),
     (handler("if req.path:", "    res.json(1)", "    return", "return 'a', 404"), 6),
@@ -126,6 +128,13 @@ RIGHT = [
     "def other(res):\n    res.send()\n    res.send()\n",
     "async def timing(req, res, next): await next()\napp.use(timing)\napp.get('/', timing, timing)\n",
     "async def show(req, res, extra=None): res.send()\napp.get('/', show)\n",
+    "for n in 'ab':\n    @app.get(f'/{n}')\n    async def show(req, res, n=n): res.text(n)\n",
+    handler("res.json(limit)", head="async def show(req, res, limit=10):")
+    + "async def all(a, b): await show(a, b, 5)\n",
+    (
+        "def paged(f):\n    async def inner(req, res):\n        await f(req, res, limit=5)\n    return inner\n"
+        "@app.get('/')\n@paged\nasync def show(req, res, limit=10): res.json(limit)\n"
+    ),
     "class A:\n    async def show(req, res): ...\napp.get('/', A.show)\n",
     "class A:\n    @staticmethod\n    async def show(req, res): ...\napp.get('/', A.show)\n",
     "class A:\n    async def show(self, req, res): ...\na = A()\napp.get('/', a.show)\n",

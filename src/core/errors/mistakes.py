@@ -40,7 +40,9 @@ def wrong_number(
         took = "takes neither two nor three arguments by position"
     else:
         took = f"takes {demanded} argument{'' if demanded == 1 else 's'}"
-    if demanded == 4 and first in ("err", "error", "exc", "e"):
+    if name == "<lambda>":
+        hint = " Write a function, `async def handler(req, res)`"
+    elif demanded == 4 and first in ("err", "error", "exc", "e"):
         hint = f" Register an error handler with on_error: app.on_error({name})"
     elif demanded is not None and demanded > 3:
         hint = ' Read parameters of the path from req.params["id"]'
@@ -67,11 +69,22 @@ def turned(name: str, names: Sequence[str]) -> str | None:
     return None
 
 
-def path_parameter(name: str, third: str) -> str:
-    """A handler that takes a parameter of its path where a middleware takes `next`."""
+def third_argument(name: str, third: str, *, in_path: bool) -> str:
+    """A handler that takes a parameter of its path, or a body, where a middleware takes `next`."""
+    told = f"{name} takes `{third}` as its third argument, which is `next`"
+    if in_path:
+        return f'{told}. Read it from the path: `async def {name}(req, res)` and `req.params["{third}"]`'
     return (
-        f"{name} takes `{third}` as its third argument, which is `next`. Read it from the path: `async def "
-        f'{name}(req, res)` and `req.params["{third}"]`'
+        f"{told}. Read values in the handler: `async def {name}(req, res)`, and `await req.json(T)` for the body, "
+        "`req.query.parse(T)` for the query"
+    )
+
+
+def never_given(name: str, parameter: str, default: str) -> str:
+    """A handler's parameter with a default, which nobody gives it."""
+    return (
+        f"{name} takes `{parameter}`, which no request gives: it is always {default}. Read it in the handler: "
+        f'`req.query.get("{parameter}")`, or `req.query.parse(T)` for several with their types'
     )
 
 

@@ -26,6 +26,7 @@ from core.program.sent_twice import sent_twice
 from core.program.shapes import (
     ONE_VALUE,
     class_problems,
+    default_problems,
     made_problem,
     name_problems,
     returned_problems,
@@ -62,7 +63,7 @@ def _in(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
     match scope:
         case FunctionScope():
             yield from _check_parameters(receivers, scope)
-            for rule in (returned_problems, sent_twice, asked_late):
+            for rule in (returned_problems, default_problems, sent_twice, asked_late):
                 yield from rule(receivers, scope)
             yield from _check_nodes(receivers, scope)
         case ClassScope():

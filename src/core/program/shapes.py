@@ -16,7 +16,7 @@ from typing import Any, Final
 from core import http
 from core.bindings.kinds import PROTOCOLS
 from core.context import RequestContext
-from core.errors.mistakes import DEFINES, MUTABLE, shared_default, turned_status, uncalled
+from core.errors.mistakes import DEFINES, MUTABLE, never_given, shared_default, turned_status, uncalled
 from core.explain.misuse import snake
 from core.explain.names import NAMES
 from core.program.findings import Finding
@@ -66,6 +66,22 @@ def returned_problems(receivers: Receivers, scope: FunctionScope) -> Iterator[Fi
             article = "an" if kind[0] in "aeiou" or kind.startswith("http.") else "a"
             message = f"{function.name} returns {article} {kind}, which nothing sends. {fix}"
             yield finding_at(node, scope, "core-handler", message)
+
+
+def default_problems(receivers: Receivers, scope: FunctionScope) -> Iterator[Finding]:
+    """`async def items(req, res, limit: int = 10)`. A default that is a name may hand on a variable of a loop."""
+    function, arguments = scope.node, scope.node.args
+    served = receivers.bodies.served.get(function)
+    if served is None or not served.direct or not served.handles:
+        return
+    if any(node.id == function.name for each in scope.parent.walk() for node in each.nodes.of(ast.Name)):
+        return  # it may be called there
+    placed = [*arguments.posonlyargs, *arguments.args]
+    by_place = zip(placed[len(placed) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    for parameter, default in (*by_place, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)):
+        if isinstance(default, ast.Constant) and parameter not in placed[: served.bound + 2]:
+            message = never_given(function.name, parameter.arg, ast.unparse(default))
+            yield finding_at(parameter, scope, "core-handler", message)
 
 
 def _kind(receivers: Receivers, value: ast.expr, scope: Scope) -> tuple[str, str]:

@@ -33,7 +33,7 @@ class Node(NamedTuple):
         return MethodCall(Node(call.func.value, scope), call.func.attr, arguments, counted)
 
 
-def finding_at(node: ast.expr | ast.stmt, scope: Scope, code: Code, message: str, typed: str = "") -> Finding:
+def finding_at(node: ast.expr | ast.stmt | ast.arg, scope: Scope, code: Code, message: str, typed: str = "") -> Finding:
     """A finding at a node. `typed` is mypy's code of the error in which a type checker tells the same."""
     place = str(scope.module.path), node.lineno, node.col_offset + 1
     return Finding(code, message, *place, end_line=node.end_lineno or 0, typed=typed)
