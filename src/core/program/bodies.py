@@ -64,10 +64,11 @@ class Bodies:
                     served.events.append(event)
             for error in app.errors:
                 list(self._of(error.handler, app, error.place))
-        self.unread += (
-            Unread(place.file, place.line, "it comes from a package that is not installed", "handler")
-            for place in table.unread
-        )
+        for places, why in (
+            (table.unread, "it comes from a package that is not installed"),
+            (table.unmounted, 'its router is mounted nowhere. Mount it: app.use("/prefix", router)'),
+        ):
+            self.unread += (Unread(place.file, place.line, why, "handler") for place in places)
         self.handlers = len(handlers)
 
     @cached_property

@@ -28,6 +28,8 @@ class Recorder(Imports):
         self.apps: list[Any] = []
         self.events: list[tuple[Any, str, str | None, object, Place]] = []
         self.errors: list[tuple[Any, object, Place]] = []
+        self.routes: list[tuple[Any, Place]] = []
+        """The router of each route, and its line."""
         self.made: dict[int, Place] = {}
         """Where each declared middleware was made."""
         self.registered_at: dict[int, Place] = {}
@@ -116,6 +118,8 @@ class Recorder(Imports):
                 self.events.append((app, "lifespan", None, handler, caller()))
             case "not_found", (app, handler):
                 self.errors.append((app, handler, caller()))
+            case "_append", (router, route, _):
+                self.routes.append((router._view_of, self.places[id(route)]))
             case "_register_error_handler", (router, _, handler):
                 self.errors.append((router._view_of, handler, caller()))
             case _:

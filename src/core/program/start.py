@@ -95,6 +95,7 @@ class Start(Recorder):
         own = [one for name, one in list(sys.modules.items()) if name not in before and is_own(file_of(one))]
         apps = [self._app(one, one is self.app, own) for one in self.apps if one._registered or one is self.app]
         met = {step.made for step in self._described}
+        served = {id(router) for app in self.apps for router in app._everything_below()}
         return Table(
             tuple(apps),
             tuple(self._described),
@@ -111,6 +112,7 @@ class Start(Recorder):
             tuple(sorted(self.environ.items())),
             self.repeats,
             self.ran,
+            tuple(dict.fromkeys(place for router, place in self.routes if finished and id(router) not in served)),
         )
 
     # -- the application as a whole

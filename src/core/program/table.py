@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple, cast, get_args, get_origin, get_type_hints
 
-FORMAT = 11
+FORMAT = 12
 """Raised with every change of these classes: the program's framework may be another one than the checker's."""
 
 
@@ -140,11 +140,11 @@ class Table(NamedTuple):
 
     `objects` are the classes of Durable Objects in the main module, which a binding may name. `finished` is False where
     the import did not come to its end: what is written behind that is missing. `unread` are registrations of something
-    that is only assumed to be there. `idle` are the places of declared middleware that no route meets. `path` are the
-    folders of the program that imports start from. The rest is what the table was made from: the files of its own
-    `modules`, other `files`, the `folders` that were listed, the `environ` variables that were read, with digests of
-    their values, and `repeats`, False where the start asked for something that no file tells. `ran` says that async
-    functions ran, so that any edit may change the table.
+    that is only assumed to be there, `unmounted` those on routers that are mounted nowhere. `idle` are the places of
+    declared middleware that no route meets. `path` are the folders of the program that imports start from. The rest is
+    what the table was made from: the files of its own `modules`, other `files`, the `folders` that were listed, the
+    `environ` variables that were read, with digests of their values, and `repeats`, False where the start asked for
+    something that no file tells. `ran` says that async functions ran, so that any edit may change the table.
     """
 
     apps: tuple[App, ...] = ()
@@ -162,6 +162,7 @@ class Table(NamedTuple):
     environ: tuple[tuple[str, str], ...] = ()
     repeats: bool = True
     ran: bool = False
+    unmounted: tuple[Place, ...] = ()
 
     @property
     def app(self) -> App | None:
