@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import attrs
@@ -26,7 +28,16 @@ from core.bindings.fetcher import Fetcher
 from core.bindings.queue import MessageBatch
 from core.errors import EnvError
 from core.middleware.bearer_auth import bearer_auth
-from core.testing import Client, FakeClock, FakeD1Database, FakeKVNamespace, FakeQueue, FakeR2Bucket, env
+from core.testing import (
+    Client,
+    FakeClock,
+    FakeD1Database,
+    FakeDurableObjectNamespace,
+    FakeKVNamespace,
+    FakeQueue,
+    FakeR2Bucket,
+    env,
+)
 
 
 @attrs.frozen
@@ -161,3 +172,21 @@ async def test_a_configuration_gives_queues_their_names_and_delays(tmp_path: Pat
     ]
     clock.advance(5)
     assert [batch.queue for batch in await queues[0].deliver(handled)] == ["jobs"]
+
+
+def test_a_class_that_only_type_checkers_import_is_found_by_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wrangler.toml").write_text(
+        'name = "shop"\nmain = "app.py"\n[[durable_objects.bindings]]\nname = "ROOMS"\nclass_name = "Room"\n'
+    )
+    module = ModuleType("late")
+    monkeypatch.setitem(sys.modules, "late", module)
+    code = "from __future__ import annotations\nimport attrs\nfrom core import Bindings, DurableObjectNamespace\n"
+    exec(f"{code}@attrs.frozen\nclass Env(Bindings):\n    ROOMS: DurableObjectNamespace[Room]\n", vars(module))
+
+    made: Any = env(vars(module)["Env"], config=tmp_path / "wrangler.toml")
+
+    assert isinstance(made.ROOMS, FakeDurableObjectNamespace)
+    with pytest.raises(EnvError, match="imported outside `if TYPE_CHECKING:`"):
+        env(vars(module)["Env"])

@@ -115,7 +115,7 @@ def _made(field: EnvField, configuration: Configuration | None, clock: Clock) ->
         maker: Callable[..., object] = getattr(import_module(f"core.testing.{kind.module}"), kind.engine("Fake"))
         options = {"clock": clock, **_from_configuration(configuration, field.name, kind.name)}
         if kind.name == "durable_object":
-            return maker(_class_of(field), **options)
+            return maker(_class_of(field, configuration), **options)
         return maker(**options)
     if configuration is not None and field.name in configuration.worker.vars:
         return configuration.worker.vars[field.name]
@@ -130,17 +130,27 @@ def _made(field: EnvField, configuration: Configuration | None, clock: Clock) ->
     raise _NoFakeError(f"nothing is known of {field.annotation}. Pass a value: env(Env, {field.name}=…)")
 
 
-def _class_of(field: EnvField) -> object:
-    """The class of Durable Objects that an annotation names: `DurableObjectNamespace[Counter]`."""
+def _class_of(field: EnvField, configuration: Configuration | None) -> object:
+    """The class of Durable Objects that an annotation names, `DurableObjectNamespace[Counter]`, or the configuration.
+
+    Where a module imports the class under `if TYPE_CHECKING` alone, the annotation does not have it.
+    """
     from core.bindings.durable_object import DurableObject
 
     arguments: tuple[object, ...] = get_args(field.annotation)
     first = arguments[0] if arguments else None
     if isinstance(first, type) and issubclass(first, DurableObject):
         return cast("type[DurableObject[object]]", first)
+    binding = None if configuration is None else configuration.bindings.get(field.name)
+    name = getattr(getattr(binding, "entry", None), "class_name", None)
+    loaded = [*DurableObject.__subclasses__()]
+    for cls in loaded:
+        loaded += cls.__subclasses__()
+        if cls.__name__ == name:
+            return cls
     raise _NoFakeError(
-        "no class of Durable Objects is named. Write DurableObjectNamespace[Counter], or pass your own: "
-        f"env(Env, {field.name}=FakeDurableObjectNamespace(Counter))"
+        "no class of Durable Objects is found. Write DurableObjectNamespace[Counter], with Counter imported outside "
+        f"`if TYPE_CHECKING:`, or pass your own: env(Env, {field.name}=FakeDurableObjectNamespace(Counter))"
     )
 
 
