@@ -262,6 +262,10 @@ class App(_Router[E]):
         if isinstance(given, _Router):
             way = f'mount("{prefix}", other.fetch)' if given.is_root else f'use("{prefix}", router)'
             raise HandlerError(f"mount({prefix}): it is no ASGI application. Write app.{way}")
+        if info_of(given) is not None:
+            raise HandlerError(
+                f'mount({prefix}): {name_of(given)}() makes a middleware, and no application. Write app.use("{prefix}", …)'
+            )
         if is_asgi(target):
             handler = mounted_asgi(given, depth, self._all_lifespans().add(asgi_lifespan(given), name_of(target)))
         else:

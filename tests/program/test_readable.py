@@ -194,6 +194,13 @@ def test_every_reader_is_looked_at(tmp_path: Path, read: str) -> None:
     assert told(tmp_path, f"    {read}\n").keys() == {0}
 
 
+def test_a_model_of_pydantic_is_not_read(tmp_path: Path) -> None:
+    pytest.importorskip("pydantic")
+    (tmp_path / "models.py").write_text("from pydantic import BaseModel\nclass Item(BaseModel):\n    name: str\n")
+    found = told(tmp_path, "    from models import Item\n    await req.json(Item)\n")
+    assert found == {1: unreadable("Item")}
+
+
 def test_a_type_that_has_itself_in_it_is_read_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         "from typing import TypeAlias, Union\nimport attrs, pathlib\n"

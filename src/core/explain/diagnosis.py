@@ -15,6 +15,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, cast
 
+import typing_extensions
+
 from core.errors import BindingError, DeveloperError, MissingExtraError, NothingSentError
 from core.explain.imports import fix_for_name
 from core.explain.misuse import (
@@ -27,7 +29,7 @@ from core.explain.misuse import (
     snake,
     told,
 )
-from core.explain.names import IN_WORKERD, MODULE, NAMES, WORKERD
+from core.explain.names import IN_WORKERD, MODULE, MODULES, NAMES, WORKERD
 from core.explain.pages import page_of
 from core.request import Request
 from core.response import Response
@@ -104,6 +106,8 @@ def _explain(error: BaseException, text: str) -> str | None:
             module = text.split("'")[3]
             fix = fix_for_name(module, text.split("'")[1], dir(sys.modules.get(module)))
             return fix if fix.endswith("?") else f"{fix}."
+        case ImportError(name="typing") if (later := text.split("'")[1]) in typing_extensions.__all__:
+            return f"A later Python has it there. Write `from typing_extensions import {later}`."
         case AttributeError():
             return _explain_attribute(error)
         case UnboundLocalError():
@@ -153,6 +157,8 @@ def _last_sentence(text: str) -> str:
 
 def _explain_module(name: str) -> str:
     parent, _, last = name.rpartition(".")
+    if parent == "core" and last in MODULES:
+        return told(MODULES[last])
     if parent in sys.modules:
         return f"Correct the import: `{parent}` is there, and has no module `{last}`."
     if name.partition(".")[0] in WORKERD:
@@ -184,6 +190,7 @@ _RUNTIME: Final = (
     ),
 )
 _BINDING: Final = (
+    (r'near "%": syntax error', 'Write `?` for each value, in place of `%s`: `prepare("… WHERE id = ?").bind(value)`.'),
     (
         r"([^/\\]+\.sql):\d+: [\s\S]*The file changed nothing",
         r"Correct \1: `core dev` applies it when it is saved, and `core migrate apply` elsewhere.",

@@ -104,6 +104,12 @@ def fix_for_attribute(given: object, name: str) -> str | None:
     found = known_as(owner, name)
     if found is not None:
         return told(found)
+    if isinstance(given, ModuleType):  # `from core import request`, as in Flask
+        of_module = {"core.request": "Request", "core.response": "Response", "core.app": "Router"}.get(
+            given.__name__, ""
+        )
+        fix = NAMES.get(of_module, {}).get(name)
+        return None if fix is None else told(fix)
     kinds = {key for base in owner.__mro__ for key in keys_of(base)}
     if "Params" in kinds:
         return f'Parameters are a mapping: `req.params["{name}"]`.'

@@ -56,6 +56,7 @@ _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
         "a module's own name: import the application": "app",
         "`await req.json(T)` and `req.query.parse(T)`": "valid",
         '`req.state["name"]`': "var, locals, g",
+        '`req.state["name"] = value`': "set",
         "`req.env.DB`, as the Env class has it": "db",
         "`req.env`": "config",
         "`req.method`, `req.path` and `req.headers`: no ASGI scope reaches a handler": "scope",
@@ -128,6 +129,13 @@ _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
         },
     },
     "CoreError": {'`CoreError(404, "Not Found")`, both by position': "__init__()"},
+    "create_app": {
+        "`@app.lifespan` over an async generator function": "(lifespan=)",
+        "`name` in the configuration file and `version` in `pyproject.toml`: `core openapi` reads them there": (
+            "(title=), (version=)"
+        ),
+        "`app.use(middleware)`": "(middleware=), (dependencies=)",
+    },
     "timeout": {"`timeout(duration=5000)`, in milliseconds": "(…), (…=)"},
     "cors": {'`cors(origins=["https://app.example.com"])`': "(…), (allow_origins=), (origin=)"},
     "rate_limit": {'`rate_limit(kv_binding="COUNTERS", limit=10, window=60)`, in seconds': "(…), (kv=)"},
@@ -352,7 +360,7 @@ _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Client": {
         '`await client.get("/path")`, or `client.request(method, path)`': "open, send",
-        '`async with client.websocket("/path") as socket`': "websocket_connect",
+        '`socket = await client.websocket("/path")`': "websocket_connect",
         "`client.cookies`": "cookie_jar",
         '`client.cookies["name"] = "value"`': "set_cookie",
         "`async with Client(app, env) as client`": "with",
@@ -414,6 +422,7 @@ MODULE: Final[Mapping[str, str]] = _by_name(
         "`app.authenticated(authenticator)` for users, a middleware or a plain call for the rest": "Depends",
         "`req.ctx.wait_until(job())`": "BackgroundTasks",
         "`Client` of `core.testing`": "TestClient",
+        "an object of your own with `async def fetch(self, request)`: a service has no fake": "FakeFetcher",
         "an attrs class: `@attrs.frozen`": "BaseModel",
         "a class of your own: `class Env(Bindings)` with `@attrs.frozen`": "Env",
         "`req: Request[Env]` and `res: Response`, two objects": "Context",
@@ -429,11 +438,31 @@ MODULE: Final[Mapping[str, str]] = _by_name(
         "`req.url_for(handler)`": "url_for",
         "`res.file(path)`": "send_file, FileResponse",
         "`res.text(text)`": "PlainTextResponse",
-        '`(await req.form())["file"]`': "UploadFile",
+        '`(await req.form())["file"]`': "UploadFile, File",
+        '`(await req.form())["name"]`': "Form",
+        "`await req.json(T)`": "Body",
+        '`req.params["id"]`, or `from pathlib import Path` for files': "Path",
+        '`req.header("X-Name")`': "Header",
+        '`req.cookies.get("name")`': "Cookie",
         '`@app.websocket("/path")` over `async def handler(req, socket)`; its type is `WebSocket` of `core.http.websocket`': "WebSocket",
     }
 )
 """The names of other frameworks that a program imports, or uses without importing them."""
+
+MODULES: Final[Mapping[str, str]] = _by_name(
+    {
+        "the second argument of a handler: `res.json(value)`, `res.redirect(url)` and its other methods": "responses",
+        "`from core import CoreError`": "exceptions",
+        "`from core import Request`": "requests",
+        "`from core.testing import Client`": "testclient",
+        "`from core.middleware.static import static`": "staticfiles",
+        "`core.middleware.basic_auth`, `bearer_auth` or `jwt`, or an authenticator of your own": "security",
+        "`req.ctx.wait_until(job())`": "background",
+        "`core.http.websocket`": "websockets",
+        "a method of a Router, `@router.get(path)`": "decorators",
+    }
+)
+"""Modules of other frameworks, which programs look for in `core`."""
 
 WORKERD: Final = frozenset(["js", "pyodide"])
 """The modules of the runtime, which the platform's `workers` imports too."""

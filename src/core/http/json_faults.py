@@ -105,7 +105,12 @@ class Faults:
         convert = self._converter(type(value))
         if convert is None:
             kind = type(value).__name__
-            _refuse(TypeError, place, f"is of type {kind}, which JSON cannot have: make a dict, a list or a str of it")
+            way = (
+                "send its .model_dump(mode='json')"
+                if hasattr(value, "model_dump")
+                else "make a dict, a list or a str of it"
+            )
+            _refuse(TypeError, place, f"is of type {kind}, which JSON cannot have: {way}")
         if self._is(type(value), "decimal", "Decimal"):
             try:
                 return convert(value)

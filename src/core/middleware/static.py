@@ -84,7 +84,9 @@ def static(
             raise options.refuse("static", "prefix", prefix, "belongs to a bucket. Write it into directory")
         root = os.path.realpath(directory)
         if not os.path.isdir(root):
-            raise options.refuse("static", "directory", os.fspath(directory), "is not a directory")
+            raise options.refuse(
+                "static", "directory", os.fspath(directory), "is not a directory. Make it, or correct the path"
+            )
     elif not callable(bucket):
         options.text("static", "bucket", bucket)
 

@@ -12,7 +12,8 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from core.explain.imports import fix_for_name
-from core.explain.names import IN_WORKERD, WORKERD
+from core.explain.misuse import told
+from core.explain.names import IN_WORKERD, MODULES, WORKERD
 from core.program.findings import Finding
 from core.program.modules import Modules, Scope
 from core.program.syntax import finding_at
@@ -45,6 +46,8 @@ def no_module(name: str) -> str:
     top, dot, _ = name.partition(".")
     way = "Correct the name" if top == "core" and dot else "Install the package where this runs, or correct the name"
     way = IN_WORKERD if top in WORKERD else way
+    if top == "core" and (last := name.removeprefix("core.")) in MODULES:
+        way = told(MODULES[last]).rstrip(".")
     return f"there is no module {name}. {way}"
 
 

@@ -130,6 +130,8 @@ class _Types:
         return class_at(self.reader.modules.resolve(base, scope))
 
     def _class(self, class_: ClassScope) -> str | None:
+        if "pydantic.BaseModel" in self.reader.outside(class_):
+            return unreadable(class_.node.name)
         if class_ in self.seen or not self.reader.is_whole(class_):
             return None
         self.seen.add(class_)

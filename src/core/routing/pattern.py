@@ -129,7 +129,8 @@ def parse(text: str) -> Pattern:
     if text == "/":
         return ROOT
     if not text.startswith("/"):
-        raise PathError(f'the path "{text}" must begin with "/". Write "/{text}"')
+        way = 'Write "/*" in a route, and no path in use(…)' if text == "*" else f'Write "/{text}"'
+        raise PathError(f'the path "{text}" must begin with "/". {way}')
     segments = text[1:].split("/")
     if segments[-1] == "":
         segments.pop()

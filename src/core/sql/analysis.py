@@ -221,7 +221,9 @@ class StatementAnalysis:
             near = did_you_mean(match[1], self.migrated.functions)
             self._say(f"{error}.{near or ' D1 has those of SQLite, and takes no others'}", place)
         elif error.endswith("syntax error"):
-            self._say(f"{error}. Correct the statement there", place)
+            is_mark = error.startswith('near "%"')
+            way = "Write ? for each value in place of %s" if is_mark else "Correct the statement there"
+            self._say(f"{error}. {way}", place)
         elif error == "incomplete input":
             self._say("the statement breaks off. Write its end", self.tokens[-1])
         elif match := re.fullmatch(r"not authorized to use function: (.+)", error):
