@@ -275,6 +275,33 @@ def test_a_table_is_the_same_behind_json(tmp_path: Path) -> None:
         from_json("{}")
 
 
+def test_routes_that_no_application_serves_are_told_and_those_of_a_package_that_workers_share_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    routers = """
+        from typing import Any
+        from core import Request, Response, Router
+        served: Router[Any] = Router()
+        forgotten: Router[Any] = Router()
+
+        @served.get("/a")
+        @forgotten.get("/b")
+        async def show(req: Request[Any], res: Response) -> None: ...
+        """
+    worker = tmp_path / "worker"
+    write(
+        worker, "from own import served\nfrom shared import served as too\n"
+        "app = create_app()\napp.use('/own', served)\napp.use('/shared', too)\n", own=routers
+    )  # fmt: skip
+    (tmp_path / "shared.py").write_text(textwrap.dedent(routers))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    table = table_of(worker)
+    assert routes(table) == ["GET /own/a: show", "GET /shared/a: show"]
+    assert [(Path(place.file).name, place.line) for place in table.unmounted] == [
+        ("own.py", line(worker, "@forgotten", "own"))
+    ]
+
+
 def test_a_function_that_code_of_a_package_stands_around_is_not_what_a_request_calls(tmp_path: Path) -> None:
     package = tmp_path / "site-packages" / "answers.py"
     package.parent.mkdir()

@@ -96,6 +96,9 @@ class Start(Recorder):
         apps = [self._app(one, one is self.app, own) for one in self.apps if one._registered or one is self.app]
         met = {step.made for step in self._described}
         served = {id(router) for app in self.apps for router in app._everything_below()}
+        # A package beside the worker's own folder is shared: another worker may mount what this one does not.
+        home = os.path.join(os.path.dirname(real(self.entry.config)), "")
+        unmounted = (at for router, at in self.routes if id(router) not in served and at.file.startswith(home))
         return Table(
             tuple(apps),
             tuple(self._described),
@@ -112,7 +115,7 @@ class Start(Recorder):
             tuple(sorted(self.environ.items())),
             self.repeats,
             self.ran,
-            tuple(dict.fromkeys(place for router, place in self.routes if finished and id(router) not in served)),
+            tuple(dict.fromkeys(unmounted)) if finished else (),
         )
 
     # -- the application as a whole
