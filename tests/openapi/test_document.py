@@ -1288,3 +1288,60 @@ async def failed(err: Failed, req: Request, res: Response, next: Next) -> None:
     pair_body = described.document["paths"]["/pair"]["get"]["responses"]["404"]["content"]["application/json"]["schema"]
     assert len([each for each in described.problems if "status of this answer is not known" in str(each)]) == 12
     assert {word for each in pair_body["anyOf"] for word in each["properties"]} == {"taken", "missing"}
+
+
+def test_a_union_that_a_literal_tells_apart_demands_it_of_those_who_send(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "told_by_literals",
+        """
+from typing import Literal
+
+import attrs
+from core import Request, Response, create_app
+
+app = create_app()
+
+@attrs.frozen
+class Percent:
+    percent: int
+    kind: Literal["percent", "part"] = "percent"
+    level: Literal["a"] = "a"
+
+@attrs.frozen
+class Amount:
+    amount: int
+    note: str | None = None
+    kind: Literal["amount"] = "amount"
+    level: Literal["a"] = "a"
+
+@attrs.frozen
+class Free:
+    reason: str
+    note: str | None = None
+
+@attrs.frozen
+class Paid:
+    by: str
+
+@attrs.frozen
+class Order:
+    discount: Percent | Amount | None = None
+    payment: Free | Paid | None = None
+
+@app.post("/orders")
+async def order(req: Request, res: Response) -> None:
+    res.json(await req.json(Order))
+
+@app.post("/amounts")
+async def amount(req: Request, res: Response) -> None:
+    res.json(await req.json(Amount))
+""",
+    )
+    schemas = described.document["components"]["schemas"]
+    links = [each["$ref"].rpartition("/")[2] for each in schemas["OrderInput"]["properties"]["discount"]["anyOf"][:2]]
+    assert [schemas[name]["required"] for name in links] == [["percent", "kind"], ["amount", "kind"]]
+    assert "default" not in schemas[links[1]]["properties"]["kind"]
+    content = described.document["paths"]["/amounts"]["post"]["requestBody"]["content"]
+    alone = content["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    assert schemas[alone]["required"] == ["amount"]
+    assert schemas["FreeInput"]["required"] == ["reason"]

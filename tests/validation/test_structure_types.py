@@ -352,7 +352,10 @@ def test_a_union_of_classes_says_by_which_field_they_are_told_apart() -> None:
     assert messages({"paid": {"cash": 1}}, dict[str, Card | Bill]) == [("paid", said)]
     assert messages({"paid": "x"}, dict[str, Card | Bill]) == [("paid", "must be an object")]
     assert messages({"iban": 1}, Card | Bill) == [("iban", "must be a string")]
-    assert messages({"kind": "cow"}, Cat | Dog) == [("", 'must be Cat or Dog: "kind" is one of "cat", "dog"')]
+    told = '"kind" is one of "cat", "dog"'
+    assert messages({"kind": "cow"}, Cat | Dog) == [("", f"must be Cat or Dog: {told}")]
+    assert messages({"kind": "cow"}, Cat | Dog | None) == [("", f"must be Cat or Dog or null: {told}")]
+    assert messages(1, Cat | Dog | None) == [("", "must be Cat or Dog or null")]
     assert structure({"kind": "dog", "name": "a"}, Cat | Dog) == Dog("dog", "a")
 
 

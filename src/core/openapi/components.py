@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+import attrs
+
 from core.http.json import JsonObject
 from core.openapi.facts import ClassFacts, Effect, classes_in, is_required, object_of, objects_in
 from core.openapi.reading import operations, section
@@ -30,9 +32,11 @@ class Components:
         self._wanted: dict[Key, list[str]] = {}
         """The names of each, the best first."""
 
-    def final(self, schema: Schema, at: Effect, *, reading: bool = False, within: str = "") -> Schema:
+    def final(
+        self, schema: Schema, at: Effect, *, reading: bool = False, within: str = "", told_by: str = ""
+    ) -> Schema:
         """A schema with references in the place of classes. `reading` is for values that clients send, `within` the
-        class that it is in.
+        class that it is in, `told_by` the field that a class in a union is told by.
         """
         if "$unknown" in schema:
             reason = f"{schema['$unknown']}, in the class {within}" if within else schema["$unknown"]
@@ -40,7 +44,7 @@ class Components:
             return {}
         if "$class" in schema:
             extra = {key: value for key, value in schema.items() if key in ("description", "default")}
-            return {**self._class(schema["$class"], at, reading=reading), **extra}
+            return {**self._class(schema["$class"], at, reading=reading, told_by=told_by), **extra}
         result: Schema = {}
         final = partial(self.final, at=at, reading=reading, within=within)
         for key, value in schema.items():
@@ -48,7 +52,10 @@ class Components:
                 result[key] = {name: final(part) for name, part in value.items()}
             elif key in ("items", "additionalProperties", "contentSchema") and is_object(value):
                 result[key] = final(value)
-            elif key in ("anyOf", "prefixItems"):
+            elif key == "anyOf":
+                told_by = self._told_by(value) if reading else ""
+                result[key] = [final(part, told_by=told_by) for part in value]
+            elif key == "prefixItems":
                 result[key] = [*map(final, value)]
             elif key in ("const", "enum"):
                 kind = json_type(value)
@@ -64,10 +71,22 @@ class Components:
                 result[key] = value
         return result
 
-    def _class(self, name: str, at: Effect, *, reading: bool) -> Schema:
+    def _told_by(self, members: Sequence[Schema]) -> str:
+        """The field by whose constants objects are read as one of several classes. "" where others tell them apart."""
+        classes = [self.classes[each["$class"]] for each in members if "$class" in each]
+        fields = [{field.name: _constants(field.schema) for field in facts.fields if facts.total} for facts in classes]
+        for name in fields[0] if len(fields) > 1 else ():
+            held = [each.get(name, ()) for each in fields]
+            if all(held) and not any(all(value in each for each in held) for value in held[0]):
+                return name
+        return ""
+
+    def _class(self, name: str, at: Effect, *, reading: bool, told_by: str) -> Schema:
         facts = self.classes[name]
-        differs = reading and self._differs(name, ())
-        key = (name, "Input" if differs else "")
+        fields = (attrs.evolve(field, default=None) if field.name == told_by else field for field in facts.fields)
+        facts = attrs.evolve(facts, fields=tuple(fields))
+        differs = reading and self._differs(facts, ())
+        key = (name, f"Input{told_by}" if differs else "")
         if key not in self._used:
             self._used[key] = {}
             self._wanted[key] = _names_of(facts)
@@ -86,18 +105,17 @@ class Components:
             wanted[-1] = "Error"  # of several statuses
         return {"$ref": key}
 
-    def _differs(self, name: str, seen: tuple[str, ...]) -> bool:
+    def _differs(self, facts: ClassFacts, seen: tuple[str, ...]) -> bool:
         """Return True if a value may be sent in another shape than it is received:
         fields with defaults may be left out.
         """
-        facts = self.classes.get(name)
-        if facts is None or name in seen:
-            return False
-        inner = {found for part in facts.parts for found in classes_in(part)}
-        return any(
+        if any(
             is_required(facts, field, reading=False) != is_required(facts, field, reading=True) or not field.is_read
             for field in facts.fields
-        ) or any(self._differs(other, (*seen, name)) for other in inner)
+        ):
+            return True
+        inner = {found for part in facts.parts for found in classes_in(part)}
+        return any(self._differs(self.classes[each], (*seen, each)) for each in inner.difference(seen))
 
     def written(self, *places: JsonObject, kept: Kept) -> dict[str, Schema]:
         """All of them by their names; the references in `places`, and in the schemas themselves, become links."""
@@ -123,7 +141,7 @@ class Components:
             found: dict[str, list[Key]] = {}
             for key, wanted in self._wanted.items():
                 if key not in names:
-                    suffix = "Input" if key[1] == "Input" and (key[0], "") in self._used else ""
+                    suffix = "Input" if key[1] and (key[0], "") in self._used else ""
                     name = re.sub(r"[^A-Za-z0-9._-]", "_", wanted[min(depth, len(wanted) - 1)] + suffix)
                     found.setdefault(name, []).append(key)
             for name, keys in sorted(found.items()):
@@ -133,6 +151,10 @@ class Components:
                         names[key] = f"{name}{number + 1}" if number else name
                         taken.add(names[key])
         return names
+
+
+def _constants(schema: Schema) -> Sequence[object]:
+    return [schema["const"]] if "const" in schema else schema.get("enum", ())
 
 
 def _names_of(facts: ClassFacts) -> list[str]:

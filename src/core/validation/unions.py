@@ -37,6 +37,7 @@ def union(converter: Converter, guarded: Callable[..., Any], type_: Any) -> Call
         hooks.append((together, by_fields))
         hooks.sort(key=lambda one: _width(one[0]))
     wording = "must be " + " or ".join(dict.fromkeys(name_of(member) for member in members))
+    told_by = f": {_told_by(classes)}" if len(classes) > 1 else ""
 
     def hook(value: object, _: object) -> object:
         failures: list[Exception] = []
@@ -55,7 +56,7 @@ def union(converter: Converter, guarded: Callable[..., Any], type_: Any) -> Call
             if told is not None:
                 told.add(leaves(telling[0]))
             raise telling[0]
-        raise Mismatch(wording)
+        raise Mismatch(f"{wording}{told_by if isinstance(value, dict) else ''}")
 
     return hook
 
