@@ -1345,3 +1345,133 @@ async def amount(req: Request, res: Response) -> None:
     alone = content["application/json"]["schema"]["$ref"].rpartition("/")[2]
     assert schemas[alone]["required"] == ["amount"]
     assert schemas["FreeInput"]["required"] == ["reason"]
+
+
+def headers(operation: Any) -> dict[str, list[str]]:
+    """The headers of each answer, by its status."""
+    return {status: sorted(each.get("headers", ())) for status, each in operation["responses"].items()}
+
+
+def test_what_middleware_stages_is_on_the_answers_of_other_middleware(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "staged_headers",
+        """
+import attrs
+from core import Next, Request, Response, Router, create_app
+from core.middleware.basic_auth import basic_auth
+from core.middleware.etag import etag
+
+app = create_app()
+
+async def stamp(req: Request, res: Response, next: Next) -> None:
+    res.header("X-Before", "1").header("Content-Language", "en")
+    await next()
+    res.header("X-After", "1")
+
+app.use(stamp)
+app.use("/closed", basic_auth(username="a", password=lambda req: "b"))
+app.use("/tagged", etag())
+
+@app.get("/closed")
+async def closed(req: Request, res: Response) -> None:
+    res.json({})
+
+@attrs.frozen
+class Id:
+    id: int
+
+@app.get("/tagged/:id{[0-9]+}")
+async def tagged(req: Request, res: Response) -> None:
+    req.params.parse(Id)
+    res.header("X-Own", "1").json({})
+""",
+    )
+    paths = described.document["paths"]
+    both = ["X-After", "X-Before"]
+    assert headers(paths["/closed"]["get"]) == {
+        "200": ["Content-Language", *both],
+        "401": ["WWW-Authenticate", "X-Before"],
+        "default": [],
+    }
+    tagged = paths["/tagged/{id}"]["get"]
+    assert headers(tagged) == {
+        "200": ["Content-Language", "ETag", *both, "X-Own"],
+        "304": ["Content-Language", "ETag", *both, "X-Own"],
+        "400": ["X-Before"],
+        "404": ["Content-Language", *both],
+        "default": [],
+    }
+    assert set(tagged["responses"]["404"]["content"]["application/json"]["schema"]) == {"$ref"}
+
+
+def test_a_class_with_validators_refuses_what_it_is_made_of(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "validated_classes",
+        """
+import attrs
+from core import CoreError, Next, Request, Response, create_app
+
+app = create_app()
+
+@attrs.frozen
+class Line:
+    quantity: int = attrs.field(default=1, validator=attrs.validators.ge(1))
+
+@attrs.frozen
+class Plain:
+    quantity: int
+
+@app.on_error(ValueError)
+async def refused(err: ValueError, req: Request, res: Response, next: Next) -> None:
+    raise CoreError(418)
+
+@app.post("/made")
+async def made(req: Request, res: Response) -> None:
+    res.json(Line(quantity=len(await req.bytes())))
+
+@app.post("/again")
+async def again(req: Request, res: Response) -> None:
+    res.json(attrs.evolve(Line(1), quantity=len(await req.bytes())))
+
+@app.post("/plain")
+async def plain(req: Request, res: Response) -> None:
+    res.json([attrs.evolve(Plain(3), quantity=len(await req.bytes())), Line(), Line(2)])
+""",
+    )
+    paths = described.document["paths"]
+    assert {path: answers(paths[path]["post"]) for path in ("/made", "/again", "/plain")} == {
+        "/made": ["200", "418", "default"],
+        "/again": ["200", "418", "default"],
+        "/plain": ["200", "default"],
+    }
+
+
+def test_a_body_that_is_read_whatever_the_method_belongs_to_methods_that_have_one(
+    describing: Callable[..., Described],
+) -> None:
+    described = describing(
+        "signed_requests",
+        """
+from core import CoreError, Request, Response, create_app
+
+app = create_app()
+
+async def signed(req: Request) -> str:
+    if req.header("X-Signature") != str(hash(await req.bytes())):
+        raise CoreError(401)
+    return "me"
+
+hooks = app.authenticated(signed)
+
+@hooks.all("/hooks")
+async def hook(req: Request[object, str], res: Response) -> None:
+    res.json({})
+
+@app.get("/search")
+async def search(req: Request, res: Response) -> None:
+    res.json(await req.json(list[str]))
+""",
+    )
+    paths = described.document["paths"]
+    assert [method for method, each in paths["/hooks"].items() if "requestBody" in each] == ["post", "put", "patch"]
+    assert paths["/search"]["get"]["requestBody"]["required"]

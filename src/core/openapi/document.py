@@ -16,7 +16,7 @@ from core.http.json import JsonObject
 from core.openapi import requests
 from core.openapi.components import Components, Kept
 from core.openapi.facts import ApplicationFacts, Effect, RouteFacts
-from core.openapi.failures import UNEXPECTED
+from core.openapi.failures import MALFORMED, UNEXPECTED
 from core.openapi.followed import Followed
 from core.openapi.functions import Reader
 from core.openapi.names import (
@@ -183,16 +183,17 @@ class _Writer:
             operation["description"] = description
         if route.deprecated:
             operation["deprecated"] = True
-        found = self.reader.route(route)
         patterns = parameter_patterns(route.path)
+        unmatched: list[Effect] = [MALFORMED] if ":" in route.path or "*" in route.path else []
+        if any(f"{{{parameter}}}" in path for parameter in patterns):
+            # A path that does not match the pattern is one that no route has.
+            unmatched += self.responses.missing()
+        found = self.reader.route(route, unmatched)
         if parameters := requests.parameters(self.components, path, found, patterns):
             operation["parameters"] = parameters
         if not route.websocket:
-            if body := requests.body(self.components, found):
+            if body := requests.body(self.components, found, method):
                 operation["requestBody"] = body
-            if any(f"{{{parameter}}}" in path for parameter in patterns):
-                # A path that does not match the pattern is one that no route has.
-                found += self.responses.missing()
             operation["responses"] = self.responses.of(route, found, name)
         security = self.security.of(route)
         if security or route.public:

@@ -40,6 +40,8 @@ _AUTHENTICATION: Final = "core.middleware.authentication.Authentication"
 CONTEXT: Final = ("__aenter__", "__enter__", "__aexit__", "__exit__")
 _LATER: Final = frozenset(["wait_until", "on_send"])
 """The functions that run their argument after the response, so that its errors answer nobody."""
+_COPIES: Final = frozenset(["attr.evolve", "attrs.evolve", "dataclasses.replace", "copy.replace"])
+"""Calls that make an object again, as its class makes it."""
 _TASK_GROUP: Final = "asyncio.taskgroups.TaskGroup"
 
 
@@ -199,8 +201,7 @@ class Expressions(Here):
         read = Read(path=self.path, line=call.line, part="security", name=name, required=not facts.optional)
         self.effects.append(read)
         for answer in facts.answers:
-            if isinstance(answer, Raise):
-                self.refuse(answer, call.line)
+            self.refuse(answer, call.line)
 
     def _makes(self, call: CallExpr, made: TypeInfo) -> None:
         owner = Value(call, self.frame)
@@ -231,7 +232,11 @@ def _of_python(here: Here, call: CallExpr) -> None:
     if not isinstance(callee, RefExpr) or not call.args:
         return
     name, made = called(call), callee.node
-    failure = "builtins.ValueError" if isinstance(made, TypeInfo) and made.is_enum else OF_PYTHON.get(name)
+    if name in _COPIES:
+        made = here.frames.lookup(here.class_of(call.args[0]))
+    refuses = isinstance(made, TypeInfo) and (made.is_enum or here.frames.schemas.is_validated(made))
+    refuses = refuses and not all(map(constant, call.args))
+    failure = "builtins.ValueError" if refuses else OF_PYTHON.get(name)
     number = here.class_of(call.args[0]) in ("builtins.int", "builtins.float", "builtins.bool")
     if failure is not None and not (number and name.startswith("builtins.")):
         here.fails(failure, call.line)

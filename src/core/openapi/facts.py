@@ -166,9 +166,11 @@ class StepFacts:
     """A middleware or an authenticator before a handler: the function behind it, and its declared answers."""
 
     function: Held | None = None
-    answers: tuple[Answer | Raise, ...] = ()
+    answers: tuple[Raise, ...] = ()
     headers: tuple[str, ...] = ()
     """Those that it puts on every response behind it."""
+    tags: bool = False
+    """True for `etag()`, which tags what is sent whole, and answers 304 in its place."""
     security: Security | None = None
     authenticates: bool = False
     optional: bool = False

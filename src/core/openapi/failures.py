@@ -53,6 +53,7 @@ UNEXPECTED: Final = Raise(
 )
 UNAUTHORIZED: Final = error(401, "Unauthorized", cls="core.errors.AuthenticationError", headers=["WWW-Authenticate"])
 NOT_FOUND: Final = error(404, "Not Found")
+MALFORMED: Final = error(400, "Malformed path")
 NOT_ALLOWED: Final = error(405, "Method Not Allowed", headers=["Allow"])
 
 _VALUE: Final = "builtins.ValueError"

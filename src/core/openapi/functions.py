@@ -54,8 +54,10 @@ class Reader:
         self.met: set[str] = set()
         """The classes of errors that found their handlers."""
 
-    def route(self, route: RouteFacts) -> list[Effect]:
-        """Everything that may happen to a request of a route; each error with the error handlers around it."""
+    def route(self, route: RouteFacts, unmatched: Sequence[Effect] = ()) -> list[Effect]:
+        """Everything that may happen to a request of a route; each error with the error handlers around it. `unmatched`
+        is what happens behind the same middleware to a path that it does not match.
+        """
         effects: list[Effect] = []
         known: dict[tuple[int, str], tuple[list[Effect], State]] = {}
 
@@ -66,7 +68,10 @@ class Reader:
                 return attrs.evolve(known[key][1], sent=[*state.sent, *known[key][1].sent])
             mark = len(effects)
             if index == len(route.steps):
+                others = [_behind(state, each) for each in unmatched]
                 state = self._entry(route.handler, effects, state, None)
+                state.sent = [*state.sent, *(each for each in others if isinstance(each, Answer))]
+                effects.extend(others)
                 levels = route.errors
             else:
                 state = self._step(route.steps[index], effects, state, lambda state: run(index + 1, state))
@@ -103,11 +108,12 @@ class Reader:
         return any_of(found) if found else {}
 
     def _step(self, step: StepFacts, effects: list[Effect], state: State, rest: Callable[[State], State]) -> State:
-        effects += [attrs.evolve(answer, headers=dict(answer.headers)) for answer in step.answers]
+        effects += map(state.on_error, step.answers)
         state.headers.update(dict.fromkeys(step.headers, TEXT))
         state.limited = state.limited or step.limits_bodies
         if step.function is None:
-            return rest(state)
+            state = rest(state)
+            return _tagged(state, effects) if step.tags else state
         target = self.calls.target_of(step.function)
         goes_on = target is not None and target.node is not None and _positional(target) > 2
         state = self._entry(step.function, effects, state, rest if goes_on else None, is_step=True)
@@ -255,6 +261,32 @@ class Reader:
     def not_found(self) -> list[Effect]:
         """What the application's own handler does with a path that no route has."""
         return self.alone(self.application.not_found) if self.application.not_found is not None else []
+
+
+def _behind(state: State, effect: Effect) -> Effect:
+    """What happens to a path that no route matches, with the headers that the middleware before has staged."""
+    match effect:
+        case Answer():
+            return attrs.evolve(effect, headers={**state.headers, **effect.headers})
+        case Raise():
+            return attrs.evolve(state.on_error(effect), levels=())
+        case _:
+            return effect
+
+
+def _tagged(state: State, effects: list[Effect]) -> State:
+    """What `etag()` makes of what was sent: each whole answer has a tag, and 304 the headers of them all."""
+    whole = [each for each in state.sent if 200 in each.status and each.media_type is not None and each.item is None]
+    headers: dict[str, Schema] = {}
+    for each in whole:
+        if "etag" not in map(str.lower, each.headers):
+            each.headers["ETag"] = TEXT
+        headers.update(each.headers)
+    if whole:
+        unchanged = Answer(status=(304,), headers=headers)
+        state.sent = [*state.sent, unchanged]
+        effects.append(unchanged)
+    return state
 
 
 def _positional(target: Target) -> int:

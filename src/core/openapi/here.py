@@ -34,6 +34,11 @@ class State:
     limited: bool = False
     """True behind a middleware that has its own bound on bodies."""
 
+    def on_error(self, raised: Raise) -> Raise:
+        """An error with the headers that are staged; those about a body are dropped with it."""
+        staged = {name: known for name, known in self.headers.items() if not name.lower().startswith(_ABOUT_THE_BODY)}
+        return attrs.evolve(raised, headers={**raised.headers, **staged, **raised.headers}) if staged else raised
+
     def copy(self) -> State:
         """The same, to go on from."""
         return attrs.evolve(self, headers=dict(self.headers), sent=list(self.sent))
@@ -94,12 +99,7 @@ class Here:
 
     def emit(self, raised: Raise) -> None:
         """An error is raised, with the headers that are staged."""
-        staged = {
-            name: schema
-            for name, schema in self.state.headers.items()
-            if not name.lower().startswith(_ABOUT_THE_BODY) and name not in raised.headers
-        }
-        self.effects.append(attrs.evolve(raised, headers={**raised.headers, **staged}) if staged else raised)
+        self.effects.append(self.state.on_error(raised))
 
     def refuse(self, raised: Raise, line: int) -> None:
         """An error of the framework's own at a line."""

@@ -18,6 +18,7 @@ from core.validation.schema import Schema, any_of
 _SILENT_HEADERS: Final = frozenset(["accept", "authorization", "content-type", "cookie"])
 """Header parameters that OpenAPI says to leave out: other parts of a document say them."""
 _BODIES: Final = frozenset(["json", "form", "text", "bytes", "stream"])
+_BODILESS: Final = frozenset(["get", "head", "delete", "options", "trace"])
 _WORDS: Final = {"query": "query", "header": "headers", "cookie": "cookies"}
 _CHALLENGE: Final = "www-authenticate"
 
@@ -92,12 +93,18 @@ def _fields(components: Components, schema: Schema, place: str, each: Read) -> I
         yield parameter
 
 
-def body(components: Components, found: Sequence[Effect]) -> JsonObject | None:
-    """Everything that is read of the body, by media type; None where nothing is."""
+def body(components: Components, found: Sequence[Effect], method: str) -> JsonObject | None:
+    """Everything that is read of the body, by media type; None where nothing is.
+
+    What reads the bytes of every request, to prove a signature for example, demands none of those that have no body
+    (RFC 9110, section 9.3).
+    """
     content: JsonObject = {}
     fields: dict[str, Schema] = {}
     for read in found:
         if not isinstance(read, Read) or read.part not in _BODIES:
+            continue
+        if method in _BODILESS and read.part not in ("json", "form"):
             continue
         schema = components.final(read.schema, read, reading=True) if read.schema is not None else {}
         match read.part:

@@ -10,7 +10,7 @@ import attrs
 from core.http.json import JsonObject
 from core.openapi.components import Components
 from core.openapi.facts import MAY_BE_EMPTY, Answer, Effect, Open, Raise, RouteFacts
-from core.openapi.failures import CORE_ERROR, NOT_ALLOWED, NOT_FOUND, UNEXPECTED, default_body, error
+from core.openapi.failures import CORE_ERROR, NOT_ALLOWED, NOT_FOUND, UNEXPECTED, default_body
 from core.openapi.functions import Reader
 from core.openapi.names import error_name, phrase
 from core.openapi.requests import add_body
@@ -40,11 +40,9 @@ class Responses:
             elif isinstance(each, Open) and route.answers is None:
                 self._open(responses, each)
         unexpected = self._unexpected(responses, route)
-        raised = [each for each in found if isinstance(each, Raise)]
-        if ":" in route.path or "*" in route.path:
-            raised.append(attrs.evolve(error(400, "Malformed path"), levels=()))
-        for each in raised:
-            self._error(responses, each, unexpected)
+        for each in found:
+            if isinstance(each, Raise):
+                self._error(responses, each, unexpected)
         if route.answers is not None:
             self._declare(responses, route)
         elif set(responses) == {"default"} and (functions := self.reader.frames.named.get(route.name)):
@@ -95,7 +93,8 @@ class Responses:
                 content["text/event-stream"] = self._events(self.components.final(answer.item, at))
                 continue
             body = self.components.final(answer.body or {}, at)
-            add_body(content, answer.media_type, self._named(body, status) if raised is not None else body)
+            is_error = raised is not None or not answer.path  # the framework's own has no place in the program
+            add_body(content, answer.media_type, self._named(body, status) if is_error else body)
 
     def _events(self, event: Schema) -> Schema:
         if self.version == "3.1":  # which knows no streams

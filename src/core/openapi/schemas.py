@@ -260,6 +260,11 @@ class Schemas:
         facts = self.classes.get(schema.get("$class", ""))
         return object_of(facts) if facts is not None else schema
 
+    def is_validated(self, info: TypeInfo | None) -> bool:
+        """Return True if a class has validators, which refuse some values of its fields."""
+        told = self._told(info).fields.values() if info is not None else ()
+        return any(each.keys() - {"$default"} for each in told)
+
     def _told(self, info: TypeInfo) -> ClassDetails:
         return self._details.get(info.fullname.partition("@")[0]) or ClassDetails()
 
