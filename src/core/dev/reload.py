@@ -62,7 +62,7 @@ def _sources() -> Iterator[Path]:
     for distribution in distributions():
         origin = json.loads(distribution.read_text("direct_url.json") or "{}")
         if origin.get("dir_info", {}).get("editable") and distribution.name != "core-edge":
-            folder = Path(url2pathname(urlsplit(origin["url"]).path))
+            folder = Path(url2pathname(urlsplit(str(origin["url"])).path))
             if folder.is_dir():
                 yield folder
 
