@@ -19,24 +19,19 @@ from typing import Final
 
 import attrs
 
+from core.sql import functions
 from core.sql.checks import allowed_by, checks_of
 from core.sql.connection import ClosingConnection
-from core.sql.functions import storages
 from core.sql.location import locate
 from core.sql.migrations import migration_files
 from core.sql.rules import FUNCTIONS, LIMITS, MAX_SQL_BYTES, TRANSACTION_STATEMENTS, allows, refusal
 from core.sql.statement import Storage
-from core.statements.tokens import StatementText, Token, statements_of, tokens_of, words
+from core.statements.tokens import StatementText, Token, statements_of, tokens_of
 from core.values import frozen
 
 # The functions that a newer SQLite, or one built with more options, has and this machine's may lack: stand-ins, so that
 # a statement that calls them can be compiled.
-_FUNCTIONS: Final = words(
-    "concat concat_ws octet_length timediff jsonb jsonb_array jsonb_extract jsonb_insert jsonb_object jsonb_patch "
-    "jsonb_remove jsonb_replace jsonb_set iif unixepoch format unhex acos acosh asin asinh atan atan2 atanh ceil cos "
-    "cosh degrees exp floor ln log log2 mod pi pow radians sin sinh sqrt tan tanh trunc sign bm25 highlight snippet"
-)
-_AGGREGATES: Final = words("string_agg jsonb_group_array jsonb_group_object")
+_STAND_INS: Final = functions.FUNCTIONS.keys() | {"bm25", "iif"}
 
 _STEPS_AT_MOST: Final = 20_000_000
 """Virtual machine steps that one statement of a migration may take: a second or two."""
@@ -112,7 +107,7 @@ def _storage_of(declared: str) -> frozenset[Storage]:
         return frozenset()
     # Of numeric columns people keep texts and numbers in ANY and DATE.
     numeric = "i" if "BOOL" in upper else "ir" if "DEC" in upper or "NUMERIC" in upper else ""
-    return storages({"INT": "i", "TEXT": "t", "REAL": "r", "BLOB": "b", "NUM": numeric}[affinity(upper)])
+    return functions.storages({"INT": "i", "TEXT": "t", "REAL": "r", "BLOB": "b", "NUM": numeric}[affinity(upper)])
 
 
 def _named(table: TableInfo) -> Mapping[str, TableColumn]:
@@ -189,7 +184,7 @@ _HARMLESS: Final = frozenset(
 def migrate(folder: Path) -> Migrated:
     """Run the migrations of a folder in memory. It never raises for their contents."""
     connection = ClosingConnection(":memory:", isolation_level=None, check_same_thread=False, cached_statements=0)
-    functions = add_functions(connection)
+    names = add_functions(connection)
     for limit, value in LIMITS.items():
         connection.setlimit(limit, value)
     # What is compiled here has a word more before it; the length of the given statement is judged by itself.
@@ -226,7 +221,7 @@ def migrate(folder: Path) -> Migrated:
             unmade.add(name)
     trusted = 0 < readable == len(files)
     lock = threading.RLock()
-    return Migrated(connection, lock, tables, functions, tuple(problems), frozenset(unmade), trusted)
+    return Migrated(connection, lock, tables, names, tuple(problems), frozenset(unmade), trusted)
 
 
 def _names_of(tokens: Iterable[Token]) -> frozenset[str]:
@@ -285,11 +280,11 @@ def add_functions(connection: sqlite3.Connection) -> frozenset[str]:
     """Add the stand-ins, and return the names of all functions that there are."""
     rows = connection.execute("SELECT DISTINCT name FROM pragma_function_list")
     known = frozenset(str(row[0]) for row in rows)
-    for name in _FUNCTIONS - known:
+    for name in _STAND_INS - known:
         connection.create_function(name, -1, lambda *_: None)
-    for name in _AGGREGATES - known:
+    for name in functions.AGGREGATES.keys() - known:
         connection.create_aggregate(name, -1, _StandIn)
-    return (known | _FUNCTIONS | _AGGREGATES) & FUNCTIONS
+    return (known | _STAND_INS | functions.AGGREGATES.keys()) & FUNCTIONS
 
 
 class _StandIn:
