@@ -306,7 +306,9 @@ class Calls:
         parts: list[tuple[Expression, Frame]] = []
         for each in found:
             match self.frames.origin(*each).place:
-                case (TupleExpr(items=items), at) if len(items) == number and not any(map(_is_star, items)):
+                case (TupleExpr(items=items), at) if len(items) == number and not any(
+                    isinstance(item, StarExpr) for item in items
+                ):
                     parts.append((items[place], at))
                 case _:
                     return []
@@ -342,10 +344,6 @@ def _joined(found: Iterable[tuple[Target, ...] | None]) -> tuple[Target, ...] | 
             return None
         result += each
     return result
-
-
-def _is_star(expression: Expression) -> bool:
-    return isinstance(expression, StarExpr)
 
 
 def _is_abstract(node: SymbolNode | None) -> bool:

@@ -26,7 +26,6 @@ from core.openapi.names import (
     parameter_patterns,
     prose,
     tag,
-    words,
 )
 from core.openapi.reading import METHODS
 from core.openapi.responses import Responses
@@ -178,7 +177,7 @@ class _Writer:
                 module = route.module if route.module is not None and each == tag(route.module) else None
                 tags.setdefault(each, self.program.frames.docstring_of(module) if module is not None else None)
         summary, description = prose(self.program.frames.docstring_of(route.name))
-        operation["summary"] = summary or words(name)
+        operation["summary"] = summary or name.replace("_", " ").strip().capitalize()
         if description:
             operation["description"] = description
         if route.deprecated:

@@ -34,7 +34,6 @@ from mypy.nodes import (
     RefExpr,
     SetExpr,
     Statement,
-    SymbolNode,
     TupleExpr,
     TypeInfo,
     Var,
@@ -61,7 +60,7 @@ from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import Held
 from core.openapi.schemas import Schemas
 from core.openapi.solving import UNKNOWN, info_in, member, returned_for, solved, without
-from core.openapi.trees import Notes, changed, docstring, filled_elsewhere, notes_of, parts_of
+from core.openapi.trees import Notes, changed, docstring, filled_elsewhere, parts_of
 from core.openapi.values import DEEPEST, Depth, Frame, Home, Target, Value, bounded
 
 _CHAINED: Final = frozenset(["status", "header", "append", "cookie", "delete_cookie"])
@@ -85,7 +84,7 @@ class Frames:
         self.classes: list[TypeInfo] = []
         self.modules: dict[str, Frame] = {}
         self.depth: Depth = Depth()
-        self.notes_of: Callable[[FuncDef | LambdaExpr], Notes] = cache(notes_of)
+        self.notes_of: Callable[[FuncDef | LambdaExpr], Notes] = cache(Notes)
         """What the text of a function says of its names."""
         self._held: dict[int, Value] = {}
         for name, tree in sorted(trees.items()):
@@ -164,10 +163,6 @@ class Frames:
         """Where the function of a frame is, or for a lambda the one that it is in."""
         homes = (self.homes[at.node] for at in frame.chain() if at.node is not None and at.node in self.homes)
         return next(homes, None)
-
-    def module_of(self, node: SymbolNode) -> Frame | None:
-        """The frame of the module that a name is of."""
-        return self.modules.get(node.fullname.rpartition(".")[0])
 
     # -- values
 
@@ -301,7 +296,7 @@ class Frames:
 
     def constant(self, variable: Var) -> Value | None:
         """The value of a variable of a module that is assigned once."""
-        home = self.module_of(variable)
+        home = self.modules.get(variable.fullname.rpartition(".")[0])
         assigned = home.notes.assigned.get(variable, []) if home is not None and variable not in self.changed else []
         return Value(assigned[0], home) if len(assigned) == 1 and assigned[0] is not None else None
 

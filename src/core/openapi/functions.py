@@ -258,10 +258,6 @@ class Reader:
                 # The same error again: the following handler answers it.
                 yield from self.answers(raised, (*tried, handler.name))
 
-    def not_found(self) -> list[Effect]:
-        """What the application's own handler does with a path that no route has."""
-        return self.alone(self.application.not_found) if self.application.not_found is not None else []
-
 
 def _behind(state: State, effect: Effect) -> Effect:
     """What happens to a path that no route matches, with the headers that the middleware before has staged."""

@@ -69,11 +69,6 @@ def prose(doc: str | None) -> tuple[str, str]:
     return " ".join(first.split()), rest.strip()
 
 
-def words(name: str) -> str:
-    """A name of Python as words."""
-    return name.replace("_", " ").strip().capitalize()
-
-
 def phrase(status: int) -> str:
     """The standard phrase of a status, the same under every version of Python."""
     if status not in {*HTTPStatus}:

@@ -182,7 +182,8 @@ class Raised:
             case MemberExpr() if found := self.calls.computed(expression, frame):
                 parts = [self.statuses(each, at) for each, at in found]
             case MemberExpr(name=name) if errors := self.errors(expression.expr, frame):
-                parts = [each.status if name == "status" else self._constant_status(each, name) for each in errors]
+                known = [each.status if name == "status" else (self.class_constant(each, name),) for each in errors]
+                parts = [tuple(one for one in some if isinstance(one, int)) for some in known]
             case MemberExpr() if (value := self.frames.given(expression, frame)) is not None:
                 return self.statuses_of(value)
             case MemberExpr() if found := self.calls.class_variables(expression, frame):
@@ -207,10 +208,10 @@ class Raised:
                 pass
         if parts:
             return tuple(dict.fromkeys(status for part in parts for status in part)) if all(parts) else ()
-        known = _statuses_in(self.frames.schemas.of(self.frames.type_of(expression, frame)))
-        if not known and isinstance(folded := constant_fold_expr(expression, ""), int):
+        of_type = _statuses_in(self.frames.schemas.of(self.frames.type_of(expression, frame)))
+        if not of_type and isinstance(folded := constant_fold_expr(expression, ""), int):
             return (folded,)
-        return known
+        return of_type
 
     def statuses_of(self, value: Value) -> tuple[int, ...]:
         """The statuses that a value may be."""
@@ -219,10 +220,6 @@ class Raised:
         if value.held is not None and isinstance(value.held.constant, int):
             return (value.held.constant,)
         return _statuses_in(self.frames.schemas.of(value.type))
-
-    def _constant_status(self, raised: Raise, name: str) -> tuple[int, ...]:
-        known = self.class_constant(raised, name)
-        return (known,) if isinstance(known, int) else ()
 
 
 def _statuses_in(schema: Schema) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from typing import Final
 from mypy.nodes import CallExpr, ComparisonExpr, Expression, IndexExpr, MemberExpr
 
 from core.openapi.facts import TEXT, Field, Read
-from core.openapi.failures import INVALID, LOOKUPS, NOT_FOUND, error
+from core.openapi.failures import INVALID, LOOKUPS, NOT_FOUND, error, object_of
 from core.openapi.here import Here
 from core.openapi.sent import contents
 from core.openapi.trees import argument, constant
@@ -94,7 +94,7 @@ def _in_its_envelope(here: Here, call: CallExpr, schema: Schema) -> Schema:
     key = here.text(given)
     if key is None:
         return {"$unknown": "the key of req.json(…). Give a constant"}
-    return {"type": "object", "properties": {key: schema}, "required": [key]}
+    return object_of({key: schema})
 
 
 def _requires_match(here: Here, call: CallExpr) -> None:

@@ -156,7 +156,8 @@ class Responses:
         """What happens to a path that no route has; the default answer is one that no error handler sees."""
         default = self._default(NOT_FOUND)
         assert default is not None
-        return self.reader.not_found() or [default]
+        own = self.reader.application.not_found
+        return (self.reader.alone(own) if own is not None else []) or [default]
 
     def not_found(self) -> JsonObject:
         """The answer to a path that no route has."""

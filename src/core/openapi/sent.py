@@ -12,6 +12,7 @@ from mypy.nodes import CallExpr, DictExpr, Expression, MemberExpr, NameExpr, Ref
 from mypy.types import Instance, NoneType, get_proper_type
 
 from core.openapi.facts import TEXT, Answer
+from core.openapi.failures import object_of
 from core.openapi.here import Here
 from core.openapi.reading import is_json
 from core.openapi.trees import argument, called, constant
@@ -233,7 +234,7 @@ def _event_of(data: Schema | None, event: Schema | None = None, id: Schema | Non
     for name, schema in (("event", event), ("id", id)):
         if schema is not None:
             properties[name] = schema if {"const", "enum"} & schema.keys() else TEXT
-    return {"type": "object", "properties": properties, "required": list(properties)}
+    return object_of(properties)
 
 
 def contents(media: str | None) -> Schema:

@@ -111,7 +111,7 @@ def within(node: Node) -> Iterator[Node]:
 class Notes:
     """What the text of one function, or of a module, says of its names."""
 
-    def __init__(self, body: Block | MypyFile | None) -> None:
+    def __init__(self, written: FuncDef | LambdaExpr | Block | MypyFile | None) -> None:
         self.assigned: dict[Node, list[Expression | None]] = {}
         self.items: dict[Node, list[tuple[str, Expression, bool] | None]] = {}
         """The items put into a dict after it was made: the key, its value and whether it always is; None for items that
@@ -141,8 +141,8 @@ class Notes:
         """The variables around it that it declares `global` or `nonlocal`."""
         self.calls_above: list[CallExpr] = []
         """The calls `super().__init__(…)`."""
-        if body is not None:
-            self._collect(body, always=True)
+        if written is not None:
+            self._collect(written.body if isinstance(written, FuncDef | LambdaExpr) else written, always=True)
 
     def _collect(self, node: Node, *, always: bool) -> None:
         match node:
@@ -287,11 +287,6 @@ def owner_of(value: Expression) -> Node | None:
             return node
         case _:
             return None
-
-
-def notes_of(function: FuncDef | LambdaExpr) -> Notes:
-    """What the text of a function says of its names."""
-    return Notes(function.body)
 
 
 def _leaves(block: Block) -> bool:

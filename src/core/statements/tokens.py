@@ -190,7 +190,7 @@ def statements_of(sql: str) -> list[StatementText]:
     for token in everything:
         if begin:
             token = Token(token.kind, token.text, token.start - begin, token.word)
-        if token.text != ";" or (tokens and _is_trigger(tokens) and not _ends_trigger(tokens)):
+        if token.text != ";" or (tokens and _is_in_trigger(tokens)):
             tokens.append(token)
         elif tokens:
             end = begin + token.end
@@ -202,11 +202,8 @@ def statements_of(sql: str) -> list[StatementText]:
     return found
 
 
-def _is_trigger(tokens: list[Token]) -> bool:
+def _is_in_trigger(tokens: list[Token]) -> bool:
     first = " ".join(token.word for token in tokens[:6])
-    return re.match(r"(EXPLAIN (QUERY PLAN )?)?CREATE (TEMP |TEMPORARY )?TRIGGER( |$)", first) is not None
-
-
-def _ends_trigger(tokens: list[Token]) -> bool:
+    is_trigger = re.match(r"(EXPLAIN (QUERY PLAN )?)?CREATE (TEMP |TEMPORARY )?TRIGGER( |$)", first) is not None
     # `; END` is the end of the body: the END of a CASE never follows a semicolon.
-    return len(tokens) > 2 and tokens[-1].word == "END" and tokens[-2].text == ";"
+    return is_trigger and not (len(tokens) > 2 and tokens[-1].word == "END" and tokens[-2].text == ";")
