@@ -68,17 +68,13 @@ def sent_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
 def _parts(value: ast.expr) -> Iterator[ast.expr]:
     """The calls and names that become values in JSON."""
     match value:
-        case ast.Dict(values=values):
-            parts = values
-        case ast.List(elts=values) | ast.Tuple(elts=values) | ast.Set(elts=values):
-            parts = values
+        case ast.Dict(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            for part in parts:
+                yield from _parts(part)
         case ast.Call() | ast.Name():
             yield value
-            return
         case _:
-            return
-    for part in parts:
-        yield from _parts(part)
+            pass
 
 
 def _shown(expression: ast.expr) -> str:

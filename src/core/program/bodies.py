@@ -16,14 +16,14 @@ import attrs
 from core.program.classes import classes_in
 from core.program.findings import Unread
 from core.program.modules import ClassScope, FunctionScope, Module, Modules, Scope
-from core.program.table import App, Env, Event, Function, Place, Route, Table
+from core.program.table import App, Env, Function, Place, Route, Table
 
 
 @attrs.define
 class Served:
-    """What a function serves: `routes` as their handler or one of their own steps, `handles` as their handler, and
-    `events`. `bound` are the arguments that it is given beside those of a request. `direct`: a request calls it itself,
-    and no decorator has what it returns.
+    """What a function serves: `routes` as their handler or one of their own steps, and `handles` as their handler.
+    `bound` are the arguments that it is given beside those of a request. `direct`: a request calls it itself, and no
+    decorator has what it returns.
     """
 
     scope: FunctionScope
@@ -32,7 +32,6 @@ class Served:
     apps: list[App] = attrs.field(factory=list[App])
     routes: list[Route] = attrs.field(factory=list[Route])
     handles: list[Route] = attrs.field(factory=list[Route])
-    events: list[Event] = attrs.field(factory=list[Event])
 
 
 class Bodies:
@@ -42,13 +41,10 @@ class Bodies:
         self.table = table
         self.served: dict[ast.AST, Served] = {}
         self.unread: list[Unread] = []
-        self.handlers: int = 0
-        """The number of handlers that were found, of routes and events."""
         self._modules = modules
         self._program = {str(module.path): module for module in program}
         self._found: dict[str, dict[tuple[str, int], FunctionScope]] = {}
         self._decorated: dict[str, dict[int, FunctionScope]] = {}
-        handlers: set[int] = set()
         for app in table.apps:
             for route in app.routes:
                 own = route.steps[len(route.steps) - route.own :]
@@ -56,20 +52,22 @@ class Bodies:
                     for served in self._of(step, app):
                         served.routes.append(route)
                 if route.handler is not None:
-                    for served in self._of(route.handler, app, route.place, handlers):
+                    for served in self._of(route.handler, app, route.place):
                         served.routes.append(route)
                         served.handles.append(route)
             for event in app.events:
-                for served in self._of(event.handler, app, event.place, handlers):
-                    served.events.append(event)
+                self._of(event.handler, app, event.place)
             for error in app.errors:
-                list(self._of(error.handler, app, error.place))
+                self._of(error.handler, app, error.place)
         for places, why in (
             (table.unread, "it comes from a package that is not installed"),
             (table.unmounted, 'its router is mounted nowhere. Mount it: app.use("/prefix", router)'),
         ):
             self.unread += (Unread(place.file, place.line, why, "handler") for place in places)
-        self.handlers = len(handlers)
+        steps = {route.handler for app in table.apps for route in app.routes if route.handler is not None}
+        steps |= {event.handler for app in table.apps for event in app.events}
+        self.handlers: int = sum(any(map(self.function, table.steps[step].bodies)) for step in steps)
+        """The number of handlers that were found, of routes and events."""
 
     @cached_property
     def only_env(self) -> ClassScope | None:
@@ -110,14 +108,13 @@ class Bodies:
         found = classes_in(module) if module is not None else ()
         return next((class_ for class_ in found if class_.qualname == env.qualname), None)
 
-    def _of(
-        self, step: int, app: App, place: Place | None = None, handlers: set[int] | None = None
-    ) -> Iterator[Served]:
+    def _of(self, step: int, app: App, place: Place | None = None) -> list[Served]:
         """The functions of a step, as far as they are found. `place` is the line of its registration."""
         described = self.table.steps[step]
         found = [*map(self.function, described.bodies)]
         if place is not None:
             self._check_whole(described.name, described.whole, place, [one for one in found if one is not None])
+        all_served: list[Served] = []
         for function, scope in zip(described.bodies, found, strict=True):
             if scope is None:
                 continue
@@ -127,9 +124,8 @@ class Bodies:
             served.direct = served.direct or (described.direct and function is described.bodies[0])
             if app not in served.apps:
                 served.apps.append(app)
-            if handlers is not None:
-                handlers.add(step)
-            yield served
+            all_served.append(served)
+        return all_served
 
     def _check_whole(self, name: str, whole: bool, place: Place, found: Iterable[FunctionScope]) -> None:
         """Note a handler whose body, or that of the `def` that is decorated at its line, is not found."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Final, NamedTuple
 
+from core.program.annotations import arguments_of
 from core.program.modules import ClassScope, FunctionScope, Local, Scope
 from core.program.reader import Reader
 
@@ -65,13 +66,9 @@ def _of_function(reader: Reader, function: FunctionScope) -> Entered | None:
     annotation: tuple[ast.expr, Scope] | None = None
     if function.node.returns is not None:
         returns, where = reader.written_out(function.node.returns, function.parent)
-        match returns:
-            case ast.Subscript(value=generic, slice=given):
-                name = reader.modules.outside(generic, where).rpartition(".")[2]
-                first = given.elts[0] if isinstance(given, ast.Tuple) and given.elts else given
-                annotation = (first, where) if name in (_GENERATORS if makers else _MANAGERS) else None
-            case _:
-                pass
+        name = reader.modules.outside(returns, where).rpartition(".")[2]
+        if isinstance(returns, ast.Subscript) and name in (_GENERATORS if makers else _MANAGERS):
+            annotation = next(iter(arguments_of(returns)), returns.slice), where
     class_ = reader.class_of(*annotation) if annotation is not None else None
     if not makers:
         return Entered(annotation=annotation, class_=class_) if annotation is not None else None

@@ -40,15 +40,10 @@ class Wanted:
     attribute: str
 
     @property
-    def aliased(self) -> bool:
-        """True if the binding has a name that no attribute can have."""
-        return self.attribute != self.name
-
-    @property
     def line(self) -> str:
         """The attribute as it is written in the class."""
         annotation = f"{self.annotation} | None" if self.optional else self.annotation
-        if self.aliased:
+        if self.attribute != self.name:  # which no attribute can have
             default = "default=None, " if self.optional else ""
             return f'{self.attribute}: {annotation} = attrs.field({default}alias="{self.name}")'
         return f"{self.name}: {annotation} = None" if self.optional else f"{self.name}: {annotation}"
@@ -155,7 +150,7 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
     moved: list[str] = []
     indent = " " * written_indent(class_, lines)
     for attribute in shape.attributes:
-        statement = _statement(class_, attribute.attribute)
+        statement = next((one for one in _attributes(class_) if _name(one) == attribute.attribute), None)
         if statement is None:
             continue
         item = wanted.get(attribute.name)
@@ -194,10 +189,8 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
         if optional:
             edits.append((end, end, optional))
         types |= {item.type for item in new if item.type is not None}
-    text = _edited(lines, edits)
-    if edits and not _is_python(text):
-        text = _with_docstring(text, class_)
-    if any(item.aliased for item in new):
+    text = _with_something_inside(_edited(lines, edits), class_)
+    if any(item.attribute != item.name for item in new):
         text = with_attrs(text)
     return _with_imports(text, types)
 
@@ -220,10 +213,6 @@ def _class(source: str, shape: EnvShape) -> ast.ClassDef:
         if isinstance(node, ast.ClassDef) and node.name == shape.name and node.lineno == shape.location.line:
             return node
     raise ValueError(f"{shape.name} is not on line {shape.location.line}")
-
-
-def _statement(class_: ast.ClassDef, name: str) -> ast.AnnAssign | None:
-    return next((s for s in _attributes(class_) if _name(s) == name), None)
 
 
 def _name(statement: ast.AnnAssign) -> str:
@@ -302,19 +291,13 @@ def cut(line: str, column: int) -> int:
     return len(line.encode()[:column].decode("utf-8", "ignore"))
 
 
-def _is_python(text: str) -> bool:
+def _with_something_inside(text: str, class_: ast.ClassDef) -> str:
+    """The text of a module, with a docstring in a class whose last attribute is gone."""
+    lines = text.split("\n")
     try:
         ast.parse(text)
     except SyntaxError:
-        return False
-    return True
-
-
-def _with_docstring(text: str, class_: ast.ClassDef) -> str:
-    """The last attribute is gone: a class needs something inside it."""
-    lines = text.split("\n")
-    end = class_.body[0].lineno - 1
-    lines.insert(end, f'{" " * (class_.col_offset + 4)}"""No binding is declared yet."""')
+        lines.insert(class_.body[0].lineno - 1, f'{" " * (class_.col_offset + 4)}"""No binding is declared yet."""')
     return "\n".join(lines)
 
 

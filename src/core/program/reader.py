@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, cast
+from collections.abc import Mapping
+from typing import Final, cast
 
-from core.program.annotations import Annotations
+import attrs
+
+from core.program.annotations import Annotation, Annotations
 from core.program.envs import EnvAttribute, EnvShape, json_fits
 from core.program.findings import Location
 from core.program.modules import ClassScope, Modules, Scope
@@ -26,59 +28,47 @@ _KINDS: Final[Mapping[str, str]] = {
 """The kinds of the classes that JSON has values for, by full name."""
 
 
-class _Type(NamedTuple):
-    """A type as JSON sees it, which is not a union: its kind, `""` for one that is not understood. `inside` is the
-    annotation of the items of a list or of the values of a dict.
-    """
-
-    kind: str
-    shown: str = ""
-    inside: ast.expr | None = None
-    class_: ClassScope | None = None
-    literals: Sequence[object] = ()
-
-
-_UNKNOWN: Final = _Type("")
-
-
 def _inside_problem(reader: Annotations, annotation: ast.expr, scope: Scope, value: object, path: str) -> str | None:
     """The first place in a value that an annotation does not fit, and the value there:
     `LIMITS.window is a string, not an int`.
     """
     members = list(reader.members(annotation, scope))
     types = [_read(reader, *member) for member in members]
-    if not all(type_.kind for type_ in types):
+    if not all(type_.kind for type_, _ in types):
         return None
-    problems = [_problem(reader, type_, where, value, path) for type_, (_, where) in zip(types, members, strict=True)]
+    problems = [_problem(reader, *type_, where, value, path) for type_, (_, where) in zip(types, members, strict=True)]
     if len(problems) == 1 or None in problems:
         return problems[0] if len(problems) == 1 else None
-    return _unlike(value, " | ".join(type_.shown for type_ in types), path)
+    return _unlike(value, " | ".join(type_.shown for type_, _ in types), path)
 
 
-def _read(reader: Annotations, expression: ast.expr, scope: Scope) -> _Type:
-    if isinstance(expression, ast.Constant) and expression.value is None:
-        return _Type("None", "None")
+def _read(reader: Annotations, expression: ast.expr, scope: Scope) -> tuple[Annotation, ast.expr | None]:
+    """A type as JSON sees it, which is not a union, of the kind "" where it is not understood, and the annotation of
+    the items of a list or of the values of a dict.
+    """
     annotation = reader.annotation(expression, scope)
-    if not isinstance(expression, ast.Subscript):
+    kind, inside = "", None
+    if isinstance(expression, ast.Constant) and expression.value is None:
+        kind = "None"
+    elif not isinstance(expression, ast.Subscript):
+        kind = _KINDS.get(reader.full_name(expression, scope), "").replace("tuple", "list")
         if annotation.class_ is not None:
-            known = annotation.kind == "table" and _is_known(reader, annotation.class_)
-            return _Type("table", annotation.class_.node.name, class_=annotation.class_) if known else _UNKNOWN
-        kind = _KINDS.get(reader.full_name(expression, scope), "")
-        return _Type(kind.replace("tuple", "list"), annotation.shown)
-    if reader.form(expression.value, scope) == "Literal":
-        literals = [*annotation.literals, *([None] if annotation.optional else [])]
-        return _Type("Literal", annotation.shown, literals=literals) if annotation.kind == "Literal" else _UNKNOWN
-    match _KINDS.get(reader.full_name(expression.value, scope)), expression.slice:
-        case "tuple", ast.Tuple(elts=[item, ast.Constant(value=value)]) if value is ...:
-            return _Type("list", annotation.shown, item)
-        case "tuple", _:
-            return _Type("list", annotation.shown)
-        case "dict", ast.Tuple(elts=[_, item]):
-            return _Type("dict", annotation.shown, item)
-        case "list", item if not isinstance(item, ast.Tuple):
-            return _Type("list", annotation.shown, item)
-        case _:
-            return _UNKNOWN
+            kind = "table" if annotation.kind == "table" and _is_known(reader, annotation.class_) else ""
+    elif reader.form(expression.value, scope) == "Literal":
+        kind = annotation.kind
+    else:
+        match _KINDS.get(reader.full_name(expression.value, scope)), expression.slice:
+            case "tuple", ast.Tuple(elts=[item, ast.Constant(value=value)]) if value is ...:
+                kind, inside = "list", item
+            case "tuple", _:
+                kind = "list"
+            case "dict", ast.Tuple(elts=[_, item]):
+                kind, inside = "dict", item
+            case "list", item if not isinstance(item, ast.Tuple):
+                kind, inside = "list", item
+            case _:
+                pass
+    return attrs.evolve(annotation, kind=kind), inside
 
 
 def _is_known(reader: Annotations, class_: ClassScope) -> bool:
@@ -88,7 +78,9 @@ def _is_known(reader: Annotations, class_: ClassScope) -> bool:
     return not generic and (reader.is_typed_dict(class_) or reader.is_whole(class_))
 
 
-def _problem(reader: Annotations, type_: _Type, scope: Scope, value: object, path: str) -> str | None:
+def _problem(
+    reader: Annotations, type_: Annotation, inside: ast.expr | None, scope: Scope, value: object, path: str
+) -> str | None:
     parts: Mapping[str, object] = {}
     match type_.kind, value:
         case "table", dict() if type_.class_ is not None:
@@ -101,9 +93,9 @@ def _problem(reader: Annotations, type_: _Type, scope: Scope, value: object, pat
             return (
                 None if _fits(type_, value) else _unlike(value, type_.shown, path, of_literal=type_.kind == "Literal")
             )
-    if type_.inside is None:
+    if inside is None:
         return None
-    found = (_inside_problem(reader, type_.inside, scope, one, place) for place, one in parts.items())
+    found = (_inside_problem(reader, inside, scope, one, place) for place, one in parts.items())
     return next(filter(None, found), None)
 
 
@@ -127,12 +119,12 @@ def _unlike(value: object, shown: str, path: str, *, of_literal: bool = False) -
     return f"{path} is {found}, not {with_article(shown)}"
 
 
-def _fits(type_: _Type, value: object) -> bool:
+def _fits(type_: Annotation, value: object) -> bool:
     if type_.kind == "None":
         return value is None
     if type_.kind == "int" and isinstance(value, float):
         return value.is_integer()  # 3.0 is a whole number to JSON
-    return json_fits(type_.kind, value, type_.literals)
+    return json_fits(type_.kind, value, [*type_.literals, *([None] if type_.optional else [])])
 
 
 class Reader(Annotations):

@@ -70,10 +70,8 @@ def _falls_through(statement: ast.stmt) -> _Sent | None:
 
 def _sent_by(statement: ast.stmt) -> _Sent | None:
     """The call that sends, of a statement that is nothing else: `res.status(201).json(…)`, `return res.send()`."""
-    match statement:
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=method)) as call) if method in SENDERS:
-            pass
-        case ast.Return(value=ast.Call(func=ast.Attribute(value=owner, attr=method)) as call) if method in SENDERS:
+    match statement.value if isinstance(statement, ast.Expr | ast.Return) else None:
+        case ast.Call(func=ast.Attribute(value=owner, attr=method)) as call if method in SENDERS:
             pass
         case _:
             return None

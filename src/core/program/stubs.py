@@ -6,7 +6,7 @@ A type checker takes a stub for the object itself, so it accepts calls that `cor
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from core.program.databases import OBJECTS
@@ -21,26 +21,6 @@ _EVERY_STUB: Final = frozenset(["fetch", "id", "name"])
 _NOT_REMOTE: Final = frozenset(["alarm", "ctx", "env"])
 
 
-def _on_stub(class_: str, name: str, kind: str, methods: Sequence[str]) -> str | None:
-    """`stub.name` of a stub of `class_`.
-
-    `kind` is `async`, `method` or `attribute`; `methods` are the async ones there are.
-    """
-    if name in _EVERY_STUB or name.startswith("__"):
-        return None
-    if name.startswith("_"):
-        why, hint = "it is private", "Give it a public name"
-    elif name in _NOT_REMOTE:
-        why, hint = "it is the object's own", "Write an async method for the task"
-    elif kind == "async":
-        return None
-    else:
-        why = "it is not async" if kind == "method" else "it is not a method"
-        write = f"Write async def {name}" if kind == "method" else f"Write an async method that returns {name}"
-        hint = did_you_mean(name, [one for one in methods if not one.startswith("_")], f"{write} in {class_}")
-    return f"{class_}.{name} cannot be called on a stub: {why}. {hint}"
-
-
 def stub_problems(
     receivers: Receivers, node: ast.Attribute, scope: Scope, stub: ast.Call, made_in: Scope
 ) -> Iterator[Finding]:
@@ -49,34 +29,29 @@ def stub_problems(
         return
     class_ = _object(receivers, stub.func.value, made_in) if stub.func.attr in _GETS_STUB else None
     reader, name = receivers.reader, node.attr
-    if class_ is None or not reader.outside(class_) & OBJECTS:
+    if class_ is None or not reader.outside(class_) & OBJECTS or name in _EVERY_STUB or name.startswith("__"):
         return
-    methods = [
-        inner.name
-        for ancestor in reader.ancestors(class_)
-        for inner in ancestor.node.body
-        if isinstance(inner, ast.AsyncFunctionDef)
-    ]
-    for ancestor in reader.ancestors(class_):
-        found = ancestor.names.get(name)
-        if found is None:
-            continue
-        definition = found[-1].node
-        match definition:
-            case ast.AsyncFunctionDef():
-                kind = "async"
-            case ast.FunctionDef(decorator_list=[]):
-                kind = "method"
-            case ast.AnnAssign() | ast.FunctionDef(decorator_list=[ast.Name(id="property" | "cached_property")]):
-                kind = "attribute"
-            case _:
-                return
-        break
-    else:
-        kind = "async" if name not in _NOT_REMOTE else "attribute"
-    message = _on_stub(class_.node.name, name, kind, methods)
-    if message is not None:
-        yield finding_at(node, scope, "core-binding", message)
+    ancestors, own = reader.ancestors(class_), class_.node.name
+    hint = why = write = ""
+    match next((each.names[name][-1].node for each in ancestors if name in each.names), None):
+        case None | ast.AsyncFunctionDef():
+            pass
+        case ast.FunctionDef(decorator_list=[]):
+            why, write = "it is not async", f"Write async def {name}"
+        case ast.AnnAssign() | ast.FunctionDef(decorator_list=[ast.Name(id="property" | "cached_property")]):
+            why, write = "it is not a method", f"Write an async method that returns {name}"
+        case _:
+            return
+    if name.startswith("_"):
+        why, hint = "it is private", "Give it a public name"
+    elif name in _NOT_REMOTE:
+        why, hint = "it is the object's own", "Write an async method for the task"
+    elif why:
+        body = (inner for ancestor in ancestors for inner in ancestor.node.body)
+        methods = [inner.name for inner in body if isinstance(inner, ast.AsyncFunctionDef) and inner.name[0] != "_"]
+        hint = did_you_mean(name, methods, f"{write} in {own}")
+    if why:
+        yield finding_at(node, scope, "core-binding", f"{own}.{name} cannot be called on a stub: {why}. {hint}")
 
 
 def _object(receivers: Receivers, receiver: ast.expr, scope: Scope) -> ClassScope | None:

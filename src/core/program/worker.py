@@ -126,8 +126,10 @@ def worker_findings(
     """
     pythons = sorted({_python_of(one) for one in configurations}) or [_python_of(None)]
     for module in program:
-        for node, message in _Missing(modules, module, pythons).found():
-            yield Finding("core-worker", message, str(module.path), node.lineno, node.col_offset + 1)
+        for scope in module.scope.walk():
+            for node, message in _missing(modules, scope, pythons):
+                if _runs(node, scope):
+                    yield Finding("core-worker", message, str(module.path), node.lineno, node.col_offset + 1)
 
 
 def _python_of(configuration: Configuration | None) -> tuple[int, str]:
@@ -143,96 +145,90 @@ def _python_of(configuration: Configuration | None) -> tuple[int, str]:
     raise AssertionError("every date has a version")
 
 
-class _Missing:
-    def __init__(self, modules: Modules, module: Module, pythons: Sequence[tuple[int, str]]) -> None:
-        self.modules = modules
-        self.module = module
-        self.pythons = pythons
+def _missing(
+    modules: Modules, scope: Scope, pythons: Sequence[tuple[int, str]]
+) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+    for statement in scope.nodes.of(ast.Import):
+        for alias in statement.names:
+            yield from _module(modules, statement, alias.name, pythons)
+    for taken in scope.nodes.of(ast.ImportFrom):
+        if taken.level or not taken.module:
+            continue
+        yield from _module(modules, taken, taken.module, pythons)
+        for full in (f"{taken.module}.{alias.name}" for alias in taken.names):
+            if full in NEW_MODULES:
+                yield from _module(modules, taken, full, pythons)
+            if full in _ABSENT:
+                yield taken, _told(full)
+    waits = isinstance(scope.node, ast.AsyncFunctionDef)
+    for call in scope.nodes.of(ast.Call):
+        name = modules.outside(call.func, scope)
+        yield from _use(call.func, name)
+        for node, message in _wait(modules, call, name, scope) if waits else ():
+            if not any(isinstance(one, ast.Lambda) for one in scope.nodes.above(call)):
+                yield node, message
+    for class_ in scope.nodes.of(ast.ClassDef):
+        for base in class_.bases:
+            yield from _use(base, modules.outside(base, scope))
+    for entered in scope.nodes.of(ast.AsyncWith):
+        for item in entered.items:
+            yield from _shared(modules, item.context_expr, item.context_expr, "acquire", scope, entered)
 
-    def found(self) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
-        """Yield the missing things in the module."""
-        for scope in self.module.scope.walk():
-            for node, message in self._in(scope):
-                if _runs(node, scope):
-                    yield node, message
 
-    def _in(self, scope: Scope) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
-        for statement in scope.nodes.of(ast.Import):
-            for alias in statement.names:
-                yield from self._module(statement, alias.name)
-        for taken in scope.nodes.of(ast.ImportFrom):
-            if taken.level or not taken.module:
-                continue
-            yield from self._module(taken, taken.module)
-            for full in (f"{taken.module}.{alias.name}" for alias in taken.names):
-                if full in NEW_MODULES:
-                    yield from self._module(taken, full)
-                if full in _ABSENT:
-                    yield taken, _told(full)
-        waits = isinstance(scope.node, ast.AsyncFunctionDef)
-        for call in scope.nodes.of(ast.Call):
-            name = self.modules.outside(call.func, scope)
-            yield from _use(call.func, name)
-            for node, message in self._wait(call, name, scope) if waits else ():
-                if not any(isinstance(one, ast.Lambda) for one in scope.nodes.above(call)):
-                    yield node, message
-        for class_ in scope.nodes.of(ast.ClassDef):
-            for base in class_.bases:
-                yield from _use(base, self.modules.outside(base, scope))
-        for entered in scope.nodes.of(ast.AsyncWith):
-            for item in entered.items:
-                yield from self._shared(item.context_expr, item.context_expr, "acquire", scope, entered)
+def _module(
+    modules: Modules, node: ast.stmt, name: str, pythons: Sequence[tuple[int, str]]
+) -> Iterator[tuple[ast.stmt, str]]:
+    top = name.partition(".")[0]
+    if top in MISSING_MODULES and modules.find(top) is None:
+        yield node, f"a worker's Python has no module {top}. {MISSING_MODULES[top]}"
+        return
+    new = next((full for full in (name, top) if full in NEW_MODULES), None)
+    for python, why in pythons if modules.find(top) is None else ():
+        if new is not None and python < NEW_MODULES[new]:
+            date = next(date for version, date, _ in _VERSIONS if version == NEW_MODULES[new])
+            text = f"{new} is a module of Python 3.{NEW_MODULES[new]}, and {why} has 3.{python}"
+            yield node, f'{text}. Write compatibility_date = "{date}", or a later one'
+        elif top in GONE_MODULES and python >= GONE_MODULES[top]:
+            text = f"{top} is no module of Python since 3.{GONE_MODULES[top]}, and {why} has 3.{python}"
+            yield node, f"{text}. Take along a package that has it, or do without"
 
-    def _module(self, node: ast.stmt, name: str) -> Iterator[tuple[ast.stmt, str]]:
-        top = name.partition(".")[0]
-        if top in MISSING_MODULES and self.modules.find(top) is None:
-            yield node, f"a worker's Python has no module {top}. {MISSING_MODULES[top]}"
-            return
-        new = next((full for full in (name, top) if full in NEW_MODULES), None)
-        for python, why in self.pythons if self.modules.find(top) is None else ():
-            if new is not None and python < NEW_MODULES[new]:
-                date = next(date for version, date, _ in _VERSIONS if version == NEW_MODULES[new])
-                text = f"{new} is a module of Python 3.{NEW_MODULES[new]}, and {why} has 3.{python}"
-                yield node, f'{text}. Write compatibility_date = "{date}", or a later one'
-            elif top in GONE_MODULES and python >= GONE_MODULES[top]:
-                text = f"{top} is no module of Python since 3.{GONE_MODULES[top]}, and {why} has 3.{python}"
-                yield node, f"{text}. Take along a package that has it, or do without"
 
-    def _wait(self, call: ast.Call, name: str, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
-        """Yield a call that blocks, or writes a file, in the body of an async function."""
-        if name in BLOCKING:
-            yield call, f"{name} blocks: no other request is answered meanwhile. {BLOCKING[name]}"
-        elif name == "builtins.open" and _is_written(call):
+def _wait(modules: Modules, call: ast.Call, name: str, scope: Scope) -> Iterator[tuple[ast.expr, str]]:
+    """Yield a call that blocks, or writes a file, in the body of an async function."""
+    if name in BLOCKING:
+        yield call, f"{name} blocks: no other request is answered meanwhile. {BLOCKING[name]}"
+    elif name == "builtins.open" and _is_written(call):
+        yield call, f"a worker has no files to keep: {_LOST}"
+    elif isinstance(call.func, ast.Attribute) and call.func.attr in _WAITED:
+        yield from _shared(modules, call, call.func.value, call.func.attr, scope)
+    elif isinstance(call.func, ast.Attribute) and call.func.attr in _WRITES:
+        made, inner = modules.value(call.func.value, scope)
+        if isinstance(made, ast.Call) and modules.outside(made.func, inner) == "pathlib.Path":
             yield call, f"a worker has no files to keep: {_LOST}"
-        elif isinstance(call.func, ast.Attribute) and call.func.attr in _WAITED:
-            yield from self._shared(call, call.func.value, call.func.attr, scope)
-        elif isinstance(call.func, ast.Attribute) and call.func.attr in _WRITES:
-            made, inner = self.modules.value(call.func.value, scope)
-            if isinstance(made, ast.Call) and self.modules.outside(made.func, inner) == "pathlib.Path":
-                yield call, f"a worker has no files to keep: {_LOST}"
 
-    def _shared(
-        self, node: ast.expr, owner: ast.expr, method: str, scope: Scope, around: ast.AST | None = None
-    ) -> Iterator[tuple[ast.expr, str]]:
-        """Yield a wait for an object of the module that another request may keep waiting: a call of one of its methods,
-        or `async with`, whose body is `around`.
-        """
-        made, inner = self.modules.value(owner, scope)
-        is_shared = isinstance(made, ast.Call) and isinstance(inner.node, ast.Module | ast.ClassDef)
-        kind = self.modules.outside(made.func, inner) if isinstance(made, ast.Call) and is_shared else ""
-        if not isinstance(made, ast.Call) or method not in _SHARED.get(kind, ()):
-            return
-        if method == "put" and not (made.args or made.keywords):
-            return  # never full
-        others = len(around.items) - 1 if isinstance(around, ast.AsyncWith) else 0
-        if kind in _HELD and others + sum(isinstance(part, _AWAITS) for part in ast.walk(around or scope.node)) < 2:
-            return
-        of = "module" if isinstance(inner.node, ast.Module) else "class"
-        text = f"{ast.unparse(owner)} is an {kind} of the {of}, and one request cannot await what another one does"
-        yield (
-            node,
-            f"{text}. Keep what several requests share in a Durable Object, and make the rest inside the handler",
-        )
+
+def _shared(
+    modules: Modules, node: ast.expr, owner: ast.expr, method: str, scope: Scope, around: ast.AST | None = None
+) -> Iterator[tuple[ast.expr, str]]:
+    """Yield a wait for an object of the module that another request may keep waiting: a call of one of its methods, or
+    `async with`, whose body is `around`.
+    """
+    made, inner = modules.value(owner, scope)
+    is_shared = isinstance(made, ast.Call) and isinstance(inner.node, ast.Module | ast.ClassDef)
+    kind = modules.outside(made.func, inner) if isinstance(made, ast.Call) and is_shared else ""
+    if not isinstance(made, ast.Call) or method not in _SHARED.get(kind, ()):
+        return
+    if method == "put" and not (made.args or made.keywords):
+        return  # never full
+    others = len(around.items) - 1 if isinstance(around, ast.AsyncWith) else 0
+    if kind in _HELD and others + sum(isinstance(part, _AWAITS) for part in ast.walk(around or scope.node)) < 2:
+        return
+    of = "module" if isinstance(inner.node, ast.Module) else "class"
+    text = f"{ast.unparse(owner)} is an {kind} of the {of}, and one request cannot await what another one does"
+    yield (
+        node,
+        f"{text}. Keep what several requests share in a Durable Object, and make the rest inside the handler",
+    )
 
 
 _AWAITS: Final = (ast.Await, ast.AsyncFor, ast.AsyncWith)
