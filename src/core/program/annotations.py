@@ -106,7 +106,7 @@ class Annotations(Classes):
         return name.rpartition(".")[2] if name.startswith(TYPING) else ""
 
     def _union(self, members: Sequence[ast.expr], scope: Scope) -> Annotation:
-        rest = [member for member in members if not _is_none(member)]
+        rest = [member for member in members if not isinstance(member, ast.Constant) or member.value is not None]
         optional = len(rest) < len(members)
         inner = [self.annotation(member, scope) for member in rest]
         shown = " | ".join(annotation.shown for annotation in inner)
@@ -235,7 +235,3 @@ def arms(expression: ast.expr) -> Iterator[ast.expr]:
         yield from arms(expression.right)
     else:
         yield expression
-
-
-def _is_none(expression: ast.expr) -> bool:
-    return isinstance(expression, ast.Constant) and expression.value is None

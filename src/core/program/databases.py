@@ -294,7 +294,8 @@ class Databases:
                 owner = self.class_of(value.value, scope) if not known[0] else None
                 if owner is None:
                     return known
-                attributes = self.reader.shape(owner).attributes if self._is_env(owner) else ()
+                is_env = self.reader.is_env(owner) or any(map(self.reader.is_protocol, self.reader.ancestors(owner)))
+                attributes = self.reader.shape(owner).attributes if is_env else ()
                 attribute = next((a for a in attributes if a.attribute == value.attr), None)
                 if attribute is not None:
                     return attribute.kind == "D1Database", attribute.name
@@ -305,9 +306,6 @@ class Databases:
                 return first and second, name if name == other else None
             case _:
                 return False, None
-
-    def _is_env(self, class_: ClassScope) -> bool:
-        return self.reader.is_env(class_) or any(map(self.reader.is_protocol, self.reader.ancestors(class_)))
 
     def _kept(self, class_: ClassScope, name: str) -> tuple[ast.expr, Scope] | None:
         """The annotation of an attribute: in the class, or of the parameter that `__init__` keeps under its name."""

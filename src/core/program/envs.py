@@ -73,10 +73,6 @@ class EnvShape:
     attributes: Sequence[EnvAttribute]
     partial: bool = False
 
-    def find(self, name: str) -> EnvAttribute | None:
-        """The attribute for the binding of that name."""
-        return next((attribute for attribute in self.attributes if attribute.name == name), None)
-
 
 def check_env(
     shape: EnvShape, configurations: Sequence[Configuration], *, entry_names: frozenset[str] | None = None

@@ -67,8 +67,6 @@ def syntax_error(file: str, line: int, message: str) -> Finding:
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     """By file, line, column, code and text; a message is there once on a line, at its first column."""
-    import attrs
-
     ordered = sorted(set(findings), key=lambda f: (f.file, f.line, f.column, f.code, f.message, f.environment or ""))
     once: dict[object, Finding] = {}
     for finding in ordered:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -55,7 +55,9 @@ class Memory:
 
     def look(self, receivers: Receivers, module: Module, whole: str) -> Looked:
         """Return the findings of a module: those of the last look, or new ones where something changed."""
-        parts = [whole, receivers.bodies.facts(module), *self._texts(receivers, module)]
+        reachable = sorted(receivers.modules.reachable([module]), key=lambda one: one.path)
+        texts = (part for one in reachable for part in (str(one.path), one.name, self._modules[one.path][0]))
+        parts = [whole, receivers.bodies.facts(module), *texts]
         key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
         known = self._found.get(str(module.path))
         if known is None or known[0] != key:
@@ -72,11 +74,6 @@ class Memory:
                 if os.path.exists(path)
             }
             self._cache.write(_NAME, [], found)
-
-    def _texts(self, receivers: Receivers, module: Module) -> Iterator[str]:
-        """The names and texts of a module and of all that it imports."""
-        for one in sorted(receivers.modules.reachable([module]), key=lambda one: one.path):
-            yield from (str(one.path), one.name, self._modules[one.path][0])
 
 
 @contextmanager

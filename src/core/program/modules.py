@@ -194,10 +194,6 @@ class Modules:
 
     # -- files
 
-    def is_below(self, path: Path) -> bool:
-        """Return True for a file in a folder that imports start from."""
-        return any(path.is_relative_to(root) for root in self.roots)
-
     @property
     def files(self) -> Iterable[Path]:
         """The files that were read, also those with mistakes."""

@@ -101,7 +101,7 @@ def queue_problem(
     if message is None or shape is None or message[0] in ("typing.Any", "builtins.object", "object", "Any"):
         return None
     for binding in producers:
-        attribute = shape.find(binding.name)
+        attribute = next((one for one in shape.attributes if one.name == binding.name), None)
         if attribute is None or attribute.kind != "Queue" or len(attribute.arguments) != 1:
             continue
         sent = attribute.arguments[0]

@@ -210,7 +210,7 @@ class _Program:
         self.program = self.modules.reachable(start)
         self.reader = Reader(self.modules, self._named(options.env) if options.env is not None else None)
         self.sources: Sources = read_sources(self.directory)
-        self.modules.derived = self.sources.bases if self.sources.complete else None
+        self.modules.derived = self.sources.bases
         bodies = Bodies(table, self.modules, self.program)
         self.handlers: int = bodies.handlers
         self.receivers = Receivers(self.reader, bodies, configurations, self.sources)
@@ -263,8 +263,7 @@ class _Program:
         """A digest of everything that the findings of every module depend on: the configuration, the migrations, and
         facts of all the texts.
         """
-        texts = self.sources
-        facts = [sorted(texts.bases), texts.complete, sorted(texts.tables)]
+        facts = [self.sources.bases and sorted(self.sources.bases), sorted(self.sources.tables)]
         named, migrations = sorted(self.reader.named or ()), stamps(self._migrations())
         parts = (self.configurations, self.options.env, named, migrations, facts, declared().sources)
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogateescape")).hexdigest()
@@ -284,7 +283,8 @@ class _Program:
     def _start(self, main: Path | None, paths: Sequence[Path]) -> list[Module]:
         files = [main] if main is not None else []
         # A module that is imported by a name that is computed is one of the program, too.
-        files += [file for file in map(Path, self.table.modules) if self.modules.is_below(file)]
+        imported = map(Path, self.table.modules)
+        files += [file for file in imported if any(file.is_relative_to(root) for root in self.modules.roots)]
         given = self.modules_of(paths)
         if not files and not given:
             found = map(Path, sorted(source_files(self.directory)))
@@ -305,13 +305,9 @@ class _Program:
         )
 
     def _unmatched(self) -> list[str]:
-        """Yield the problems of names in the options that no class has."""
-        classes = list(self._classes()) if self.options.env else []
-        patterns = [
-            pattern
-            for pattern in self.options.env or ()
-            if not any(fnmatchcase(name, pattern) for class_ in classes for name in _names(class_))
-        ]
+        """The problems of names in the options that no class has."""
+        patterns = [pattern for pattern in self.options.env or () if not self._named([pattern])]
+        classes = list(self._classes()) if patterns else []
         if patterns and self.options.root is not None:
             others: dict[str, list[str]] = {}
             own = {str(module.path) for module in self.program}

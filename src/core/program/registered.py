@@ -245,15 +245,12 @@ def _unreachable(routes: Sequence[Route]) -> Iterator[Finding]:
         begin = late.path[1:].partition("/")[0]
         keys = ["", begin] if begin and begin[0] not in ":*" else [""]
         for early, before in (one for key in keys for one in earlier.get(key, ())):
-            if _is_for(early, late.method) and (early.path == late.path or _covers(before, pattern)):
+            answers = early.method in ("*", late.method) or (early.method, late.method) == ("GET", "HEAD")
+            if answers and (early.path == late.path or _covers(before, pattern)):
                 yield Finding("core-route", _told(early, late), *late.place)
                 break
         if late.handler is not None and late.kind != "websocket":
             earlier.setdefault(keys[-1], []).append((late, pattern))
-
-
-def _is_for(early: Route, method: str) -> bool:
-    return early.method in ("*", method) or (early.method, method) == ("GET", "HEAD")
 
 
 def _covers(first: Pattern, second: Pattern) -> bool:

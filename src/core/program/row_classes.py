@@ -228,7 +228,9 @@ class RowClasses:
             if name in named:
                 self._retype(named[name], written[name], given)
         new = self._lines(class_, {name: given for name, given in columns.items() if name not in named}, title, uses)
-        if new and self._takes_more(class_, written.values()):
+        # No field without a default may follow one with a default that a base has.
+        inherited = any(field.has_default and field.owner != class_ for field in written.values())
+        if new and (not inherited or is_keyword_only(class_.node) or self.reader.is_typed_dict(class_)):
             self._edit(class_.module, AddedFields(class_.node, new))
         elif new:
             message = (
@@ -245,11 +247,6 @@ class RowClasses:
         if rest:
             return target is not None and self._is_added(target, rest)
         return field is None and ((owner, first) in self._inner or not _can_be_field(first))
-
-    def _takes_more(self, class_: ClassScope, fields: Collection[Field]) -> bool:
-        """True unless a base has a field with a default, which no field without one may follow."""
-        inherited = any(field.has_default and field.owner != class_ for field in fields)
-        return not inherited or is_keyword_only(class_.node) or self.reader.is_typed_dict(class_)
 
     def _retype(self, field: RowField, written: Field, given: Sequence[Column]) -> None:
         wrong = [misfit(column, field) for column in given]

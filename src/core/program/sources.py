@@ -29,13 +29,12 @@ _LEFT_OUT: Final = frozenset(
 class Sources(NamedTuple):
     """The facts found in the sources.
 
-    `bases` are the names, without their modules, that stand among the bases of a class. `complete` is False where there
-    are too many files: then any class may be derived from. `tables` are the names, in lower case, of tables that the
+    `bases` are the names, without their modules, that stand among the bases of a class; None where there are too many
+    files, and any class may be derived from. `tables` are the names, in lower case, of tables that the
     program itself creates. `files` are all of them.
     """
 
-    bases: frozenset[str]
-    complete: bool
+    bases: frozenset[str] | None
     tables: frozenset[str]
     files: tuple[str, ...]
 
@@ -50,7 +49,7 @@ def read_sources(root: Path, each: Callable[[str, bytes], object] | None = None)
     files: list[str] = []
     for path in source_files(root):
         if len(files) == FILES_AT_MOST:
-            return Sources(frozenset(bases), False, frozenset(tables), tuple(files))
+            return Sources(None, frozenset(tables), tuple(files))
         try:
             with open(path, "rb", buffering=0) as file:
                 text = file.read()
@@ -64,7 +63,7 @@ def read_sources(root: Path, each: Callable[[str, bytes], object] | None = None)
                 bases.update(re.findall(_NAME, match[1].decode("utf-8", "replace")))
         if b"reate " in text or b"REATE " in text:
             tables.update(name.decode("utf-8", "replace").lower() for name in re.findall(_TABLES, text))
-    return Sources(frozenset(bases), True, frozenset(tables), tuple(files))
+    return Sources(frozenset(bases), frozenset(tables), tuple(files))
 
 
 def source_files(root: Path) -> Iterator[str]:
