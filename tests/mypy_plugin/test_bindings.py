@@ -83,6 +83,8 @@ def test_only_public_async_methods_are_called_on_a_stub(project: Project) -> Non
         class Counter(DurableObject["Env"]):
             total: int = 0
 
+            MOST = 20
+
             async def increment(self, by: int = 1) -> int:
                 self.reset()
                 self._total = self.total
@@ -125,7 +127,9 @@ def test_only_public_async_methods_are_called_on_a_stub(project: Project) -> Non
             #^ core-binding: Counter._add cannot be called on a stub: it is private. Give it a public name
             res.json({"total": stub.total, "id": str(stub.id), "name": stub.name})
             #^ core-binding: Counter.total cannot be called on a stub: it is not a method. Write an async method that returns total in Counter
-            print(stub.doubled)
+            print(stub.MOST)
+            #^ core-binding: Counter.MOST cannot be called on a stub: it is not a method. Write an async method that returns MOST in Counter
+            print(stub.doubled, Counter.MOST)
             #^ core-binding: Counter.doubled cannot be called on a stub: it is not a method. Write an async method that returns doubled in Counter
             req.env.OTHERS.get_by_name("a").reset()
             Counter.incremented(Counter(stub.ctx, req.env))

@@ -66,6 +66,20 @@ async def order(req: Request[Env], res: Response) -> None:
     params = req.params
     req.params.parse(Order), params.parse(ByYear)
 
+@attrs.frozen
+class Span:
+    from_: int = attrs.field(alias="since")
+    _to: int
+
+@app.get("/spans/:since/:to")
+async def span(req: Request[Env], res: Response) -> None:
+    req.params.parse(Span)
+
+@app.get("/spans/:since")
+async def open_span(req: Request[Env], res: Response) -> None:
+    req.params.parse(Span)
+    #^ core-params: req.params.parse(Span): the path /spans/:since has no parameter to. It has since
+
 @app.get("/orders/:year")
 async def orders(req: Request[Env], res: Response) -> None:
     res.json(req.params.parse(ByYear))

@@ -142,6 +142,7 @@ def test_a_type_that_can_be_none_does_not_fit_a_column_that_cannot(project: Proj
         HEAD
         + """
 import enum
+from core import Unset
 
 async def bound(env: Env, name: str | None) -> None:
     insert = env.DB.prepare("INSERT INTO users (name) VALUES (?)")
@@ -168,6 +169,17 @@ async def stated(env: Env, state: State, either: Literal["public", "gone"] | Non
     if state is not State.GONE and either != "gone":
         await some.bind(state).all()
         await some.bind(either).all()
+
+class Grade(enum.IntEnum):
+    LOW = 1
+
+async def changed(env: Env, state: Literal["public", "gone"] | Unset, kept: Literal["public"] | Unset, grade: Grade) -> None:
+    change = env.DB.prepare("UPDATE states SET state = ? WHERE id = 1")
+    await change.bind(kept).run()
+    await change.bind(state).run()
+    #^ core-sql: DB: states.state is never 'gone': its CHECK allows 'draft', 'public'. Correct it, or the CHECK
+    await change.bind(grade).run()
+    #^ core-sql: DB: states.state is TEXT, where a number arrives as "5.0". Bind its text: str()
 """,
     )
     project.check()
@@ -762,6 +774,26 @@ async def show(req: Request[Env], res: Response) -> None:
         res.text(title)
     with open("x") as file, open("y") as file:
         res.text(file.read())
+""",
+    )
+    project.check()
+
+
+def test_a_column_that_clients_are_told_is_one_of_a_table(project: Project) -> None:
+    project.usual().write(
+        "app.py",
+        HEAD
+        + """
+from core import conflict
+from core.errors.conflict import conflict as taken
+
+async def told(env: Env, column: str) -> None:
+    with conflict("email", "emial", message="has an account"):
+        #^ core-sql: conflict("emial"): no table has such a column. Did you mean email?
+        pass
+    with taken("title"), taken(column), taken("nothing"):
+        #^ core-sql: conflict("nothing"): no table has such a column
+        pass
 """,
     )
     project.check()

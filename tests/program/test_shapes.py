@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import pydoc
 from pathlib import Path
 
-from core import D1Database, D1PreparedStatement, KVNamespace, Queue, R2Bucket, Request
+from core import D1Database, D1PreparedStatement, KVNamespace, Queue, R2Bucket, Request, pagination, passwords
 from core.config.load import load_all
+from core.middleware import sessions
 from core.program.proof import check_program
-from core.program.receivers import ASYNC_METHODS
+from core.program.receivers import ASYNC_FUNCTIONS, ASYNC_METHODS
 
 HEAD = """\
 import asyncio
@@ -180,6 +182,8 @@ NOT_AWAITED = [
     ("async def timing(req, res: Response, next):\n    next()\n", 2),
     ("async def keep(kv: KVNamespace):\n    kv.put('a', 'b')\n", 2),
     ("async def all(db: D1Database):\n    db.prepare('SELECT 1').all()\n", 2),
+    ("from core import passwords\nasync def right(a: str):\n    return not passwords.verify(a, None) or not a\n", 3),
+    ("from core.passwords import hash as hashed\nasync def kept(a: str):\n    hashed(a)\n", 3),
 ]
 
 
@@ -228,3 +232,6 @@ def test_the_methods_that_are_awaited_are_those_of_the_classes() -> None:
         }
         assert ASYNC_METHODS[class_.__name__] == {name for name in named if not name.startswith("_")}
     assert len(ASYNC_METHODS) == len(classes)
+    modules = (pagination, passwords, sessions)
+    named = {f"{module.__name__}.{name}" for module in modules for name in module.__all__}
+    assert {name for name in named if inspect.iscoroutinefunction(pydoc.locate(name))} == ASYNC_FUNCTIONS

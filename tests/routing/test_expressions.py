@@ -51,11 +51,21 @@ def test_an_expression_that_can_read_a_text_in_two_ways_is_refused_at_registrati
         ("(?i:a)", "sets flags. Leave them out, and write both cases where they are meant: [A-Za-z]"),
         ("[^\\x00-\\U0010ffff]", "has a class that no character is in, so it never matches. Fix it"),
         ("[0-9", "is not a regular expression: unterminated character set at position 0. Fix it"),
+        (
+            "[0-9]{0,4",
+            r"has a brace that is no count. Close the count, as in [0-9]{1,4}, or write \{ for the character",
+        ),
+        ("a}b", r"has a brace that is no count. Close the count, as in [0-9]{1,4}, or write \{ for the character"),
         ("a{99999999999999999999}", "is not a regular expression: the repetition number is too large. Fix it"),
     ],
 )
 def test_what_is_refused_for_another_reason_says_which(source: str, said: str) -> None:
     assert objection(source) == said
+
+
+@pytest.mark.parametrize("source", [r"\{a\}", "[{}]{2}", "[]{]", r"[\]}]{1,}", "a{,3}"])
+def test_a_brace_that_is_escaped_in_a_class_or_a_count_is_taken(source: str) -> None:
+    assert objection(source) is None
 
 
 @pytest.mark.parametrize("source", ["(?=a)a", "(?<!b)a", r"(a)\1", "a*+", "(?>a)", "(a)(?(1)b|c)"])

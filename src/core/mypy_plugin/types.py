@@ -47,6 +47,7 @@ def attrs_fields(info: TypeInfo) -> dict[str, dict[str, Any]]:
 # Most fields are of one of these, or of one of these or None: how they are shown, and the values they take.
 _ANY: Final[frozenset[Kind]] = frozenset(["any"])
 _STR: Final[frozenset[Kind]] = frozenset(["str"])
+_ABSENT: Final[frozenset[Kind]] = frozenset(["none", "unset"])
 _NO_TEXTS: Final[frozenset[str]] = frozenset()
 
 
@@ -59,14 +60,15 @@ def kinds_of(type_: Type) -> frozenset[Kind]:
         case NoneType():
             return frozenset(["none"])
         case LiteralType():
-            fallback = proper.fallback
-            return kinds_of(fallback) if fallback.type.fullname in ROW_KINDS or not fallback.type.is_enum else _ANY
+            return kinds_of(proper.fallback)
         case TypedDictType():
             return frozenset(["json"])
         case TupleType() if proper.partial_fallback.type.fullname == "builtins.tuple":
             return frozenset(["json"])
         case Instance() if proper.type.fullname in ROW_KINDS:
             return frozenset([ROW_KINDS[proper.type.fullname]])
+        case Instance() if proper.type.is_enum and proper.type.has_base("builtins.int"):
+            return frozenset(["int"])
         case Instance() if proper.type.is_newtype and len(proper.type.bases) == 1:
             return kinds_of(proper.type.bases[0])
         case _:
@@ -89,16 +91,16 @@ def given_value(type_: Type) -> Given | None:
     kinds = kinds_of(proper)
     texts = _texts_of(literal if isinstance(literal, LiteralType) else proper)
     # An Enum of texts is one of the values that `bind` takes as they are.
-    kinds = _STR if texts and kinds == _ANY else kinds
+    kinds = (kinds - _ANY) | _STR if texts else kinds
     return Given(kinds, texts=texts) if kinds - {"date"} or not kinds else None
 
 
 def _texts_of(type_: Type) -> frozenset[str]:
-    """The texts of a Literal or an Enum, None left out; none for a type that has others."""
+    """The texts of a Literal or an Enum, None and UNSET left out; none for a type that has others."""
     proper = get_proper_type(type_)
     match proper:
         case UnionType():
-            each = [_texts_of(item) for item in proper.items if not isinstance(get_proper_type(item), NoneType)]
+            each = [_texts_of(item) for item in proper.items if not kinds_of(item) <= _ABSENT]
             return frozenset(text for texts in each for text in texts) if all(each) else _NO_TEXTS
         case LiteralType() if proper.fallback.type.is_enum:
             return _texts_of_members(proper.fallback.type, [str(proper.value)])

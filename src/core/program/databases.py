@@ -257,6 +257,13 @@ class Databases:
             self._schemas[folder] = schema_of(folder)
         return self._schemas[folder]
 
+    def columns(self) -> frozenset[str]:
+        """The columns of every table; none where a table may have others than the migrations tell."""
+        schemas = [self.schema(*database).migrated for database in self._found.values()]
+        if self.sources.tables or not all(each.trusted and not each.unmade for each in schemas):
+            return frozenset()
+        return frozenset(column.name for each in schemas for table in each.tables.values() for column in table.columns)
+
     # -- which of them an expression is
 
     def _database(self, receiver: ast.expr, scope: Scope) -> tuple[bool, str | None]:

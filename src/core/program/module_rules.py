@@ -17,7 +17,14 @@ from core.program.extensions import declared
 from core.program.findings import Finding, Unread
 from core.program.modules import ClassScope, FunctionScope, Module, Scope, placed
 from core.program.problems import binding_problem, unknown_parameter
-from core.program.queries import batch_problems, bind_problems, prepare_problems, run_problems, value_problems
+from core.program.queries import (
+    batch_problems,
+    bind_problems,
+    conflict_problems,
+    prepare_problems,
+    run_problems,
+    value_problems,
+)
 from core.program.readable import READS, read_problem
 from core.program.receivers import Receivers
 from core.program.registered import parameters_of
@@ -210,7 +217,7 @@ def _params_parsed(receivers: Receivers, scope: Scope, name: str) -> Iterator[tu
                 ):
                     row = row_fields(receivers.reader, type_, inner)
                     if row is not None:
-                        yield [field.name for field in row[1] if field.required], row[0], type_
+                        yield [field.alias for field in row[1] if field.required], row[0], type_
                 case _:
                     pass
 
@@ -235,6 +242,7 @@ _RULES: Final[Sequence[tuple[Callable[[Receivers, Node], Iterator[Finding]], Col
     (made_problem, ["json"]),
     (status_problem, ["", "CoreError"]),
     (read_problem, ["", *READS]),
+    (conflict_problems, ["", "conflict"]),
 )
 """The rules about calls, each with the methods that it is about; "" for what is no method."""
 _BY_METHOD: Final = {name: [rule for rule, of in _RULES if name in of] for _, names in _RULES for name in names}

@@ -18,10 +18,12 @@ from core.program.receivers import Receivers
 from core.program.rows import given_value, is_variable, no_row, row_fields, row_kinds
 from core.program.syntax import Node
 from core.sql.classes import check_row
+from core.sql.messages import did_you_mean
 from core.sql.parameters import check_parameter
 from core.sql.rows import check_column, check_value, check_values, never_a_row
 from core.sql.statement import Statement
 
+_CONFLICTS: Final = frozenset(["core.conflict", "core.errors.conflict.conflict"])
 TYPED: Final = frozenset(["first", "one", "all", "as_"])
 
 
@@ -43,6 +45,20 @@ def value_problems(receivers: Receivers, statement: ast.AnnAssign | ast.Return, 
         kinds = row_kinds(receivers.reader, annotation, scope)
         message = check_value(found.statement, parts.name, name, ast.unparse(annotation), kinds)
         yield from _told(found, call, message, typed)
+
+
+def conflict_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
+    """`conflict("emial")`: by a column that no table has, no error of a database is answered."""
+    made = call.node
+    if not isinstance(made, ast.Call) or receivers.modules.outside(made.func, call.scope) not in _CONFLICTS:
+        return
+    known = receivers.columns()
+    for argument in made.args if known else ():
+        name = receivers.modules.string(argument, call.scope)
+        if name is not None and name not in known:
+            hint = did_you_mean(name, sorted(known))
+            message = f'conflict("{name}"): no table has such a column{f".{hint}" if hint else ""}'
+            yield Node(argument, call.scope).finding("core-sql", message)
 
 
 def prepare_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:

@@ -36,6 +36,16 @@ ASYNC_METHODS: Final[Mapping[str, frozenset[str]]] = {
     "Queue": frozenset(["metrics", "send", "send_batch"]),
 }
 """The methods that have to be awaited, by the class: tests/program/test_shapes.py compares them with the Protocols."""
+ASYNC_FUNCTIONS: Final = frozenset(
+    [
+        "core.middleware.sessions.session_of",
+        "core.pagination.read_page",
+        "core.passwords.hash",
+        "core.passwords.needs_rehash",
+        "core.passwords.verify",
+    ]
+)
+"""Functions of the framework that have to be awaited."""
 _EVERY: Final = frozenset(name for names in ASYNC_METHODS.values() for name in names)
 _STATEMENT: Final = ASYNC_METHODS["D1PreparedStatement"]
 
@@ -105,6 +115,8 @@ class Receivers(Databases):
         call, scope = self.modules.value(expression, scope)
         if not isinstance(call, ast.Call):
             return False
+        if self.modules.outside(call.func, scope) in ASYNC_FUNCTIONS:
+            return True
         match call.func:
             case ast.Name() as func:
                 return self._is_async(func, scope) or self.kind(func, scope) == NEXT

@@ -54,13 +54,15 @@ def class_fields(reader: Reader, class_: ClassScope) -> RowClass | None:
         kinds = _kinds_of(reader, members)
         required = not field.has_default and not annotation.not_required
         inside = _inner(reader, members)
+        alias = field.name if reader.is_typed_dict(class_) else field.alias
+        made = RowField(field.name, annotation.written, kinds, required, alias=alias)
         if field.converted:
-            fields.append(RowField(field.name, annotation.written, _ANY, required))
+            made = made._replace(kinds=_ANY)
         elif inside is None:
-            fields.append(RowField(field.name, annotation.written, kinds, required, None, _texts(reader, members)))
+            made = made._replace(texts=_texts(reader, members))
         else:
-            read = partial(class_fields, reader, inside)
-            fields.append(RowField(field.name, annotation.written, (kinds - _ANY) | _JSON, required, read))
+            made = made._replace(kinds=(kinds - _ANY) | _JSON, inside=partial(class_fields, reader, inside))
+        fields.append(made)
     return RowClass(class_.node.name, fields, reader.is_whole(class_))
 
 
@@ -207,6 +209,8 @@ def given_value(reader: Reader, expression: ast.expr, scope: Scope) -> Given | N
                 return Given(frozenset(), enum=class_.node.name)
             # None and UNSET may have been ruled out before.
             kinds = row_kinds(reader, annotation, resolved.scope) - NONE - _UNSET
+            if class_ is not None:  # a member of an Enum is bound as its own number
+                kinds -= _REAL
             # Of lists and objects, a union has others; a Sequence may be bytes, and has the kind "any".
             if not kinds or (kinds != _JSON and kinds & {"any", "json"}):
                 return None

@@ -38,7 +38,11 @@ def stub_problems(
             pass
         case ast.FunctionDef(decorator_list=[]):
             why, write = "it is not async", f"Write async def {name}"
-        case ast.AnnAssign() | ast.FunctionDef(decorator_list=[ast.Name(id="property" | "cached_property")]):
+        case (
+            ast.AnnAssign()
+            | ast.Assign(value=ast.Constant())
+            | ast.FunctionDef(decorator_list=[ast.Name(id="property" | "cached_property")])
+        ):
             why, write = "it is not a method", f"Write an async method that returns {name}"
         case _:
             return

@@ -28,6 +28,8 @@ _CATEGORIES: Final = {
     "CATEGORY_NOT_SPACE": r"\S", "CATEGORY_WORD": r"\w", "CATEGORY_NOT_WORD": r"\W",
 }  # fmt: skip
 _ONE: Final = ("LITERAL", "NOT_LITERAL", "ANY", "IN")
+_BALANCED: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]])*\]|\{\d*,?\d*\}")
+"""What a brace may belong to: an escape, a class, a count. `re` takes any other one for a character."""
 _WAY_OUT: Final = (
     r"Write pieces of which the next character decides, such as [0-9]{4}-[0-9]{2}, [a-z]+(-[a-z]+)* or [^.]+\.(png|jpe?g), "
     "or check the value in the handler"
@@ -45,6 +47,8 @@ def objection(source: str) -> str | None:
         parsed: Any = import_module("re._parser").parse(source)  # what re.compile reads it with
     except (re.error, OverflowError) as error:
         return f"is not a regular expression: {error}. Fix it"
+    if set("{}") & set(_BALANCED.sub("", source)):
+        return r"has a brace that is no count. Close the count, as in [0-9]{1,4}, or write \{ for the character"
     try:
         if parsed.state.flags & ~re.UNICODE:
             raise _Objection("sets flags. Leave them out, and write both cases where they are meant: [A-Za-z]")

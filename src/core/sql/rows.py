@@ -66,7 +66,8 @@ class RowField(NamedTuple):
     """A field of the class that rows become. `shown` is its type as written; `required` says that it has no default.
 
     `inside` reads the class that it has, which columns such as `author.username` fill: None for a field without one.
-    `texts` are those that a Literal or an Enum holds, None for a field of another type.
+    `texts` are those that a Literal or an Enum holds, None for a field of another type. `alias` is its name elsewhere
+    than in a row.
     """
 
     name: str
@@ -75,6 +76,7 @@ class RowField(NamedTuple):
     required: bool = True
     inside: Callable[[], RowClass | None] | None = None
     texts: frozenset[str] | None = None
+    alias: str = ""
 
     @property
     def optional(self) -> bool:
