@@ -89,7 +89,7 @@ def given_value(type_: Type) -> Given | None:
     if isinstance(proper, TypedDictType) or (isinstance(proper, Instance) and proper.type.fullname in _REFUSED):
         return None
     kinds = kinds_of(proper)
-    texts = _texts_of(literal if isinstance(literal, LiteralType) else proper)
+    texts = _NO_TEXTS if kinds <= _ABSENT else _texts_of(literal if isinstance(literal, LiteralType) else proper)
     # An Enum of texts is one of the values that `bind` takes as they are.
     kinds = (kinds - _ANY) | _STR if texts else kinds
     return Given(kinds, texts=texts) if kinds - {"date"} or not kinds else None
