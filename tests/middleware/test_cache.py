@@ -170,6 +170,52 @@ async def test_never_across_vary(store: Any) -> None:
     assert await bench.run_of(url, Accept_Language="") == 5
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("store", [{}, {"kv_binding": "CACHE"}])
+async def test_a_change_takes_back_what_is_kept_under_its_url(store: Any, method: str) -> None:
+    bench = Site(cache(max_age=600, **store))
+    plain, by_language = "/a", "/a?Vary=Accept-Language"
+
+    @bench.app.on(method, "/:kind")
+    async def change(req: Request[Any], res: Response) -> None:
+        res.status(int(req.query.get("status") or 204)).send()
+
+    async def runs() -> list[int]:
+        await bench.clock.advance(1)
+        return [
+            await bench.run_of(plain),
+            *[await bench.run_of(by_language, Accept_Language=language) for language in ("de", "en")],
+        ]
+
+    assert await runs() == await runs() == [1, 2, 3]
+    await bench.client.request(method, plain)
+    await bench.client.request(method, "/b?Vary=Accept-Language")
+    assert await runs() == await runs() == [4, 2, 3]
+    await bench.client.request(method, by_language)
+    await bench.clock.advance(1)
+    assert await bench.run_of(by_language, Accept_Language="en") == 5
+    assert await runs() == await runs() == [4, 6, 5]
+    for refused in ("400", "500"):
+        await bench.client.request(method, f"/a?status={refused}")
+    await bench.client.request("OPTIONS", by_language)
+    assert await runs() == [4, 6, 5]
+
+
+async def test_a_store_that_fails_while_it_forgets_harms_no_change(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing(MemoryCache):
+        async def get(self, key: str, req: Any, /) -> Cached | None:
+            raise KVError("KV GET failed: 500")
+
+    bench = Site(cache(store=Failing(), max_age=60))
+    bench.app.post("/a", made)
+    assert (await bench.client.post("/a")).status == 201
+    assert "cache() could not forget what it keeps for /a" in caplog.messages
+
+
+async def made(req: Request[Any], res: Response) -> None:
+    res.status(201).send()
+
+
 async def test_values_of_two_names_never_run_into_one_another() -> None:
     bench = Site(cache(max_age=60))
     url = "/a?Vary=X-A,X-B"

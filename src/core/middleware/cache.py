@@ -36,6 +36,7 @@ E = TypeVar("E", default=Any)
 
 log: logging.Logger = logging.getLogger("core")
 
+_SAFE = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
 _STATUSES = frozenset((200, 203, 204, 301, 308, 404, 405, 410, 414, 501))
 _seconds = re.compile(r"\d{1,10}", re.ASCII).fullmatch
 _MOST_VARY = 16
@@ -59,6 +60,8 @@ class Cached:
     expires: float
     """Until when it may be given again, in seconds since 1970."""
     vary: tuple[str, ...] = ()
+    since: float = 0.0
+    """Answers that were stored under the URL up to this time, in seconds since 1970, are not given again."""
 
 
 class CacheStore(Protocol):
@@ -156,9 +159,10 @@ def cache(
 
     Kept is the answer that the chain behind this middleware made: register `request_id`, `cors` and authentication
     before it, and middleware that belongs to the answer behind it. Whether it may be kept is read from the response
-    that leaves: `Vary`, `Cache-Control`, `Expires` and `Set-Cookie` count whoever staged them. A request with a body is
-    neither given a kept answer nor is its own kept. A store that fails is logged, and the request answered as if there
-    were none. Raises OptionError.
+    that leaves: `Vary`, `Cache-Control`, `Expires` and `Set-Cookie` count whoever staged them. A request with a
+    body is neither given a kept answer nor is its own kept. A POST, PUT, PATCH or DELETE that succeeds takes back
+    the answers under its own URL (RFC 9111, section 4.4). A store that fails is logged, and the request answered as
+    if there were none. Raises OptionError.
     """
     options.named_env("cache", env)
     if store is not None and kv_binding is not None:
@@ -179,7 +183,8 @@ def cache(
         try:
             found = await kept.get(key, req)
             if found is not None and found.vary:
-                found = await kept.get(_variant(key, found.vary, req), req)
+                since, found = found.since, await kept.get(_variant(key, found.vary, req), req)
+                found = found if found is not None and found.stored > since else None
         except DeveloperError:
             raise
         except Exception:
@@ -189,12 +194,28 @@ def cache(
 
     async def keep(key: str, value: Cached, req: AnyRequest) -> None:
         try:
+            before = await kept.get(key, req) or value
+            value = attrs.evolve(value, since=before.since)
             if value.vary:
-                await kept.put(key, attrs.evolve(value, body=b"", headers={}), req)
+                expires = max(before.expires, value.expires)
+                await kept.put(key, attrs.evolve(value, body=b"", headers={}, expires=expires), req)
                 key = _variant(key, value.vary, req)
             await kept.put(key, attrs.evolve(value, vary=()), req)
         except Exception:
             log.exception("cache() could not keep the answer to %s", req.path)
+
+    async def forget(key: str, req: AnyRequest) -> None:
+        """Give nothing again that was kept under a URL (RFC 9111, section 4.4)."""
+        try:
+            found = await kept.get(key, req)
+            if found is not None:
+                now = req.clock.time()
+                expires = found.expires if found.vary else now
+                await kept.put(key, attrs.evolve(found, body=b"", headers={}, expires=expires, since=now), req)
+        except DeveloperError:
+            raise
+        except Exception:
+            log.exception("cache() could not forget what it keeps for %s", req.path)
 
     async def serve(req: AnyRequest, res: Response, next: Next, /) -> None:
         wishes = _directives(req.header("cache-control"))
@@ -208,6 +229,8 @@ def cache(
             or req.header("transfer-encoding") is not None
         ):
             await next()
+            if req.method not in _SAFE and res.status_code < 400:
+                await forget(req.url, req)
             return
         # The host is a part: one application may answer for several.
         key = req.url
