@@ -249,7 +249,6 @@ def test_everything_that_an_application_registers_is_told(tmp_path: Path) -> Non
     app = table.app
     assert app is not None
     assert app.env is not None
-    assert app.name == "main:app"
     assert app.place.line == line(tmp_path, "app = create_app")
     assert (app.env.qualname, app.env.bindings) == ("Env", True)
     assert [(one.name, one.attribute, one.kind) for one in app.env.fields] == [

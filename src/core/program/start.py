@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, Final
 
@@ -93,7 +93,7 @@ class Start(Recorder):
         self.imported = True
         finished = module is not None and not (self.stopped or self.refusals or self.unread)
         own = [one for name, one in list(sys.modules.items()) if name not in before and is_own(file_of(one))]
-        apps = [self._app(one, one is self.app, own) for one in self.apps if one._registered or one is self.app]
+        apps = [self._app(one, one is self.app) for one in self.apps if one._registered or one is self.app]
         met = {step.made for step in self._described}
         served = {id(router) for app in self.apps for router in app._everything_below()}
         # A package beside the worker's own folder is shared: another worker may mount what this one does not.
@@ -120,7 +120,7 @@ class Start(Recorder):
 
     # -- the application as a whole
 
-    def _app(self, app: Any, is_main: bool, own: Iterable[ModuleType]) -> App:
+    def _app(self, app: Any, is_main: bool) -> App:
         entries: list[Registered] = list(app.entries())
         for step in (step for entry in entries for step in entry.middleware):
             _declare(step)
@@ -130,9 +130,7 @@ class Start(Recorder):
             way = "Put public() before it, or register it on router.authenticated(…)"
             self.note("DefaultDeny", f"{told}. {way}", self.registered_at[id(entry)])
         router_errors = {id(one) for one in app._everything_below()}
-        name = next((f"{one.__name__}:{key}" for one in own for key, value in vars(one).items() if value is app), "")
         return App(
-            name,
             is_main,
             self.places[id(app)],
             None if app.env_class is None else _env(app.env_class),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple, cast, get_args, get_origin, get_type_hints
 
-FORMAT = 12
+FORMAT = 13
 """Raised with every change of these classes: the program's framework may be another one than the checker's."""
 
 
@@ -113,9 +113,8 @@ class Env(NamedTuple):
 
 
 class App(NamedTuple):
-    """An application: `name` is its variable, as in `main:app`, and `main` is True for the one that is served."""
+    """An application: `main` is True for the one that is served."""
 
-    name: str
     main: bool
     place: Place
     env: Env | None
