@@ -201,10 +201,9 @@ class StatementAnalysis:
         """Turn an error of SQLite into a finding, unless it may be wrong."""
         if (called := re.fullmatch(r"no such function: (.+)", error)) and called[1].lower() in REFUSED_FUNCTIONS:
             error = f"not authorized to use function: {called[1]}"
-        if not self.known and not _GRAMMAR.search(error):
+        is_late = self.tokens[0].word in _SCHEMA_WORDS  # it runs over tables that may be made at run time too
+        if (is_late or not self.known) and not _GRAMMAR.search(error):
             return
-        if self.tokens[0].word in _SCHEMA_WORDS and not _GRAMMAR.search(error):
-            return  # made at run time, over tables that may be made at run time
         for version, text, against in _NEWER:
             if sqlite3.sqlite_version_info < version and text.search(self.part.text) and against.fullmatch(error):
                 return
@@ -221,8 +220,7 @@ class StatementAnalysis:
             near = did_you_mean(match[1], self.migrated.functions)
             self._say(f"{error}.{near or ' D1 has those of SQLite, and takes no others'}", place)
         elif error.endswith("syntax error"):
-            is_mark = error.startswith('near "%"')
-            way = "Write ? for each value in place of %s" if is_mark else "Correct the statement there"
+            way = "Write ? for each value in place of %s" if 'near "%"' in error else "Correct the statement there"
             self._say(f"{error}. {way}", place)
         elif error == "incomplete input":
             self._say("the statement breaks off. Write its end", self.tokens[-1])
