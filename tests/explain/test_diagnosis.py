@@ -93,10 +93,12 @@ def test_a_name_of_another_framework_is_not_one_of_ours() -> None:
         "SqlStorage": durable_object.SqlStorage,
         "SqlStorageCursor": durable_object.SqlStorageCursor,
         **{name: getattr(testing, name) for name in names.NAMES if name in testing.__all__},
-        **{name: getattr(core, name) for name in names.NAMES if hasattr(core, name)},
+        **{name: kind for name in names.NAMES if isinstance(kind := getattr(core, name, None), type)},
     }
     for owner, kind in public.items():
         assert [name for name in names.NAMES[owner] if name in members(kind)] == [], owner
+    options = {f"({name}=)" for name in inspect.signature(core.create_app).parameters}
+    assert options.isdisjoint(names.NAMES["create_app"])
     assert [name for name in names.MODULE if name in core.__all__] == []
 
 

@@ -249,6 +249,10 @@ def _of_binding(here: Here, call: CallExpr, method: str, receiver: str) -> None:
     if failure := BINDINGS.get(receiver.rpartition(".")[0]):
         bases = (failure, "core.errors.bindings.BindingError", "builtins.Exception", "builtins.BaseException")
         here.refuse(Raise(classes=bases), call.line)
+        conditions = argument(call, 99, "only_if")
+        if conditions is not None and here.class_of(conditions).startswith("core.http.headers."):
+            # They are the client's, and may be malformed.
+            here.refuse(Raise(status=(400,), message={"const": "Bad Request"}, classes=bases), call.line)
 
 
 def _requires_row(here: Here, call: CallExpr) -> None:
