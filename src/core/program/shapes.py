@@ -74,14 +74,17 @@ def default_problems(receivers: Receivers, scope: FunctionScope) -> Iterator[Fin
     served = receivers.bodies.served.get(function)
     if served is None or not served.direct or not served.handles:
         return
-    if any(node.id == function.name for each in scope.parent.walk() for node in each.nodes.of(ast.Name)):
-        return  # it may be called there
     placed = [*arguments.posonlyargs, *arguments.args]
     by_place = zip(placed[len(placed) - len(arguments.defaults) :], arguments.defaults, strict=True)
-    for parameter, default in (*by_place, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)):
-        if isinstance(default, ast.Constant) and parameter not in placed[: served.bound + 2]:
-            message = never_given(function.name, parameter.arg, ast.unparse(default))
-            yield finding_at(parameter, scope, "core-handler", message)
+    given = [
+        (parameter, ast.unparse(default))
+        for parameter, default in (*by_place, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
+        if isinstance(default, ast.Constant) and parameter not in placed[: served.bound + 2]
+    ]
+    if given and any(node.id == function.name for each in scope.parent.walk() for node in each.nodes.of(ast.Name)):
+        return  # it may be called there
+    for parameter, default in given:
+        yield finding_at(parameter, scope, "core-handler", never_given(function.name, parameter.arg, default))
 
 
 def _kind(receivers: Receivers, value: ast.expr, scope: Scope) -> tuple[str, str]:
