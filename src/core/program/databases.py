@@ -226,11 +226,11 @@ class Databases:
             self.read += 1
         if not asked.why:
             return
-        self.leave(prepare, asked.why)
+        self.note_unread(prepare, asked.why)
         if asked.problem is not None and isinstance(prepare.node, ast.Call):
             yield finding_at(prepare.node.args[0], prepare.scope, "core-sql", f"{asked.label}: {asked.problem}")
 
-    def leave(self, call: Node, why: str) -> None:
+    def note_unread(self, call: Node, why: str) -> None:
         """Note a statement that was not read."""
         self.unread.append(Unread(str(call.scope.module.path), call.node.lineno, why))
 

@@ -115,7 +115,7 @@ def run_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
             yield from _told(found, wanted, message)
         if receivers.modules.string(*wanted) is None and is_variable(receivers.reader, *wanted):
             receivers.read -= 1  # its text was counted
-            receivers.leave(call, "what its rows are read as is not known")
+            receivers.note_unread(call, "what its rows are read as is not known")
 
 
 def _unbound(receivers: Receivers, expression: Node, node: Node) -> tuple[Behind | None, list[Finding]]:
