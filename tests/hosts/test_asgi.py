@@ -616,3 +616,18 @@ async def test_background_work_that_fails_is_logged_and_harms_nothing(caplog: py
     context.wait_until(fails())
     await context.drain()
     assert "background work given to wait_until failed" in caplog.text
+
+
+async def test_a_body_that_is_skipped_is_skipped_to_its_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts_asgi, "_SECONDS_AHEAD", 0.01)
+    piece: dict[str, Any] = {"type": "http.request", "body": bytes(70_000), "more_body": True}
+    messages = iter([*[piece] * 5, {"type": "http.disconnect"}])
+
+    async def receive() -> dict[str, Any]:
+        if ahead._skipped:
+            monkeypatch.setattr(hosts_asgi, "_SECONDS_AHEAD", 3600)
+        return next(messages)
+
+    ahead = hosts_asgi._ReadAhead(receive)
+    async with asyncio.timeout(5):
+        await ahead.until_gone()

@@ -265,8 +265,9 @@ class _ReadAhead:
                         self._seen.append(await self._source())
                 continue
             self._taken.clear()
+            patience = 0 if self._skipped else None if self._begun else _SECONDS_AHEAD
             try:
-                await asyncio.wait_for(self._taken.wait(), None if self._begun else _SECONDS_AHEAD)
+                await asyncio.wait_for(self._taken.wait(), patience)
             except TimeoutError:
                 self._seen.clear()
                 self._skipped = True
