@@ -549,9 +549,9 @@ class Response:
     def redirect(self, url: str, /, status: int = 302) -> Self:
         """Send the client to `url`, absolute or relative, with 301, 302, 303, 307 or 308."""
         if status not in REDIRECT_STATUSES:
-            raise ValueError(
-                f"res.redirect(status={status!r}) must be 301, 302, 303, 307 or 308. Write res.redirect(url, 302)"
-            )
+            from core.errors.mistakes import refused_redirect
+
+            raise ValueError(refused_redirect(status))
         if self.sent:
             raise self._gone("redirect")
         return self.status(status).header("location", _location(url))._send("redirect", None, None)
@@ -766,10 +766,10 @@ if not TYPE_CHECKING:
 
 def _checked_status(given: object) -> int:
     code = plain_status(given)
-    if code == 101:
-        raise ValueError("res.status(101): only a WebSocket switches protocols. Register it: app.websocket(path)")
     if code is None or not 200 <= code <= 599:
-        raise ValueError(f"res.status({given!r}): a status is an int from 200 to 599")
+        from core.errors.mistakes import refused_status
+
+        raise ValueError(refused_status(given))
     return code
 
 

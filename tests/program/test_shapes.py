@@ -6,7 +6,17 @@ import inspect
 import pydoc
 from pathlib import Path
 
-from core import D1Database, D1PreparedStatement, KVNamespace, Queue, R2Bucket, Request, pagination, passwords
+from core import (
+    D1Database,
+    D1PreparedStatement,
+    DurableObjectStorage,
+    KVNamespace,
+    Queue,
+    R2Bucket,
+    Request,
+    pagination,
+    passwords,
+)
 from core.config.load import load_all
 from core.middleware import sessions
 from core.program.proof import check_program
@@ -15,16 +25,33 @@ from core.program.receivers import ASYNC_FUNCTIONS, ASYNC_METHODS
 HEAD = """\
 import asyncio
 import attrs
-from core import Bindings, CoreError, D1Database, ExecutionContext, KVNamespace, Next, Request, Response, Router
-from core import create_app, http
+from core import Bindings, CoreError, D1Database, DurableObject, DurableObjectNamespace, DurableObjectState
+from core import DurableObjectStorage, ExecutionContext, KVNamespace, Next, Request, Response, Router, create_app, http
+
+class Room(DurableObject[Bindings]):
+    async def tell(self, count):
+        return count
 
 @attrs.frozen
 class Env(Bindings):
     KV: KVNamespace
+    ROOMS: DurableObjectNamespace[Room]
 
 app = create_app(Env)
 """
-WRANGLER = 'name = "x"\nmain = "main.py"\n[[kv_namespaces]]\nbinding = "KV"\nid = "a"\n'
+WRANGLER = """\
+name = "x"
+main = "main.py"
+[[kv_namespaces]]
+binding = "KV"
+id = "a"
+[[durable_objects.bindings]]
+name = "ROOMS"
+class_name = "Room"
+[[migrations]]
+tag = "v1"
+new_sqlite_classes = ["Room"]
+"""
 
 
 def found(place: Path, *texts: str, **modules: str) -> list[list[tuple[int, str]]]:
@@ -63,6 +90,10 @@ WRONG = [
     ("async def show(req, res): ...\napp.use('/a', show)\n", 2),
     (handler("raise CoreError('Not found', 404)"), 3),
     (handler("raise CoreError(200, 'a')"), 3),
+    (handler("res.status(7).json({})"), 3),
+    (handler("res.status(101).send()"), 3),
+    (handler("res.header('a', 'b').redirect('/b', 200)"), 3),
+    (handler("res.redirect('/b', status=404)"), 3),
     (handler("req.ctx.wait_until(job)") + "async def job(): ...\n", 3),
     ("async def job(): ...\nasync def work(batch, env, ctx: ExecutionContext):\n    ctx.wait_until(job)\n", 3),
     (handler("res.json({}, 201)"), 3),
@@ -141,6 +172,9 @@ RIGHT = [
     "class A:\n    @staticmethod\n    async def show(req, res): ...\napp.get('/', A.show)\n",
     "class A:\n    async def show(self, req, res): ...\na = A()\napp.get('/', a.show)\n",
     handler("raise CoreError(404, 'Not found')"),
+    handler("res.status(int(req.query['a'])).json({})"),
+    handler("if req.path:", "    res.status(418).json({})", "else:", "    res.redirect('/b', 308)"),
+    "def other(job):\n    job.status(7)\n    job.redirect('a', 7)\n",
     handler("raise CoreError(int(req.params['id']), 'a')"),
     handler("class CoreError(Exception): ...", "raise CoreError('Not found', 404)"),
     handler("req.ctx.wait_until(job())") + "async def job(): ...\n",
@@ -176,6 +210,15 @@ NOT_AWAITED = [
     (handler("res.text(req.json().text)"), 3),
     (handler("if req.env.KV.get('a'):", "    res.send()"), 3),
     (handler("res.text(f\"{req.env.KV.get('a')}\")"), 3),
+    (handler("res.text(str(req.env.KV.get('a')))"), 3),
+    (handler("kept = req.env.KV.get('a')", "if kept is None:", "    return", "res.json(await kept)"), 4),
+    (handler("kept = req.env.KV.get('a')", "res.text('b' if kept else 'c')"), 4),
+    (handler("kept = req.json()", "res.text(f'{kept}')"), 4),
+    (handler("req.env.ROOMS.get_by_name('a').tell(5)", "res.send()"), 3),
+    (handler("room = req.env.ROOMS.get_by_name('a')", "res.json({'count': room.tell(5)})"), 4),
+    ("class R(DurableObject[Env]):\n    async def f(self):\n        return str(self.ctx.storage.get('a') or 0)\n", 3),
+    ("async def seen(storage: DurableObjectStorage):\n    storage.put('a', 1)\n", 2),
+    ("async def seen(state: DurableObjectState):\n    if not state.storage.get('a'): ...\n", 2),
     (handler("kv = req.env.KV", "res.json([kv.get('a')])"), 4),
     (handler("job()", "res.send()") + "async def job(): ...\n", 3),
     ("class A:\n    async def job(self): ...\n    async def run(self):\n        self.job()\n", 4),
@@ -197,6 +240,11 @@ AWAITED = [
     handler("note = req.json()", "note = await note", "res.json(note['text'])"),
     handler("calls = [req.env.KV.get(key) for key in 'ab']", "res.json(await asyncio.gather(*calls))"),
     handler("waiting = req.env.KV.get('a')", "res.json(await waiting)", "waiting.close()"),
+    handler("kept = req.env.KV.get('a')", "kept = await kept", "if kept is None: ...", "res.json(str(kept))"),
+    handler("kept = {req.env.KV.get(key): key for key in 'ab'}", "for each in kept:", "    res.text(str(await each))"),
+    handler("def str(a): return a", "res.json(await str(req.env.KV.get('a')))"),
+    "class R(DurableObject[Env]):\n    async def f(self):\n        return str(self.ctx.storage.kv.get('a') or 0)\n",
+    "class R(DurableObject[Env]):\n    ctx = {}\n    async def f(self): return str(await self.ctx.get('a'))\n",
     handler("req.ctx.wait_until(req.env.KV.put('a', 'b'))", "res.send()"),
     handler("cached = req.path and req.env.KV.get('a')", "res.json(await cached)"),
     handler("async for part in parts():", "    print(part)", "parts()") + "async def parts():\n    yield 1\n",
@@ -225,7 +273,7 @@ def test_a_module_that_imports_a_name_from_itself_is_read(tmp_path: Path) -> Non
 
 
 def test_the_methods_that_are_awaited_are_those_of_the_classes() -> None:
-    classes = (Request, KVNamespace, D1Database, D1PreparedStatement, R2Bucket, Queue)
+    classes = (Request, KVNamespace, D1Database, D1PreparedStatement, DurableObjectStorage, R2Bucket, Queue)
     for class_ in classes:
         named = {
             name for name, given in inspect.getmembers(class_) if inspect.iscoroutinefunction(inspect.unwrap(given))

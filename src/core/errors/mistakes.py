@@ -138,6 +138,18 @@ def turned_status(given: object) -> str:
     )
 
 
+def refused_status(given: object) -> str:
+    """`res.status(7)`."""
+    if given == 101:
+        return "res.status(101): only a WebSocket switches protocols. Register it: app.websocket(path)"
+    return f"res.status({given!r}): a status is an int from 200 to 599"
+
+
+def refused_redirect(given: object) -> str:
+    """`res.redirect(url, 200)`."""
+    return f"res.redirect(status={given!r}) must be 301, 302, 303, 307 or 308. Write res.redirect(url, 302)"
+
+
 def unreadable(type_: str) -> str:
     """A type that no JSON value can be read as."""
     return (

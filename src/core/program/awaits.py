@@ -16,6 +16,8 @@ from core.program.receivers import NEXT, RESPONSE, Receivers
 from core.program.syntax import Node, finding_at
 
 _OWN: Final = frozenset(["close", "send", "throw"])
+_SHOWS: Final = frozenset(["builtins.bool", "builtins.print", "builtins.repr", "builtins.str"])
+"""Functions that take whatever there is, so that a type checker says nothing."""
 _NOT_YET: Final = "{} was not awaited, so it has no result yet. Write `await` before the call"
 
 
@@ -34,10 +36,7 @@ def used_problems(receivers: Receivers, used: ast.Attribute | ast.Subscript, sco
 def awaits_problems(receivers: Receivers, expression: ast.Call, scope: Scope) -> Iterator[Finding]:
     """A call that is a statement by itself, or whose result is used at once, without `await`."""
     node = Node(expression, scope)
-    parent = scope.nodes.parents.get(expression)
-    is_test = isinstance(parent, ast.If | ast.While | ast.IfExp) and parent.test is expression
-    is_test = is_test or (isinstance(parent, ast.BoolOp) and parent.values[-1] is not expression)
-    if isinstance(parent, ast.Expr):
+    if isinstance(scope.nodes.parents.get(expression), ast.Expr):
         if receivers.is_coroutine(*node):
             if isinstance(expression.func, ast.Name) and receivers.kind(expression.func, scope) == NEXT:
                 name = expression.func.id
@@ -46,10 +45,33 @@ def awaits_problems(receivers: Receivers, expression: ast.Call, scope: Scope) ->
             else:
                 told = f"{_shown(expression)} is not awaited, so it does nothing. Write `await` before it"
                 yield node.finding("core-await", told, "unused-coroutine")
-    elif (is_test or isinstance(parent, ast.BinOp | ast.Compare | ast.FormattedValue | ast.UnaryOp)) and (
-        receivers.is_coroutine(*node)
-    ):
+    elif _is_looked_at(receivers, node) and receivers.is_coroutine(*node):
         yield node.finding("core-await", _NOT_YET.format(_shown(expression)))
+
+
+def kept_problems(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
+    """`user = env.USERS.get(id)`, and then `if user is None`."""
+    kept = {name for name, given in scope.names.items() if len(given) == 1 and isinstance(given[0].value, ast.Call)}
+    for name in scope.nodes.of(ast.Name) if kept else ():
+        is_read = name.id in kept and isinstance(name.ctx, ast.Load)
+        if is_read and _is_looked_at(receivers, Node(name, scope)) and receivers.is_coroutine(name, scope):
+            yield finding_at(name, scope, "core-await", _NOT_YET.format(name.id))
+
+
+def _is_looked_at(receivers: Receivers, node: Node) -> bool:
+    """Return True where it is asked what a value is, or shows: a test, a comparison, an operator, a text."""
+    expression, scope = node
+    match scope.nodes.parents.get(expression):
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+            return test is expression
+        case ast.BoolOp(values=values):
+            return values[-1] is not expression
+        case ast.BinOp() | ast.Compare() | ast.FormattedValue() | ast.UnaryOp():
+            return True
+        case ast.Call(func=ast.Name() as func, args=args) if expression in args:
+            return receivers.modules.outside(func, scope) in _SHOWS
+        case _:
+            return False
 
 
 def sent_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:

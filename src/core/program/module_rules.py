@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from core.program.absent import absent_names
 from core.program.asked_late import asked_late
-from core.program.awaits import awaits_problems, sent_problems, used_problems
+from core.program.awaits import awaits_problems, kept_problems, sent_problems, used_problems
 from core.program.databases import RUNS
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread
@@ -70,7 +70,7 @@ def _in(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
     match scope:
         case FunctionScope():
             yield from _check_parameters(receivers, scope)
-            for rule in (returned_problems, default_problems, sent_twice, asked_late):
+            for rule in (returned_problems, default_problems, sent_twice, asked_late, kept_problems):
                 yield from rule(receivers, scope)
             yield from _check_nodes(receivers, scope)
         case ClassScope():
@@ -240,7 +240,7 @@ _RULES: Final[Sequence[tuple[Callable[[Receivers, Node], Iterator[Finding]], Col
     (uncalled_problem, ["wait_until"]),
     (values_problem, ONE_VALUE),
     (made_problem, ["json"]),
-    (status_problem, ["", "CoreError"]),
+    (status_problem, ["", "CoreError", "redirect", "status"]),
     (read_problem, ["", *READS]),
     (conflict_problems, ["", "conflict"]),
 )

@@ -10,21 +10,25 @@ import ast
 from collections.abc import Mapping
 from typing import Final
 
-from core.program.databases import Databases
+from core.program.databases import OBJECTS, Databases
 from core.program.entered import entered
-from core.program.modules import FunctionScope, Local, Scope
+from core.program.modules import ClassScope, FunctionScope, Local, Scope
 from core.program.syntax import REQUESTS, Node
 
 REQUEST: Final = "Request"
 RESPONSE: Final = "Response"
 NEXT: Final = "Next"
 CONTEXT: Final = "ExecutionContext"
+_STATE: Final = "DurableObjectState"
+_STORAGE: Final = "DurableObjectStorage"
 
 _BY_NAME: Final[Mapping[str, str]] = {
     **dict.fromkeys(REQUESTS, REQUEST),
     **dict.fromkeys(["core.Response", "core.response.Response"], RESPONSE),
     **dict.fromkeys(["core.Next", "core.handlers.Next"], NEXT),
     **dict.fromkeys(["core.ExecutionContext", "core.context.ExecutionContext", "core.context.RequestContext"], CONTEXT),
+    **dict.fromkeys(["core.DurableObjectState", "core.bindings.durable_object.DurableObjectState"], _STATE),
+    **dict.fromkeys(["core.DurableObjectStorage", "core.bindings.durable_object.DurableObjectStorage"], _STORAGE),
 }
 
 ASYNC_METHODS: Final[Mapping[str, frozenset[str]]] = {
@@ -32,6 +36,23 @@ ASYNC_METHODS: Final[Mapping[str, frozenset[str]]] = {
     "KVNamespace": frozenset(["delete", "get", "get_json", "get_with_metadata", "list", "put", "put_json"]),
     "D1Database": frozenset(["batch", "exec"]),
     "D1PreparedStatement": frozenset(["all", "first", "one", "raw", "run"]),
+    "DurableObjectStorage": frozenset(
+        [
+            "delete",
+            "delete_alarm",
+            "delete_all",
+            "get",
+            "get_alarm",
+            "get_bookmark_for_time",
+            "get_current_bookmark",
+            "list",
+            "on_next_session_restore_bookmark",
+            "put",
+            "set_alarm",
+            "sync",
+            "transaction",
+        ]
+    ),
     "R2Bucket": frozenset(["create_multipart_upload", "delete", "get", "head", "list", "put"]),
     "Queue": frozenset(["metrics", "send", "send_batch"]),
 }
@@ -69,8 +90,13 @@ class Receivers(Databases):
                     return ""
                 kind = self.kind(*given.value) if given.value is not None else ""
                 return kind or (self.reader.annotation(*given.annotation).kind if given.annotation is not None else "")
-            case ast.Attribute(attr="ctx", value=owner) if self.kind(owner, scope) == REQUEST:
-                return CONTEXT
+            case ast.Attribute(attr="ctx", value=owner):
+                if self.kind(owner, scope) == REQUEST:
+                    return CONTEXT
+                own = self.class_of(owner, scope)
+                return _STATE if own is not None and self.reader.outside(own) & OBJECTS else ""
+            case ast.Attribute(attr="storage", value=owner) if self.kind(owner, scope) == _STATE:
+                return _STORAGE
             case ast.Attribute(value=owner, attr=name):
                 env = self.class_of(owner, scope)
                 fields = self.reader.shape(env).attributes if env is not None else ()
@@ -126,9 +152,35 @@ class Receivers(Databases):
                         return True
                     if name in _STATEMENT and self.behind(Node(owner, scope)) is not None:
                         return True
+                stub = self.stub_of(*self.modules.value(owner, scope))
+                if stub is not None:
+                    method = self.reader.method(stub, name)
+                    return name == "fetch" or (method is not None and isinstance(method.node, ast.AsyncFunctionDef))
                 return isinstance(owner, ast.Name) and self._is_async(func, scope)
             case _:
                 return False
+
+    def stub_of(self, value: ast.expr, scope: Scope) -> ClassScope | None:
+        """The class of the Durable Object that a value, which is no name of another, is a stub of."""
+        match value:
+            case ast.Call(func=ast.Attribute(attr="get" | "get_by_name", value=namespace)):
+                receiver, scope = self.modules.value(namespace, scope)
+            case _:
+                return None
+        if not isinstance(receiver, ast.Attribute):
+            return None
+        env = self.class_of(receiver.value, scope)
+        fields = self.reader.fields(env) if env is not None else ()
+        field = next((field for field in fields if field.name == receiver.attr), None)
+        if field is None:
+            return None
+        annotation, where = self.reader.written_out(field.annotation, field.owner)
+        if not isinstance(annotation, ast.Subscript):
+            return None
+        if not self.modules.outside(annotation, where).endswith(".DurableObjectNamespace"):
+            return None
+        class_ = self.reader.class_of(annotation.slice, where)
+        return class_ if class_ is not None and self.reader.outside(class_) & OBJECTS else None
 
     def _is_async(self, func: ast.expr, scope: Scope) -> bool:
         found = self.function(func, scope)

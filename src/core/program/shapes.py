@@ -16,7 +16,17 @@ from typing import Any, Final
 from core import http
 from core.bindings.kinds import PROTOCOLS
 from core.context import RequestContext
-from core.errors.mistakes import DEFINES, MUTABLE, never_given, shared_default, turned_status, uncalled
+from core.errors import REDIRECT_STATUSES
+from core.errors.mistakes import (
+    DEFINES,
+    MUTABLE,
+    never_given,
+    refused_redirect,
+    refused_status,
+    shared_default,
+    turned_status,
+    uncalled,
+)
 from core.explain.misuse import snake
 from core.explain.names import NAMES
 from core.program.findings import Finding
@@ -195,14 +205,29 @@ def made_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
 
 
 def status_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
-    """`CoreError("Not found", 404)`."""
+    """`CoreError("Not found", 404)`, `res.status(7)` and `res.redirect(url, 200)`."""
+    message = ""
     match node.node:
-        case ast.Call(func=ast.Name() | ast.Attribute() as func, args=[ast.Constant(value=given), *_]):
-            status = given if type(given) is int else 0
+        case ast.Call(func=ast.Attribute(value=owner, attr="status"), args=[ast.Constant(value=int() as given)]):
+            if not 200 <= given <= 599 and receivers.kind(owner, node.scope) == RESPONSE:
+                message = refused_status(given)
+        case (
+            ast.Call(func=ast.Attribute(value=owner, attr="redirect"), args=[_, ast.Constant(value=int() as given)])
+            | ast.Call(
+                func=ast.Attribute(value=owner, attr="redirect"),
+                keywords=[ast.keyword(arg="status", value=ast.Constant(value=int() as given))],
+            )
+        ):
+            if given not in REDIRECT_STATUSES and receivers.kind(owner, node.scope) == RESPONSE:
+                message = refused_redirect(given)
+        case ast.Call(func=ast.Name() | ast.Attribute() as func, args=[ast.Constant(value=first), *_]):
+            status = first if type(first) is int else 0
             if not 400 <= status <= 599 and receivers.modules.outside(func, node.scope) in _ERRORS:
-                yield node.finding("core-handler", turned_status(given), "arg-type")
+                yield node.finding("core-handler", turned_status(first), "arg-type")
         case _:
             pass
+    if message:
+        yield node.finding("core-handler", message)
 
 
 def name_problems(
