@@ -484,6 +484,23 @@ def test_the_env_of_an_unannotated_handler_is_that_of_its_router(root: Path) -> 
     assert told.startswith("src/app.py:10 core-sql: DB: no such column: nope")
 
 
+def test_the_request_of_an_option_has_the_env_of_the_application(root: Path) -> None:
+    """mypy takes the parameter of such a lambda for Any, where an option may be one function or another."""
+    project(
+        root,
+        app="""
+        from core.middleware.cors import cors
+        app = create_app(Env)
+        app.use(cors(origins=lambda req: req.env.ORIGINS.split(",")))
+        app.use(rate_limit(kv_binding=lambda req: req.env.SESSIONS, limit=lambda req: req.env.LIMIT, window=60))
+        """,
+    )
+    assert [line.partition(": ")[2] for line in check(root)] == [
+        "Env has no ORIGINS. Did you mean ORIGIN?",
+        "Env has no LIMIT. Write it in the class, and the binding in the configuration file",
+    ]
+
+
 # Names that are not certain -------------------------------------------------------------------------------------------
 
 
@@ -509,6 +526,12 @@ def test_the_env_of_an_unannotated_handler_is_that_of_its_router(root: Path) -> 
             "app = create_app(Env)\napp.use(rate_limit(kv_binding='X'))\n"
         ),
         "app = create_app(Env)\nlimit = rate_limit(kv_binding='X', limit=1, window=60)\n",
+        # lambdas that no middleware is given, and one whose parameter is not the handler's request
+        "app = create_app(Env)\nlimit = rate_limit(kv_binding=lambda req: req.env.X, limit=1, window=60)\n",
+        (
+            "app = create_app(Env)\n@app.get('/')\nasync def h(req: Request[Env], res: Response) -> None:\n"
+            "    sorted([1], key=lambda req: req.env.X)\n    res.send()\n"
+        ),
         # parameters whose path is not known, or that are asked for first
         "app = create_app(Env)\ndef f(path):\n    @app.get(path)\n    async def h(req, res):\n        req.params['x']\n",
         "app = create_app(Env)\n@app.get('/a')\nasync def h(req, res):\n    if 'x' in req.params:\n        req.params['x']\n",

@@ -572,6 +572,39 @@ def test_a_schema_is_kept_until_a_migration_changes(tmp_path: Path) -> None:
     assert said(schema_of(tmp_path).analyse("SELECT a FROM t")) == ["no such column: a. t has b"]
 
 
+def test_a_foreign_key_that_refers_to_nothing_is_a_problem_where_it_is_written(tmp_path: Path) -> None:
+    """SQLite makes such a table, and refuses every row of it."""
+    (tmp_path / "1.sql").write_text(
+        "CREATE TABLE later (a INTEGER REFERENCES users);\nCREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT);\n"
+        "CREATE TABLE notes (id INTEGER PRIMARY KEY,\n  user_id INTEGER NOT NULL REFERENCES usres (id));\n"
+        "CREATE TABLE likes (name TEXT REFERENCES users (name));\n"
+        "CREATE TABLE tags (a INTEGER REFERENCES everything);\n"
+        "CREATE TABLE lost (a INTEGER REFERENCES unmade);\nCREATE TABLE unmade (a,,);\n"
+    )
+    (tmp_path / "2.sql").write_text(
+        "CREATE TABLE old (b INTEGER REFERENCES users (nmae));\n\nALTER TABLE old RENAME TO fresh;\n"
+        "CREATE TABLE dropped (b REFERENCES absent);\nDROP TABLE dropped;\n"
+    )
+    schema = schema_of(tmp_path)
+    unique = "Refer to its primary key, or to a UNIQUE column"
+    assert [(p.file.name, p.line, p.message) for p in schema.problems if p.tables is None] == [
+        ("1.sql", 3, "no such table: usres, so no row can be written into notes. Did you mean users?"),
+        (
+            "1.sql",
+            5,
+            f'foreign key mismatch - "likes" referencing "users", so no row can be written into likes. {unique}',
+        ),
+        ("1.sql", 6, "no such table: everything, so no row can be written into tags. Create it"),
+        (
+            "2.sql",
+            3,
+            f'foreign key mismatch - "fresh" referencing "users", so no row can be written into fresh. {unique}',
+        ),
+    ]
+    assert [p.message for p in schema.problems if p.tables is not None] == ['near ",": syntax error']
+    assert said(schema.analyse("SELECT user_id FROM notes")) == []
+
+
 def test_a_later_migration_changes_what_an_earlier_one_made(tmp_path: Path) -> None:
     (tmp_path / "1.sql").write_text("CREATE TABLE users (id INTEGER PRIMARY KEY, fullname TEXT, old);")
     (tmp_path / "2.sql").write_text(

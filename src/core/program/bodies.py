@@ -75,6 +75,15 @@ class Bodies:
         envs = {app.env for app in self.table.apps if app.env is not None}
         return self.class_of(envs.pop()) if len(envs) == 1 else None
 
+    def env_around(self, call: ast.expr, module: Module) -> ClassScope | None:
+        """The Env of the application that a middleware made by a call belongs to, where there is only one.
+
+        A module that took no part in the start, such as a test, has applications of its own.
+        """
+        file, lines = str(module.path), range(call.lineno, (call.end_lineno or 0) + 1)
+        is_idle = any(place.file == file and place.line in lines for place in self.table.idle)
+        return None if is_idle or file not in self.table.modules else self.only_env
+
     def env_of(self, function: ast.AST) -> ClassScope | None:
         """The Env that a function is given, where that is one."""
         served = self.served.get(function)

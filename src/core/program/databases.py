@@ -365,6 +365,9 @@ class Databases:
 
     def _env_of(self, request: ast.expr, scope: Scope) -> ClassScope | None:
         """The Env of a request: that of its annotation, or of the application that a handler is registered on."""
+        if isinstance(request, ast.Name) and (option := _option_with(request, scope)) is not None:
+            made = self.modules.maker_of(option, scope).startswith("core.middleware.")
+            return self.bodies.env_around(option, scope.module) if made else None
         resolved = self.modules.resolve(request, scope)
         if not isinstance(resolved, Local) or not isinstance(resolved.definition.node, ast.arg):
             return None
@@ -386,3 +389,15 @@ class Databases:
                 if isinstance(base, ast.Subscript) and self.modules.outside(base, owner.parent) in OBJECTS:
                     return self.reader.class_of(base.slice, owner.parent)
         return None
+
+
+def _option_with(name: ast.Name, scope: Scope) -> ast.expr | None:
+    """What is around the lambda that a name is a parameter of: `cors(origins=lambda req: req.env.ORIGINS)`, or the
+    lambda itself where it is no option of a call.
+    """
+    for around in scope.nodes.above(name):
+        if isinstance(around, ast.Lambda) and any(one.arg == name.id for one in around.args.args):
+            option = scope.nodes.parents.get(around)
+            call = scope.nodes.parents.get(option) if isinstance(option, ast.keyword) else None
+            return call if isinstance(call, ast.Call) else around
+    return None

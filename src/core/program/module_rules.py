@@ -112,13 +112,11 @@ def _check_named(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator
     """A binding that a middleware, or the store that it is given, goes by, named by a text:
     `rate_limit(kv_binding="SESSIONS")`. It is compared with the Env of the application that uses it.
     """
-    bodies, middleware = receivers.bodies, declared().middleware.get(receivers.modules.maker_of(call, scope))
+    middleware = declared().middleware.get(receivers.modules.maker_of(call, scope))
     if middleware is None or not middleware.bindings:
         return
-    # A module that took no part in the start, such as a test, has applications of its own.
-    file, lines = str(scope.module.path), range(call.lineno, (call.end_lineno or 0) + 1)
-    is_idle = any(place.file == file and place.line in lines for place in bodies.table.idle)
-    if bodies.only_env is None or file not in bodies.table.modules or is_idle:
+    env = receivers.bodies.env_around(call, scope.module)
+    if env is None:
         return
     for option, expected in middleware.bindings.items():
         given = next((keyword.value for keyword in call.keywords if keyword.arg == option), None)
@@ -127,7 +125,7 @@ def _check_named(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator
         if name is not None:
             named = "" if option == middleware.first else f"{option}="
             shown = f'{middleware.name}({named}"{name}")'
-            message = binding_problem(shown, name, receivers.reader.shape(bodies.only_env), expected=expected)
+            message = binding_problem(shown, name, receivers.reader.shape(env), expected=expected)
             if message is not None:
                 yield finding_at(call, scope, "core-binding", message)
 

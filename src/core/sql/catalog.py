@@ -23,10 +23,11 @@ from core.sql import functions
 from core.sql.checks import allowed_by, checks_of
 from core.sql.connection import ClosingConnection
 from core.sql.location import locate
+from core.sql.messages import did_you_mean
 from core.sql.migrations import migration_files
 from core.sql.rules import FUNCTIONS, LIMITS, MAX_SQL_BYTES, TRANSACTION_STATEMENTS, allows, refusal
 from core.sql.statement import Storage
-from core.statements.tokens import StatementText, Token, statements_of, tokens_of
+from core.statements.tokens import StatementText, Token, quoted, statements_of, tokens_of
 from core.values import frozen
 
 # The functions that a newer SQLite, or one built with more options, has and this machine's may lack: stand-ins, so that
@@ -40,21 +41,24 @@ _STEPS_AT_MOST: Final = 20_000_000
 @frozen
 class MigrationProblem:
     """A statement that SQLite, or D1, does not take. `line` counts from 1. `tables` are the names, in lower case, of
-    those that it may make or change.
+    those that it would make or change; None for one that made its table, which then takes no row.
     """
 
     file: Path
     line: int
     message: str
-    tables: frozenset[str] = frozenset()
+    tables: frozenset[str] | None = frozenset()
 
 
 def problem_text(problem: MigrationProblem, directory: Path) -> str:
     """A problem as it is told beside the database: the file from the configuration's directory on, and the line."""
     file = problem.file
     shown = file.relative_to(directory) if file.is_relative_to(directory) else file
-    tables = ", ".join(sorted(problem.tables)) if len(problem.tables) == 1 else "what it makes"
-    return f"{shown.as_posix()}:{problem.line}: {problem.message}. Until it is corrected, {tables} is not known"
+    told = f"{shown.as_posix()}:{problem.line}: {problem.message}"
+    if problem.tables is None:
+        return told
+    tables = ", ".join(problem.tables) if len(problem.tables) == 1 else "what it makes"
+    return f"{told}. Until it is corrected, {tables} is not known"
 
 
 @frozen
@@ -192,6 +196,7 @@ def migrate(folder: Path) -> Migrated:
     connection.set_authorizer(_authorize)
     problems: list[MigrationProblem] = []
     unmade: set[str] = set()
+    references: dict[str, tuple[Path, int]] = {}
     readable = 0
     files = migration_files(folder)
     for file in files:
@@ -206,6 +211,8 @@ def migrate(folder: Path) -> Migrated:
                 continue
             line = text.count("\n", 0, statement.start + statement.tokens[0].start) + 1
             failure = _run(connection, statement)
+            if any(token.word in ("REFERENCES", "RENAME") for token in statement.tokens):
+                references |= dict.fromkeys(_named_in(statement), (file, line))
             if failure is not None:
                 message, offset = failure
                 named = _named_in(statement)
@@ -215,6 +222,9 @@ def migrate(folder: Path) -> Migrated:
                     problems.append(MigrationProblem(file, at, message, named))
     connection.set_authorizer(None)
     tables = dict(_describe(connection))
+    for name, message in _refused_rows(connection, tables) if references else ():
+        if name in references and unmade.isdisjoint(_names_of(tokens_of(message))):
+            problems.append(MigrationProblem(*references[name], message, None))
     connection.set_authorizer(_authorize)
     for name, table in tables.items():
         if table.view and not unmade.isdisjoint(_names_of(tokens_of(table.sql))):
@@ -274,6 +284,22 @@ def _run(connection: sqlite3.Connection, statement: StatementText) -> tuple[str,
     finally:
         connection.set_progress_handler(None, 0)
     return None
+
+
+def _refused_rows(connection: sqlite3.Connection, tables: Mapping[str, TableInfo]) -> Iterator[tuple[str, str]]:
+    """The tables that take no row at all: SQLite looks for what a foreign key refers to only when it writes."""
+    connection.execute("PRAGMA foreign_keys = ON")
+    for name, table in tables.items():
+        try:
+            if not table.view:
+                connection.execute(f"EXPLAIN INSERT INTO {quoted(table.name)} DEFAULT VALUES")
+        except sqlite3.Error as error:
+            message, _, missing = str(error).partition("no such table: main.")
+            way = "Refer to its primary key, or to a UNIQUE column"
+            if missing:
+                message, way = f"no such table: {missing}", did_you_mean(missing, tables).strip() or "Create it"
+            yield name, f"{message}, so no row can be written into {table.name}. {way}"
+    connection.execute("PRAGMA foreign_keys = OFF")
 
 
 def add_functions(connection: sqlite3.Connection) -> frozenset[str]:
