@@ -51,10 +51,13 @@ def awaits_problems(receivers: Receivers, expression: ast.Call, scope: Scope) ->
 
 def kept_problems(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
     """`user = env.USERS.get(id)`, and then `if user is None`."""
-    kept = {name for name, given in scope.names.items() if len(given) == 1 and isinstance(given[0].value, ast.Call)}
+    kept = {
+        name
+        for name, given in scope.names.items()
+        if len(given) == 1 and isinstance(given[0].value, ast.Call) and receivers.is_coroutine(given[0].value, scope)
+    }
     for name in scope.nodes.of(ast.Name) if kept else ():
-        is_read = name.id in kept and isinstance(name.ctx, ast.Load)
-        if is_read and _is_looked_at(receivers, Node(name, scope)) and receivers.is_coroutine(name, scope):
+        if name.id in kept and isinstance(name.ctx, ast.Load) and _is_looked_at(receivers, Node(name, scope)):
             yield finding_at(name, scope, "core-await", _NOT_YET.format(name.id))
 
 

@@ -395,7 +395,7 @@ def _option_with(name: ast.Name, scope: Scope) -> ast.expr | None:
     """What is around the lambda that a name is a parameter of: `cors(origins=lambda req: req.env.ORIGINS)`, or the
     lambda itself where it is no option of a call.
     """
-    for around in scope.nodes.above(name):
+    for around in scope.nodes.above(name) if scope.nodes.of(ast.Lambda) else ():
         if isinstance(around, ast.Lambda) and any(one.arg == name.id for one in around.args.args):
             option = scope.nodes.parents.get(around)
             call = scope.nodes.parents.get(option) if isinstance(option, ast.keyword) else None
