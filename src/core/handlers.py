@@ -43,7 +43,7 @@ class MiddlewareInfo:
     """Declares the names that a middleware provides and requires, and whether it authenticates.
 
     `provides` and `reads` are names such as `req.id`. A middleware that reads a name that only a later one provides is
-    refused at registration; `requires` refuses its absence too.
+    refused at registration; `requires` refuses its absence too. So is one that `refuses` behind one that `repeats`.
     """
 
     __slots__ = (
@@ -55,6 +55,8 @@ class MiddlewareInfo:
         "provides",
         "public",
         "reads",
+        "refuses",
+        "repeats",
         "requires",
         "serves",
         "varies",
@@ -73,6 +75,8 @@ class MiddlewareInfo:
         before: Step | None = None,
         optional: bool = False,
         varies: tuple[str, ...] = (),
+        refuses: bool = False,
+        repeats: bool = False,
     ) -> None:
         self.name: str = name
         self.serves: bool = serves
@@ -87,6 +91,13 @@ class MiddlewareInfo:
         """True if it looks for a user and lets everyone else in too, so that it guards nothing. See `core.optional`."""
         self.varies: tuple[str, ...] = varies
         """Headers of the request that an authenticator reads and no cache knows of: `Vary` names them."""
+        # An authenticator of users leaves `req.user`, by which a cache knows what it may keep; any other, nothing.
+        self.refuses: bool = refuses or (authenticates and "req.user" not in self.provides | self.requires)
+        """True if it decides for each request whether the client may have the answer, so that it must run before one
+        that `repeats`.
+        """
+        self.repeats: bool = repeats
+        """True if it may give an answer to one request that the rest of the chain made for another, as a cache does."""
         self.placed: Callable[[str, int], Middleware[Any, Any]] | None = placed
         """Makes the middleware for one location, for one that keeps its locations apart.
 
@@ -108,10 +119,21 @@ def declare(
     optional: bool = False,
     serves: bool = False,
     placed: Callable[[str, int], Middleware[Any, Any]] | None = None,
+    refuses: bool = False,
+    repeats: bool = False,
 ) -> M:
     """Declare the `MiddlewareInfo` of a middleware, and return it. `app.routes` and messages call it `name`."""
     info = MiddlewareInfo(
-        name, provides, reads, requires, authenticates, serves=serves, placed=placed, optional=optional
+        name,
+        provides,
+        reads,
+        requires,
+        authenticates,
+        serves=serves,
+        placed=placed,
+        optional=optional,
+        refuses=refuses,
+        repeats=repeats,
     )
     attach_info(middleware, info)
     return middleware

@@ -552,13 +552,16 @@ def _is_value(function: Any, name: str) -> bool:
 
 
 def _ordered(middleware: object) -> MiddlewareInfo | None:
-    """The declaration of a middleware whose place matters to others: one that provides or reads a name."""
+    """The declaration of a middleware whose place among others matters."""
     info = info_of(middleware)
-    return info if info is not None and (info.provides or info.reads) else None
+    if info is not None and (info.provides or info.reads or info.refuses or info.repeats):
+        return info
+    return None
 
 
 def prove_order(entries: Iterable[Route]) -> None:
-    """Refuse a middleware that provides a name that one before it, on the same way, has already read.
+    """Refuse a middleware that provides a name that one before it, on the same way, has already read, and one that
+    refuses clients behind a cache, whose answers they would get all the same.
 
     Only proven reversals: a name that a reader misses and a later one provides. Raises OrderError, which names both.
     """
@@ -577,6 +580,11 @@ def prove_order(entries: Iterable[Route]) -> None:
                     raise OrderError(
                         f"{reader.name}() is registered before {info.name}() on {entry.pattern.text} but reads "
                         f"{', '.join(sorted(late))}, which {info.name}() provides. Register {info.name}() first"
+                    )
+                if reader.repeats and info.refuses:
+                    raise OrderError(
+                        f"{reader.name}() is registered before {info.name}() on {entry.pattern.text} and gives the "
+                        f"answers it keeps to clients that {info.name}() never saw. Register {info.name}() first"
                     )
             waiting.append((info, info.reads - info.provides - provided))
             provided |= info.provides

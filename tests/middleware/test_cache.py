@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -14,16 +14,21 @@ from tests.support.bench import Bench
 
 from core.app import App
 from core.bindings.kv import KVNamespace
-from core.errors import CoreError, KVError
+from core.errors import CoreError, KVError, OrderError
+from core.handlers import declare, name_of
 from core.hosts.asgi import asgi
 from core.http.dates import http_date
 from core.middleware.cache import Cached, MemoryCache, cache
 from core.middleware.compress import compress
 from core.middleware.cors import cors
 from core.middleware.etag import etag
+from core.middleware.ip_restriction import ip_restriction
+from core.middleware.rate_limit import rate_limit
 from core.middleware.request_id import request_id
+from core.middleware.secure_headers import NONCE, secure_hdrs
 from core.request import Request
 from core.response import Response
+from core.router import Router
 from core.testing import Client, FakeExecutionContext
 from core.types import Next
 
@@ -330,6 +335,69 @@ async def test_the_answer_to_a_known_user_is_kept_only_where_it_says_public(said
     assert await (await client.get("/", headers={"X-Api-Key": "ada"})).text() == "ada"
     await ctx.drain()
     assert (await client.get("/")).status == (200 if kept else 401)
+
+
+async def own_guard(req: Request[Any], res: Response, next: Next, /) -> None:
+    if req.query.get("key") != "right":
+        raise CoreError(403, "Forbidden")
+    await next()
+
+
+GUARDS = [
+    ip_restriction(allow=["10.0.0.0/8"]),
+    rate_limit(kv_binding="CACHE", limit=1, window=60),
+    declare(own_guard, name="own_guard", refuses=True),
+    declare(own_guard, name="own_guard", authenticates=True),
+]
+
+
+def _below(app: App[Any], guard: Any) -> None:
+    below: Router[Any] = Router()
+    below.use(guard)
+    app.use("/below", below)
+
+
+PLACES: dict[str, Callable[[App[Any], Any], object]] = {
+    "application": lambda app, guard: app.use(guard),
+    "prefix": lambda app, guard: app.use("/admin", guard),
+    "route": lambda app, guard: app.get("/admin/:id", guard),
+    "router": _below,
+    "view": lambda app, guard: app.authenticated(key_holder).get("/mine", guard),
+}
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=name_of)
+@pytest.mark.parametrize("register", PLACES.values(), ids=PLACES)
+def test_a_kept_answer_never_passes_one_that_refuses_clients(
+    guard: Any, register: Callable[[App[Any], Any], object]
+) -> None:
+    app: App[Any] = App()
+    name = f"{name_of(guard)}\\(\\)"
+    order = rf"^cache\(\) is registered before {name} on \S+ and gives .*Register {name} first$"
+    app.use("/admin", guard)
+    app.use(cache())
+    with pytest.raises(OrderError, match=order):
+        register(app, guard)
+
+
+def test_one_that_refuses_may_stand_before_a_cache_and_beside_it() -> None:
+    app: App[Any] = App()
+    app.use("/kept", GUARDS[0], cache())
+    app.use("/other", GUARDS[0])
+
+
+async def test_a_page_that_holds_its_nonce_is_not_kept() -> None:
+    policy = {"script-src": ["'self'", NONCE]}
+    bench = Bench(secure_hdrs(content_security_policy=policy), cache(max_age=60))
+
+    @bench.app.get("/:kind")
+    async def page(req: Request[Any], res: Response) -> None:
+        nonce = req.state["csp_nonce"]
+        res.html(f"<script nonce={nonce}></script>" if req.params["kind"] == "page" else "<p>none</p>")
+
+    for kind, told in (("page", "core; fwd=miss"), ("plain", "core; hit")):
+        await bench.get(f"/{kind}")
+        assert (await bench.get(f"/{kind}")).headers["cache-status"] == told
 
 
 DATED = [

@@ -241,7 +241,7 @@ class OptionError(RegistrationError, ValueError):
 
 
 class OrderError(RegistrationError):
-    """A middleware that reads a name that only a later one provides."""
+    """A middleware that reads a name that only a later one provides, or a cache before one that refuses clients."""
 
 
 class ConfigurationError(DeveloperError):

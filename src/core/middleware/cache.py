@@ -158,11 +158,12 @@ def cache(
     A given answer has `Age`, and every answer `Cache-Status` (RFC 9211) with `name`.
 
     Kept is the answer that the chain behind this middleware made: register `request_id`, `cors` and authentication
-    before it, and middleware that belongs to the answer behind it. Whether it may be kept is read from the response
-    that leaves: `Vary`, `Cache-Control`, `Expires` and `Set-Cookie` count whoever staged them. A request with a
-    body is neither given a kept answer nor is its own kept. A POST, PUT, PATCH or DELETE that succeeds takes back
-    the answers under its own URL (RFC 9111, section 4.4). A store that fails is logged, and the request answered as
-    if there were none. Raises OptionError.
+    before it, and middleware that belongs to the answer behind it. One that refuses clients, such as `ip_restriction`
+    and `rate_limit`, is an OrderError behind it: a kept answer would never pass it. Whether it may be kept is read from
+    the response that leaves: `Vary`, `Cache-Control`, `Expires` and `Set-Cookie` count whoever staged them. A request
+    with a body is neither given a kept answer nor is its own kept. A POST, PUT, PATCH or DELETE that succeeds takes
+    back the answers under its own URL (RFC 9111, section 4.4). A store that fails is logged, and the request answered
+    as if there were none. Raises OptionError.
     """
     options.named_env("cache", env)
     if store is not None and kv_binding is not None:
@@ -248,6 +249,8 @@ def cache(
         res.header("cache-status", f"{name}; fwd=miss")
         if req.method != "GET" or data is None or res.status_code not in _STATUSES or said.keys() & _REFUSALS:
             return
+        if (nonce := req.state.get("csp_nonce")) is not None and str(nonce).encode() in data:
+            return  # the policy of the next answer names another, and its page's scripts would not run
         lasting = {header: value for header, value in own.items() if header not in _NOT_KEPT}
         made = Cached(res.status_code, lasting, data, res.content_type, 0.0, 0.0)
 
@@ -260,7 +263,7 @@ def cache(
 
         res.on_finalize(decide)
 
-    return declare(serve, name="cache")
+    return declare(serve, name="cache", repeats=True)
 
 
 def _give(found: Cached, req: AnyRequest, res: Response, name: str) -> None:

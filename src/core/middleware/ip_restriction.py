@@ -53,7 +53,7 @@ def ip_restriction(
             raise CoreError(status, message)
         await next()
 
-    return declare(guard, name="ip_restriction")
+    return declare(guard, name="ip_restriction", refuses=True)
 
 
 def _networks(option: str, values: Iterable[str]) -> list[IPv4Network | IPv6Network]:

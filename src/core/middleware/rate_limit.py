@@ -182,7 +182,7 @@ def rate_limit(
                 _write(writes, req)
                 raise
 
-        return declare(guard, name="rate_limit", placed=placed)
+        return declare(guard, name="rate_limit", placed=placed, refuses=True)
 
     return placed("")
 
