@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 
 from core import http
 from core.dispatch.dispatcher import Dispatcher
-from core.errors import DeveloperError, HandlerError, OrderError, RegistrationError
+from core.errors import DeveloperError, HandlerError, OptionError, OrderError, RegistrationError
 from core.handlers import arguments_of, info_of, name_of
 from core.request import Request
 from core.response import Response
@@ -299,9 +299,22 @@ class App(_Router[E]):
         return cast("QueueDecorator[E]", register)
 
     def scheduled(self, cron: str | None = None, /) -> ScheduledDecorator[E]:
-        """Run the decorated `async (event, env, ctx)` when `cron` comes up; for every trigger when it is None."""
-        if cron is not None and not isinstance(cron, str):
-            raise RegistrationError('scheduled(…) takes a cron expression. Write @app.scheduled("0 * * * *")')
+        """Run the decorated `async (event, env, ctx)` when `cron` comes up; for every trigger when it is None.
+
+        Raises RegistrationError for what is no cron expression, with the field that is wrong.
+        """
+        if cron is not None:
+            if not isinstance(cron, str):
+                raise RegistrationError('scheduled(…) takes a cron expression. Write @app.scheduled("0 * * * *")')
+            # Imported here: few workers have a schedule.
+            from core.events.cron import Cron
+
+            try:
+                Cron.parse(cron)
+            except OptionError as error:
+                raise RegistrationError(
+                    f'scheduled(…): {error}. Write @app.scheduled("0 * * * *") for every hour'
+                ) from None
 
         def register(handler: ScheduledHandler[E]) -> ScheduledHandler[E]:
             require_shape(handler, 3, "scheduled", "(event, env, ctx)")

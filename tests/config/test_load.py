@@ -533,6 +533,14 @@ max_batch_size = 101
             "[triggers]\ncrons = ['* * * *']",
             '2: triggers.crons[0] = "* * * *" must have five fields. Write "*/5 * * * *" for every five minutes.',
         ),
+        (
+            "[triggers]\ncrons = ['0 24 * * *']",
+            '2: triggers.crons[0] = "0 24 * * *": the hour is wrong: 24 is not from 0 to 23.',
+        ),
+        (
+            "[triggers]\ncrons = ['0 0 30 2 *']",
+            '2: triggers.crons[0] = "0 0 30 2 *": never comes: no month has such a day.',
+        ),
         ("[vars]\nA = 2020-01-01", "2: vars.A is a date or time, which JSON does not have. Put it in quotes."),
         ("[vars]\nA = [nan]", "2: vars.A[0] is a number, which JSON does not have. Put it in quotes."),
         ("vars = 1", "1: vars must be a table, not a whole number. Write its keys below its header."),

@@ -56,8 +56,11 @@ app.scheduled()(run)
 #^ core-env: scheduled("0 4 * * *"): wrangler.toml has no such cron, so it never runs. Did you mean "0 3 * * *"?
 async def near(event: ScheduledEvent, env: object, ctx: ExecutionContext) -> None: ...
 
+app.scheduled("1,2 1,2 1,2 1,2 1,2")(run)
+#^ core-env: scheduled("1,2 1,2 1,2 1,2 1,2"): wrangler.toml has no such cron, so it never runs. Write [triggers] crons = ["1,2 1,2 1,2 1,2 1,2"]
+
 app.scheduled("@hourly")(run)
-#^ core-env: scheduled("@hourly"): wrangler.toml has no such cron, so it never runs. Write [triggers] crons = ["@hourly"]
+#^ core-route: scheduled(…): cron expression "@hourly" has 1 fields. It needs five: minute, hour, day of month, month, day of week. Write @app.scheduled("0 * * * *") for every hour
 """,
     )
     project.check()

@@ -71,6 +71,8 @@ def check_level(document: Document, environment: str | None, problems: Problems)
                     path,
                     f' = "{value}" must have five fields. Write "*/5 * * * *" for every five minutes.',
                 )
+            case ("triggers", "crons") if isinstance(value, str) and (problem := _cron_problem(value)):
+                problems.add(path, f' = "{value}": {problem}.')
             case ("hyperdrive", "localConnectionString") if isinstance(value, str) and connection_problem(value):
                 problems.add(
                     path,
@@ -121,6 +123,17 @@ def _check_names(document: Document, level: KeyPath, data: Table, problems: Prob
             problems.add(path, f": {name} is the name of another binding on {where} already. Rename one of them.")
         else:
             first[name] = path
+
+
+def _cron_problem(text: str) -> str | None:
+    from core.errors import OptionError
+    from core.events.cron import Cron
+
+    try:
+        Cron.parse(text)
+    except OptionError as error:
+        return str(error).removeprefix(f'cron expression "{text}"').lstrip(": ")
+    return None
 
 
 def _is_date(text: str) -> bool:

@@ -124,6 +124,7 @@ def _explain(error: BaseException, text: str) -> str | None:
                 or fix_for_call(error)
                 or _first(_ANY_CALL, text)
                 or _explain_raised_here(error, text)
+                or _explain_conversion(error)
             )
         case KeyError() if error.args and "the path has no parameter" in str(error.args[0]):
             return "Use one of the names that the route's path has, or add the parameter to the path."
@@ -300,6 +301,15 @@ def _explain_raised_here(error: BaseException, text: str) -> str | None:
             fix = text.rstrip(".").rpartition(mark)[2]
             return f"{fix[:1].upper()}{fix[1:]}."
     return None
+
+
+def _explain_conversion(error: BaseException) -> str | None:
+    """Return the fix for `int(req.params["id"])` of a text that is no number."""
+    found = re.search(r"\breq(?:uest)?\.(params|query|header)\b", line_of(error))
+    if found is None or not isinstance(error, ValueError):
+        return None
+    where, status = found[1].replace("header", "headers"), 404 if found[1] == "params" else 422
+    return f"Any client can send such a text: `req.{where}.parse(T)` converts it to the types of T, and answers {status} where it does not fit."
 
 
 def _explain_attribute(error: AttributeError) -> str | None:
