@@ -11,7 +11,7 @@ import subprocess
 import sys
 import types
 import uuid
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -99,6 +99,8 @@ class Folded(Mapping[str, int]):
         (OrderedDict([("b", 1), ("a", 2)]), '{"b":1,"a":2}'),
         ({5}, "[5]"),
         (frozenset({"q"}), '["q"]'),
+        (deque([1, deque([2])]), "[1,[2]]"),
+        (range(3), "[0,1,2]"),
         ({"k": 1}.keys(), '["k"]'),
         (datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), '"2026-01-02T03:04:05Z"'),
         (datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=timezone(timedelta(hours=1))), '"2026-01-02T03:04:05.000006+01:00"'),

@@ -31,6 +31,7 @@ from core.testing import Client
         ({}, b"data: {}\n\n"),
         (Event(comment="a\nb"), b": a\n: b\n\n"),
         (Event(event="x", data=None), b"event: x\n\n"),
+        (None, b"data: null\n\n"),
         ("\ud800", "data: �\n\n".encode()),
     ],
 )

@@ -1,9 +1,9 @@
 """JSON, as RFC 8259 has it: `NaN` and `Infinity` are not, duplicate names are (the last one counts).
 
-Values that JSON has not are written so: attrs classes and dataclasses as objects, sets as lists, enums as their value,
-dates and times in ISO 8601 (UTC as `Z`, as JavaScript and RFC 3339 write it), UUID and Decimal as text, since a number
-would lose the digits of a Decimal in most readers. Bytes are refused: JSON has no such thing. An attribute of an attrs
-class is written under its alias, and left out where it is UNSET.
+Values that JSON has not are written so: attrs classes and dataclasses as objects, sets and other sequences as lists,
+enums as their value, dates and times in ISO 8601 (UTC as `Z`, as JavaScript and RFC 3339 write it), UUID and Decimal as
+text, since a number would lose the digits of a Decimal in most readers. Bytes are refused: JSON has no such thing. An
+attribute of an attrs class is written under its alias, and left out where it is UNSET.
 
 Nothing is read or written that is nested deeper than `MAX_DEPTH`, on any host: the standard library's accelerator
 recurses in C, and inside a worker that ends the interpreter, for good, some thousand levels further down.
@@ -112,7 +112,7 @@ def _converter(kind: type[Any]) -> Callable[[Any], object] | None:
         return _decimal
     if issubclass(kind, Mapping):
         return dict
-    if issubclass(kind, AbstractSet):
+    if issubclass(kind, AbstractSet | Sequence) and not issubclass(kind, bytes | bytearray | memoryview):
         return list
     return None
 

@@ -41,12 +41,12 @@ class Event:
 
 
 def encode_event(event: object) -> bytes:
-    """One event as bytes: an `Event`, a string as data, or any other value as JSON data, a mapping included.
+    """One event as bytes: an `Event`, a string as data, or any other value as JSON data, a mapping and None included.
 
     Raises TypeError and ValueError for data that has no JSON form, and for a `retry` that is not an int of 0 or more.
     """
     if isinstance(event, str) or not isinstance(event, Event):
-        event = Event(data=event)
+        event = Event(data="null" if event is None else event)
     lines: list[str] = []
     if event.comment is not None:
         lines += [f": {line}" for line in _break.split(event.comment)]
