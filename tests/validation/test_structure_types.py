@@ -482,6 +482,25 @@ def test_a_class_may_be_in_a_union_in_itself() -> None:
     assert structure(value, Tree) == Tree([Tree([]), Card("1")])
 
 
+def _quoted(name: str) -> type[Any]:
+    """A class as a module without `from __future__ import annotations` has it."""
+    made: Any = list
+    return type(name, (), {"__module__": __name__, "__annotations__": {"nodes": made[name], "kind": Literal["a"]}})
+
+
+QuotedNode: Any = attrs.frozen(_quoted("QuotedNode"))
+QuotedRow: Any = dataclasses.dataclass(_quoted("QuotedRow"))
+
+
+@pytest.mark.parametrize("cls", [QuotedNode, QuotedRow])
+def test_a_class_may_have_its_name_in_quotes_inside_a_type(cls: Any) -> None:
+    leaf = {"nodes": [], "kind": "a"}
+    assert structure({"nodes": [leaf], "kind": "a"}, cls) == cls([cls([], "a")], "a")
+    assert messages({"nodes": [leaf | {"nodes": [1]}], "kind": "a"}, cls) == [
+        ("nodes[0].nodes[0]", "must be an object")
+    ]
+
+
 # -- whole numbers that a client sends
 
 MOST = 2**53 - 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, ForwardRef, Literal, Union, cast, get_args, get_origin
+from contextlib import suppress
+from typing import Annotated, Any, ForwardRef, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 
 def is_class(type_: Any) -> bool:
@@ -17,10 +18,25 @@ def is_class(type_: Any) -> bool:
 
 def attrs_fields(type_: Any) -> Sequence[Any]:
     """The fields of a class as attrs has them."""
+    from attrs import has, resolve_types
     from cattrs import _compat  # it has no public name
 
-    found: Sequence[Any] = cast("Any", _compat).adapted_fields(get_origin(type_) or type_)
-    return found
+    cls: Any = get_origin(type_) or type_
+    found: Sequence[Any] = cast("Any", _compat).adapted_fields(cls)
+    if not any(_has_quotes(field.type) for field in found):
+        return found
+    # cattrs resolves a type that is in quotes as a whole, and not `list["Node"]`.
+    with suppress(NameError):  # an alias of another module, which `named` finds
+        if has(cls):
+            resolve_types(cls)
+        else:
+            for name, hint in get_type_hints(cls).items():
+                cls.__dataclass_fields__[name].type = hint
+    return cast("Sequence[Any]", cast("Any", _compat).adapted_fields(cls))
+
+
+def _has_quotes(type_: Any) -> bool:
+    return isinstance(type_, str | ForwardRef) or (not is_literal(type_) and any(map(_has_quotes, get_args(type_))))
 
 
 def is_exactly(exact: object, type_: Any) -> bool:
