@@ -123,9 +123,15 @@ def _checked(generator: Callable[..., object], max_length: int) -> Callable[[Any
 # Made some at a time, since most of the cost of one is the call to the operating system.
 _uuids: list[str] = []
 _UUIDS_AT_ONCE = 64
+
+
+def forget_ids() -> None:
+    """Give out no id that was made ahead: a process that is forked, or a simulated run, has ids of its own."""
+    _uuids.clear()
+
+
 if hasattr(os, "register_at_fork"):
-    # A process that is forked must not hand out the ids of the one it came from.
-    os.register_at_fork(after_in_child=_uuids.clear)
+    os.register_at_fork(after_in_child=forget_ids)
 
 
 def _random_uuid(req: object) -> str:

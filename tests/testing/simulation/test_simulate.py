@@ -21,6 +21,7 @@ from core import Bindings, KVNamespace, Request, Response, create_app
 from core.context import system_clock
 from core.errors import KVError
 from core.http.websocket import WebSocket, WebSocketClosed
+from core.middleware.request_id import request_id
 from core.testing import (
     Client,
     FakeClock,
@@ -104,6 +105,21 @@ def test_randomness_and_the_machines_clock_are_the_runs_own() -> None:
         kv = FakeKVNamespace()
         await kv.put(uuid.uuid4().hex, os.urandom(4).hex())
         await kv.put("now", str(system_clock.time()))
+
+    simulate(runs=5)(test)()
+
+
+def test_the_ids_of_requests_are_the_runs_own() -> None:
+    async def test() -> None:
+        named = create_app(Env)
+        named.use(request_id())
+
+        @named.post("/notes")
+        async def write(req: Request[Env], res: Response) -> None:
+            await req.env.KV.put(req.id, uuid.uuid4().hex)
+            res.json({})
+
+        await Client(named, Env(KV=FakeKVNamespace())).post("/notes")
 
     simulate(runs=5)(test)()
 

@@ -46,7 +46,8 @@ def simulate(
 
     Every call of a fake waits for its turn before and after its effect. Which one goes on is drawn, by a strategy that
     is drawn for each run; the first run is the order without a simulation. Time stands still until nothing else can
-    happen. The machine's clock and randomness are replaced meanwhile, and each run is made twice and compared.
+    happen. Randomness and the time of `req.clock` are replaced meanwhile, `datetime.now()` is not, and each run is made
+    twice and compared.
 
     `faults` are drawn too:
 

@@ -70,7 +70,8 @@ def _compare(first: Simulation, second: Simulation) -> None:
     at, calls = next((at, pair) for at, pair in pairs if pair[0] != pair[1] or at == len(one) == len(other))
     error = NotRepeatableError(
         f"two runs with the same choices differ: call {at + 1} was {calls[0]}, then {calls[1]}. Something beside the "
-        "schedule decides: a clock of its own, the order of a set, a value kept from the run before. Make it in the test"
+        "schedule decides: `datetime.now()`, for which `req.clock.time()` has the time of the run, the order of a set, a "
+        "value kept from the run before. Make it in the test"
     )
     raise error from (first.error or second.error)
 

@@ -21,6 +21,7 @@ import attrs
 from core.bindings.calls import BindingCall
 from core.context import Clock, SystemClock
 from core.errors import BindingError, D1Error, DurableObjectError, KVError, QueueError, R2Error
+from core.middleware.request_id import forget_ids
 from core.testing import seam
 from core.testing.clock import FakeClock
 from core.testing.context import forget_contexts, left_behind
@@ -315,6 +316,7 @@ class Simulation(Seam):
         if isinstance(seam.running, Simulation):
             raise RuntimeError("a simulation runs already: one cannot run inside another")
         forget_contexts()
+        forget_ids()
         numbers = random.Random(0)
         state = random.getstate()
         random.seed(0)
@@ -336,6 +338,7 @@ class Simulation(Seam):
                 yield
             finally:
                 random.setstate(state)
+                forget_ids()
         for check in self.checks:
             check(self.log)
         if left := left_behind():
