@@ -642,6 +642,27 @@ def test_a_program_that_runs_an_event_loop_or_asks_elsewhere_is_started_every_ti
         assert len(counter.read_text()) == 2
 
 
+@pytest.mark.parametrize("others", [{"words": "import nowhere\n"}, {}], ids=["edited", "made"])
+def test_what_is_saved_while_the_program_starts_is_seen_by_the_next_look(
+    others: dict[str, str], tmp_path: Path
+) -> None:
+    """As somebody saves the next file while `core dev` looks at the program; here the program does it itself."""
+    table = table_of(
+        tmp_path,
+        """
+        from pathlib import Path
+        import words
+
+        app = create_app()
+        Path(__file__).with_name("words.py").write_text("A = 1\\n")
+        """,
+        **others,
+    )
+    assert len(table.refusals) == 1
+
+    assert table_of(tmp_path).refusals == ()
+
+
 def test_another_interpreter_without_this_framework_is_told(tmp_path: Path) -> None:
     write(tmp_path, "app = create_app()\n")
     entry = entry_of(load_all(tmp_path / "wrangler.toml")[0])

@@ -194,6 +194,7 @@ def _started(path: Path, args: argparse.Namespace) -> tuple[Configuration, Entry
 
     configuration = load(path, environment=args.environment)
     entry = entry_of(configuration)
+    since = time.time_ns()
     start = Start(entry, assume=False)
     if sys.path[0] == os.getcwd():  # by `python -m core`: a start of any other command does not import from there
         del sys.path[0]
@@ -201,7 +202,8 @@ def _started(path: Path, args: argparse.Namespace) -> tuple[Configuration, Entry
         table = start.table()
     if say_refused(table):
         return None
-    keep(table, entry, sys.executable, assume=False)  # for the plugin, which would start the program once more
+    # For the plugin, which would start the program once more.
+    keep(table, entry, sys.executable, assume=False, since=since)
     return configuration, entry, start
 
 

@@ -11,12 +11,13 @@ import hashlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Final
 
-from core.program.cache import Cache, stamp, stamps
+from core.program.cache import Cache, stamp, stamps, written
 from core.program.entry import Entry
 from core.program.table import Function, Place, Refusal, Table, from_json, is_set, to_json
 
@@ -38,16 +39,22 @@ def ask(entry: Entry, *, python: str = "", assume: bool = False, seconds: float 
             held = _held(table, kept["state"], kept["texts"])
             if held is not None:
                 return held
+    since = time.time_ns()
     table = _start(entry, python, assume, seconds)
-    keep(table, entry, python, assume=assume)
+    keep(table, entry, python, assume=assume, since=since)
     return table
 
 
-def keep(table: Table, entry: Entry, python: str, *, assume: bool) -> None:
-    """Keep what a start of a program has told, for whoever asks next."""
-    if table.repeats:
+def keep(table: Table, entry: Entry, python: str, *, assume: bool, since: int) -> None:
+    """Keep what a start of a program has told, for whoever asks next.
+
+    The start began at the time `since`, in nanoseconds. Where something that it read was written later, it may have
+    read what was there before, and nothing is kept.
+    """
+    read = (*table.modules, *table.files, *table.folders)
+    if table.repeats and all(written(path) < since for path in read):
         texts = {} if table.ran or table.refusals else {one: _text(one) for one in table.modules}
-        state = stamps((*table.modules, *table.files, *table.folders))
+        state = stamps(read)
         kept = {"table": to_json(table), "assume": assume, "state": state, "texts": texts}
         Cache(Path(entry.config).parent).write(*_name(entry, python), kept)
 

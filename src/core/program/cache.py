@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -50,7 +49,7 @@ class Cache:
         where one of the files was written later, nothing is kept.
         """
         made_of = stamps(files)
-        if since and any(_written(path) >= since for path in made_of):
+        if since and any(written(path) >= since for path in made_of if not os.path.isdir(path)):
             return
         if not self.folder.is_dir():
             write_cache(self.folder / ".gitignore", b"*\n")
@@ -121,13 +120,13 @@ def _installed(folder: str) -> list[str]:
         return []
 
 
-def _written(path: str) -> int:
-    """The time at which a file was last written or put there; 0 for a folder, and where there is none."""
+def written(path: str) -> int:
+    """The time at which a file, or a name in a folder, was last written or put there; 0 where there is none."""
     try:
         state = os.stat(path)
     except OSError:
         return 0
-    return 0 if stat.S_ISDIR(state.st_mode) else max(state.st_mtime_ns, state.st_ctime_ns)
+    return max(state.st_mtime_ns, state.st_ctime_ns)
 
 
 def _whole(key: object) -> str:
