@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import venv
 from pathlib import Path
 
@@ -182,6 +183,53 @@ def test_a_second_ctrl_c_ends_at_once(project: Path, state: Path, mode: str | No
         dev.fetch("/forever")
         dev.interrupt()
         dev.until("waiting for 1 background task")
+        dev.interrupt()
+        assert dev.wait() == 130
+        assert "Traceback" not in dev.output
+
+
+HAS_OBJECTS = f"""
+{MAIN}
+import os
+from core import DurableObject
+class Room(DurableObject[Env]): ...
+print("loaded as", os.getpid())
+"""
+
+
+def test_a_process_that_is_replaced_while_it_waits_to_start_ends_without_a_word(project: Path, state: Path) -> None:
+    main = project / "src" / "main.py"
+    main.write_text(HAS_OBJECTS)
+    objects = '[[durable_objects.bindings]]\nname = "ROOMS"\nclass_name = "Room"\n'
+    (project / "wrangler.toml").write_text(TOML.replace("[triggers]", f"{objects}[triggers]"))
+    with RunningDev(project, state) as dev:
+        dev.fetch("/forever")  # the first process keeps its objects until it is cut short
+        processes = [dev.until("loaded as").split()[-1]]
+        for number in (2, 3):
+            seen = len(dev.lines)
+            main.write_text(f"{HAS_OBJECTS}# {number}\n")
+            processes.append(dev.until("loaded as", since=seen).split()[-1])
+
+        deadline = time.monotonic() + 15
+        while Path("/proc", processes[1]).exists():
+            assert time.monotonic() < deadline, dev.output
+            time.sleep(0.05)
+
+        assert "reload" not in dev.output.partition("Ctrl-C stops, and")[2].partition("again")[2]
+        assert Path("/proc", processes[2]).exists()
+        dev.interrupt()
+        time.sleep(0.5)  # two at one moment are one signal
+        dev.interrupt()
+        assert dev.wait() == 130
+
+
+def test_a_second_ctrl_c_ends_a_start_that_hangs(project: Path, state: Path) -> None:
+    hangs = "\n@app.lifespan\nasync def hang(env):\n    print('opening')\n    await asyncio.sleep(3600)\n    yield\n"
+    (project / "src" / "main.py").write_text(f"{MAIN}{hangs}")
+    with RunningDev(project, state, "--no-reload") as dev:
+        dev.until("opening")
+        dev.interrupt()
+        time.sleep(0.2)  # two at one moment are one signal
         dev.interrupt()
         assert dev.wait() == 130
         assert "Traceback" not in dev.output

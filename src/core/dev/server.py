@@ -65,20 +65,45 @@ class _Serving:
         explains = options.explorer if options.explorer is not None else is_loopback(options.host)
         self._journal = Journal(options.state_folder / "explorer.sqlite", fresh=start.first) if explains else None
         self._recorder = Recorder(journal=self._journal)
+        self._context = BackgroundContext()
         self._stop = asyncio.Event()
         self._force = asyncio.Event()
 
     async def run(self) -> int:
+        """Serve until asked to stop, and go on to the end of what is there unless that is to be cut short."""
+        self._listen_to_signals()
+        work = asyncio.ensure_future(self._run())
+        if await self._first(work, self._force):
+            return work.result()
+        left = [*self._context.tasks, work]
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=1.0)
+        _write(self._style.yellow(f"stopped at once; {len(self._context.tasks)} background tasks were cut short"))
+        return 130
+
+    @staticmethod
+    async def _first(work: asyncio.Future[Any], event: asyncio.Event) -> bool:
+        """Return True once work is done, False if the event comes before."""
+        heard = asyncio.ensure_future(event.wait())
+        await asyncio.wait((work, heard), return_when=asyncio.FIRST_COMPLETED)
+        heard.cancel()
+        return work.done()
+
+    async def _run(self) -> int:
         try:
             from core.hosts.server import Server
         except ImportError:
             raise MissingExtraError("core dev: pip install 'core-edge[dev]'") from None
         options, style = self._options, self._style
-        self._listen_to_signals()
         logger = self._set_up_logging()
-        recorder = self._recorder
-        context = BackgroundContext()
+        recorder, context = self._recorder, self._context
         loaded, failed = await self._load()
+        if self._stop.is_set():
+            # It was replaced while it loaded: the next one has the requests.
+            if loaded is not None:
+                await loaded.close()
+            return 0
         if failed is not None and not options.reload:
             _write(failure_of(failed, options.root).as_text(style.paint))
             return 2 if isinstance(failed, ConfigurationError) else 1
@@ -116,7 +141,8 @@ class _Serving:
         watch.start()
         unawaited.start()
         try:
-            return await self._serve(server, background, context)
+            await self._until_stopped(server, background, context)
+            return 0
         finally:
             watch.stop()
             unawaited.stop()
@@ -142,7 +168,11 @@ class _Serving:
             )
             databases, bindings = databases_of(loaded.configuration, loaded.store), loaded.bindings
             self._recorder.databases = lambda: {**databases, **databases_of_objects(bindings)}
-            await loaded.start()
+            starting = asyncio.ensure_future(loaded.start())
+            if await self._first(starting, self._stop):
+                starting.result()
+            else:
+                starting.cancel()
         except Exception as error:  # the developer's own code may raise anything
             return loaded, error
         except SystemExit as error:
@@ -173,21 +203,6 @@ class _Serving:
             _write(style.dim("The server goes on as soon as a file is saved."))
 
     # -- serving, and stopping
-
-    async def _serve(self, server: Any, background: Background | None, context: BackgroundContext) -> int:
-        forced = asyncio.ensure_future(self._force.wait())
-        work = asyncio.ensure_future(self._until_stopped(server, background, context))
-        await asyncio.wait((work, forced), return_when=asyncio.FIRST_COMPLETED)
-        if work.done():
-            forced.cancel()
-            work.result()
-            return 0
-        left = [*context.tasks, work]
-        for task in left:
-            task.cancel()
-        await asyncio.wait(left, timeout=1.0)
-        _write(self._style.yellow(f"stopped at once; {len(context.tasks)} background tasks were cut short"))
-        return 130
 
     async def _until_stopped(self, server: Any, background: Background | None, context: BackgroundContext) -> None:
         await server.serve_until(self._listener, self._stop, self._recorder.close)
