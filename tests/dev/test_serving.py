@@ -235,6 +235,17 @@ def test_a_second_ctrl_c_ends_a_start_that_hangs(project: Path, state: Path) -> 
         assert "Traceback" not in dev.output
 
 
+def test_requests_do_not_wait_for_the_check_of_the_program(project: Path, state: Path) -> None:
+    """The check starts the program once more, in a process of its own: here one that takes its time."""
+    main = project / "src" / "main.py"
+    checked = "import sys\nif 'core.program.start' in sys.orig_argv:\n    import time\n    time.sleep(5)\n"
+    main.write_text(f"{MAIN}{checked}".replace("FROM things", "FROM thing"))
+    with RunningDev(project, state, "--no-reload") as dev:
+        assert dev.fetch("/").status == 200
+        assert "core check" not in dev.output
+        assert "[core-" in dev.lines[dev.lines.index(dev.until("core check")) + 1]
+
+
 def test_a_queue_is_consumed(project: Path, state: Path) -> None:
     with RunningDev(project, state, "--no-reload") as dev:
         assert dev.fetch("/jobs", method="POST", body=b'{"text": "from the queue"}').status == 202

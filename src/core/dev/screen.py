@@ -1,4 +1,4 @@
-"""The start-up screen: the address, the bindings and where they live, the routes, and the findings of `core check`."""
+"""The start-up screen: the address, the bindings and where they live, the routes; and the findings of `core check`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ def start_screen(
     address: tuple[Any, ...],
     loaded: Loaded | None,
     explains: bool,
-    findings: Sequence[str],
     style: Style,
 ) -> list[str]:
     name = (loaded.configuration.worker.name if loaded is not None else None) or options.root.name
@@ -43,8 +42,6 @@ def start_screen(
             lines += _background(loaded, style)
         if loaded.notices:
             lines += ["", *(f"  {style.yellow('!')} {notice}" for notice in loaded.notices)]
-        if findings:
-            lines += ["", *finding_lines(findings, style)]
     if not explains:
         told = "is reached from other machines, so there is no explorer and no error page. --explorer turns them on, behind a token"
         lines += ["", f"  {style.yellow('!')} {options.host} {told}"]

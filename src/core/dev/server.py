@@ -132,9 +132,9 @@ class _Serving:
         if places is not None:
             places.application = application
         server = Server(application, Limits(), arrivals=_ARRIVALS, grace=_GRACE)
+        self._announce(address, loaded, failed)
         # A broken file was reported already, by the failed load.
-        findings = [] if loaded is None else await asyncio.to_thread(findings_of, options.config)
-        self._announce(address, loaded, failed, findings)
+        findings = None if loaded is None else asyncio.ensure_future(self._tell_findings())
         if background is not None:
             background.start()
         watch = LoopWatch(options.root, write=self._warn)
@@ -144,6 +144,8 @@ class _Serving:
             await self._until_stopped(server, background, context)
             return 0
         finally:
+            if findings is not None:
+                findings.cancel()
             watch.stop()
             unawaited.stop()
             logging.getLogger().removeHandler(logger)
@@ -181,13 +183,17 @@ class _Serving:
             )
         return loaded, None
 
-    def _announce(
-        self, address: tuple[Any, ...], loaded: Loaded | None, failed: BaseException | None, findings: list[str]
-    ) -> None:
+    async def _tell_findings(self) -> None:
+        """Write what `core check` finds. Requests do not wait for it, since it starts the program once more."""
+        found = await asyncio.to_thread(findings_of, self._options.config)
+        for line in finding_lines(found, self._style):
+            _write(line)
+
+    def _announce(self, address: tuple[Any, ...], loaded: Loaded | None, failed: BaseException | None) -> None:
         """Write the start screen, or the line of a reload, and the error that there was."""
         options, style = self._options, self._style
         if self._start.first:
-            _write("\n".join(start_screen(options, address, loaded, self._journal is not None, findings, style)))
+            _write("\n".join(start_screen(options, address, loaded, self._journal is not None, style)))
         else:
             changed = ", ".join(self._start.changed[:3]) + (" …" if len(self._start.changed) > 3 else "")
             took = (time.time() - self._start.since) * 1000
@@ -196,8 +202,6 @@ class _Serving:
             if loaded is not None:
                 for line in loaded.notices:
                     _write(f"  {style.yellow('!')} {line}")
-                for line in finding_lines(findings, style):
-                    _write(line)
         if failed is not None:
             _write(failure_of(failed, options.root).as_text(style.paint))
             _write(style.dim("The server goes on as soon as a file is saved."))
