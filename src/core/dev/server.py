@@ -186,8 +186,9 @@ class _Serving:
     async def _tell_findings(self) -> None:
         """Write what `core check` finds. Requests do not wait for it, since it starts the program once more."""
         found = await asyncio.to_thread(findings_of, self._options.config)
-        for line in finding_lines(found, self._style):
-            _write(line)
+        if not self._stop.is_set():  # else they are those of the next process
+            for line in finding_lines(found, self._style):
+                _write(line)
 
     def _announce(self, address: tuple[Any, ...], loaded: Loaded | None, failed: BaseException | None) -> None:
         """Write the start screen, or the line of a reload, and the error that there was."""

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 import typing_extensions
 
 from core.errors import BindingError, DeveloperError, MissingExtraError, NothingSentError
-from core.explain.imports import fix_for_name
+from core.explain.imports import fix_for_name, fix_for_syntax
 from core.explain.misuse import (
     fix_for_attribute,
     fix_for_call,
@@ -97,17 +97,18 @@ def _explain(error: BaseException, text: str) -> str | None:
         case BindingError():
             return _first(_BINDING, text) or (_last_sentence(text) if ". " in text else None)
         case SyntaxError():
-            return "Correct the line: Python cannot read the file."
+            return f"{fix_for_syntax(text) or 'Correct the line: Python cannot read the file'}."
         case NameError(name=str(name)) if name in MODULE:
             return told(MODULE[name])
         case ModuleNotFoundError() if error.name is not None:
             return _explain_module(error.name)
-        case ImportError() if text.startswith("cannot import name") and " from 'core" in text:
-            module = text.split("'")[3]
-            fix = fix_for_name(module, text.split("'")[1], dir(sys.modules.get(module)))
-            return fix if fix.endswith("?") else f"{fix}."
+        case ImportError() | AttributeError() if "(most likely due to a circular import)" in text:
+            return "Put what both modules need into a third one, or import it inside the function that needs it."
         case ImportError(name="typing") if (later := text.split("'")[1]) in typing_extensions.__all__:
             return f"A later Python has it there. Write `from typing_extensions import {later}`."
+        case ImportError(name=str(module)) if text.startswith("cannot import name"):
+            fix = fix_for_name(module, text.split("'")[1], dir(sys.modules.get(module)))
+            return fix if fix.endswith("?") else f"{fix}." if module.partition(".")[0] == "core" else None
         case AttributeError():
             return _explain_attribute(error)
         case UnboundLocalError():

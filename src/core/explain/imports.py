@@ -1,4 +1,6 @@
-"""The fix for an import of a name that a module does not have: where the framework has it, or which name was meant."""
+"""The fix for an import that fails: where the framework has a name, which name of a module was meant, and what Python
+cannot read.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +30,13 @@ def fix_for_name(module: str, name: str, names: Sequence[str]) -> str:
     if near:
         return f"Did you mean `{near[0]}`?"
     return "Correct the name" if ours else "Correct the name, or define it there"
+
+
+def fix_for_syntax(message: str) -> str | None:
+    """The fix for a syntax error, without a full stop."""
+    # Of `await`, `async with` and `async for` alike; a comprehension is "outside of an asynchronous function".
+    is_async = "outside async function" in message or "outside of an asynchronous function" in message
+    return "Write `async def` for the function around it" if is_async else None
 
 
 def _fixes(name: str) -> Iterator[str]:

@@ -60,7 +60,7 @@ class Bodies:
             for error in app.errors:
                 self._of(error.handler, app, error.place)
         for places, why in (
-            (table.unread, "it comes from a package that is not installed"),
+            (table.unread, "it comes from a module that cannot be imported"),
             (table.unmounted, 'its router is mounted nowhere. Mount it: app.use("/prefix", router)'),
         ):
             self.unread += (Unread(place.file, place.line, why, "handler") for place in places)

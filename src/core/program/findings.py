@@ -62,7 +62,9 @@ class Finding:
 
 def syntax_error(file: str, line: int, message: str) -> Finding:
     """The finding about a file that is no Python."""
-    return Finding("core-import", f"syntax error: {message}. Fix it", file, line)
+    from core.explain.imports import fix_for_syntax
+
+    return Finding("core-import", f"syntax error: {message}. {fix_for_syntax(message) or 'Fix it'}", file, line)
 
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
