@@ -86,6 +86,15 @@ def test_a_narrow_window_needs_no_sideways_scrolling(browser: Browser, dev: Runn
         page.wait_for_timeout(150)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
         assert page.evaluate("(one => one.scrollWidth <= one.clientWidth)(document.querySelector('main'))"), name
+    # The list of a database's tables is scrolled there, and begins with one that can be seen.
+    go_to_panel(page, "sql")
+    table, list_ = (
+        page.locator(".tables a[href*='/table/']").first.bounding_box(),
+        page.locator(".sql > aside").bounding_box(),
+    )
+    assert table is not None
+    assert list_ is not None
+    assert table["y"] + table["height"] <= list_["y"] + list_["height"]
     context.close()
 
 
