@@ -88,6 +88,7 @@ def test_the_token_stays_for_the_session_and_curl_and_python_have_it(page: Page,
     assert 'json={"name": None, "email": None}' in elsewhere
     page.reload()
     page.locator("#api-detail form").wait_for()
+    assert page.get_by_label("id (path)").input_value() == "a/b"
     assert page.get_by_label("Token (bearer)").input_value() == "it's one"
     page.get_by_role("link", name="DELETE /users/{id}").click()
     assert page.get_by_label("Token (bearer)").input_value() == "it's one"

@@ -1,165 +1,111 @@
 // The panel "API": every operation of the OpenAPI document, a form to send a request, the answer beside what is declared.
-import { apiAnswers, declared, drawAnswer, sendRequest } from "./api_answer.js";
+import { Answer, Declared, apiAnswers, sendRequest } from "./api_answer.js";
 import { api, operations } from "./api_document.js";
-import { asCurl, asPython, requestForm } from "./api_form.js";
-import { act, at, call, here, html, say, store } from "./core.js";
-import { draft, el, empty, field, fill, refill, reveal } from "./dom.js";
-import { Head } from "./parts.js";
-import { useEffect, useRef } from "./vendor.js";
+import { asCurl, asPython, useRequest } from "./api_form.js";
+import { act, call, changed, html, link, say, store, useDraft } from "./core.js";
+import { Field, Head, reveal } from "./parts.js";
+import { useEffect, useRef, useState } from "./vendor.js";
 
-// The panel as preact sees it: one element, which is filled here.
+async function load() {
+  api.committed = (await call("/openapi")).document;
+  if (api.document === null) api.document = api.committed;
+  api.fresh = false;
+  changed();
+  const gathered = await call("/openapi/fresh");
+  Object.assign(api, { fresh: true, problem: gathered.problem, findings: gathered.findings });
+  if (gathered.document !== null) api.document = gathered.document;
+  api.differs = api.committed !== null && JSON.stringify(api.committed) !== JSON.stringify(api.document);
+  changed();
+}
+
 export function ApiPanel({ parts }) {
-  const host = useRef(null), shown = useRef(null), chosen = parts[0] || "", loads = useRef(store.loads);
+  const [filter, setFilter] = useDraft("api"), list = useRef(null), detail = useRef(null);
+  const chosen = parts[0] || "", came = useRef(chosen);
+  useEffect(() => { load().catch((error) => say(error.message, true)); }, [store.loads]);
   useEffect(() => {
-    const mounted = showApi(host.current, chosen);
-    shown.current = mounted;
-    return mounted.leave;
-  }, []);
-  useEffect(() => shown.current.deeper(chosen), [chosen]);
-  useEffect(() => {
-    if (loads.current !== store.loads) shown.current.reloaded();
-    loads.current = store.loads;
-  }, [store.loads]);
-  return html`<${Head} title="API" /><div ref=${host}></div>`;
-}
-
-function showApi(host, first) {
-  const head = el("div"), list = el("div", { id: "api-list" }), detail = el("div", { id: "api-detail", class: "detail" });
-  const filter = draft("api", el("input", { type: "search", oninput: () => draw() }));
-  let chosen = "";
-
-  const draw = () => {
-    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const every = operations();
-    const kept = every.filter((one) => {
-      const text = `${one.method} ${one.path} ${one.id} ${one.operation.summary || ""} ${(one.operation.tags || []).join(" ")}`.toLowerCase();
-      return words.every((word) => text.includes(word));
-    });
-    refill(head, [api.fresh, api.problem, api.findings, api.document === null, api.fresh && differs()], drawHead);
-    refill(list, [kept.map((one) => [one.method, one.path, one.operation.tags, one.operation.summary]), chosen, every.length], () => drawList(kept, every.length));
-    const found = every.find((one) => one.id === chosen);
-    const focus = keptFocus(detail);
-    refill(detail, [chosen, found ?? null, found && api.document.components, api.document === null], () => (found ? drawOperation(found) : api.document === null ? [] : [
-      chosen ? el("p", { class: "problem", text: `There is no operation ${chosen} in the document.` }) : empty("Choose a route to see what it takes and answers, and to send a request."),
-    ]));
-    focus();
-  };
-
-  const load = async () => {
-    api.committed = (await call("/openapi")).document;
-    if (api.document === null) api.document = api.committed;
-    api.fresh = false;
-    draw();
-    const gathered = await call("/openapi/fresh");
-    Object.assign(api, { fresh: true, problem: gathered.problem, findings: gathered.findings });
-    if (gathered.document !== null) api.document = gathered.document;
-    if (head.isConnected) draw();
-  };
-
-  fill(host, head, el("div", { class: "two api" },
-    el("div", {}, el("form", { role: "search", class: "bar", onsubmit: (event) => event.preventDefault() }, field("Filter (press /)", filter, true)), list),
-    detail));
-  list.addEventListener("keydown", (event) => moveAmong(list, event));
-  const deeper = (id) => {
-    if (id === chosen) return;
-    chosen = id;
-    draw();
+    if (chosen === came.current) return;
+    came.current = chosen;
     if (!chosen) return;
-    list.querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest" });
-    reveal(detail);
-    detail.querySelector("h3")?.focus({ preventScroll: true });
-  };
-  const reloaded = () => load().catch((error) => say(error.message, true));
-  chosen = first;
-  draw();
-  reloaded();
-  return { deeper, reloaded, leave: () => {} };
+    list.current.querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest" });
+    reveal(detail.current);
+    detail.current.querySelector("h3")?.focus({ preventScroll: true });
+  }, [chosen]);
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean), every = operations();
+  const kept = every.filter((one) => {
+    const text = `${one.method} ${one.path} ${one.id} ${one.operation.summary || ""} ${(one.operation.tags || []).join(" ")}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+  const found = every.find((one) => one.id === chosen);
+  return html`<${Head} title="API" /><${State} /><div class="two api">
+    <div><form role="search" class="bar" onSubmit=${(event) => event.preventDefault()}>
+        <${Field} label="Filter (press /)" wide><input type="search" value=${filter} onInput=${(event) => setFilter(event.target.value)} /><//></form>
+      <div id="api-list" ref=${list} onKeyDown=${moveAmong}>${kept.length ? html`<${List} kept=${kept} chosen=${chosen} />`
+        : every.length ? html`<p class="none">No route is like that.</p>` : api.fresh ? html`<p class="none">No routes yet.</p>` : null}</div></div>
+    <div id="api-detail" class="detail" ref=${detail}>${found ? html`<${Operation} key=${chosen} one=${found} />`
+      : api.document === null ? null
+        : chosen ? html`<p class="problem">There is no operation ${chosen} in the document.</p>`
+          : html`<p class="none">Choose a route to see what it takes and answers, and to send a request.</p>`}</div></div>`;
 }
 
-const differs = () => api.committed !== null && JSON.stringify(api.committed) !== JSON.stringify(api.document);
-
-function drawHead() {
-  const told = [];
-  if (!api.fresh) told.push(el("p", { class: "none", text: api.document === null ? "Reading the code … the first time takes some seconds." : "From openapi.json; reading the code …" }));
-  else if (api.problem) {
-    told.push(el("div", { class: "problem", role: "alert" },
-      el("p", { text: api.document === null ? "The code could not be described:" : "The code could not be described; this is what was known before:" }), el("pre", { text: api.problem, tabindex: "0" })));
-  } else if (api.committed === null) told.push(el("p", { class: "none" }, "As the code says now. Keep it: ", el("code", { text: "core openapi -o openapi.json" })));
-  else if (differs()) told.push(el("p", { class: "warn" }, "As the code says now; openapi.json is not up to date: ", el("code", { text: "core openapi -o openapi.json" })));
-  else told.push(el("p", { class: "none", text: "As the code says now, and as openapi.json has it." }));
-  if (api.findings.length) {
-    told.push(el("details", {}, el("summary", { class: "warn", text: api.findings.length === 1 ? "One thing is not known" : `${api.findings.length} things are not known` }),
-      el("ul", {}, api.findings.map((text) => el("li", { text })))));
-  }
-  return told;
+// Where the document comes from, and what is not known.
+function State() {
+  const written = html`<code>core openapi -o openapi.json</code>`;
+  return html`
+    ${!api.fresh ? html`<p class="none">${api.document === null ? "Reading the code … the first time takes some seconds." : "From openapi.json; reading the code …"}</p>`
+      : api.problem ? html`<div class="problem" role="alert">
+          <p>${api.document === null ? "The code could not be described:" : "The code could not be described; this is what was known before:"}</p><pre tabindex="0">${api.problem}</pre></div>`
+        : api.committed === null ? html`<p class="none">As the code says now. Keep it: ${written}</p>`
+          : api.differs ? html`<p class="warn">As the code says now; openapi.json is not up to date: ${written}</p>`
+            : html`<p class="none">As the code says now, and as openapi.json has it.</p>`}
+    ${api.findings.length > 0 && html`<details><summary class="warn">${api.findings.length === 1 ? "One thing is not known" : `${api.findings.length} things are not known`}</summary>
+      <ul>${api.findings.map((text) => html`<li>${text}</li>`)}</ul></details>`}`;
 }
 
-function drawList(kept, all) {
+function List({ kept, chosen }) {
   const groups = new Map();
   for (const one of kept) {
     const tag = one.operation.tags?.[0] || "";
     if (!groups.has(tag)) groups.set(tag, []);
     groups.get(tag).push(one);
   }
-  const chosen = here().parts[0];
-  if (!kept.length) return all ? [empty("No route is like that.")] : api.fresh ? [empty("No routes yet.")] : [];
-  return [...groups].map(([tag, ones]) => el("section", { "aria-label": tag || "Routes" },
-    tag || groups.size > 1 ? el("h3", { text: tag || "Routes" }) : null,
-    el("ul", { class: "operations" }, ones.map((one) => el("li", {},
-      el("a", { href: `#api/${at(one.id)}`, "aria-current": one.id === chosen ? "true" : null, title: one.operation.summary },
-        el("span", { class: `verb ${one.method.toLowerCase()}`, text: one.method === "WebSocket" ? "WS" : one.method }), " ", el("code", { text: one.path }))))))); 
+  return [...groups].map(([tag, ones]) => html`<section key=${tag} aria-label=${tag || "Routes"}>
+    ${(tag || groups.size > 1) && html`<h3>${tag || "Routes"}</h3>`}
+    <ul class="operations">${ones.map((one) => html`<li key=${one.id}><a href=${link("api", one.id)} aria-current=${one.id === chosen ? "true" : null} title=${one.operation.summary}>
+      <span class=${`verb ${one.method.toLowerCase()}`}>${one.method === "WebSocket" ? "WS" : one.method}</span> <code>${one.path}</code></a></li>`)}</ul></section>`);
 }
 
-function moveAmong(list, event) {
+function moveAmong(event) {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  const links = [...list.querySelectorAll("a")], here = links.indexOf(document.activeElement);
-  if (!step || here < 0) return;
+  const links = [...event.currentTarget.querySelectorAll("a")], at = links.indexOf(document.activeElement);
+  if (!step || at < 0) return;
   event.preventDefault();
-  links[Math.min(Math.max(here + step, 0), links.length - 1)].focus();
+  links[Math.min(Math.max(at + step, 0), links.length - 1)].focus();
 }
 
-// Remember which control has the focus, to give it back to the one that takes its place.
-function keptFocus(element) {
-  const control = element.contains(document.activeElement) ? document.activeElement : null;
-  const key = control?.dataset.key, from = control?.selectionStart, to = control?.selectionEnd;
-  return () => {
-    const now = key && !control.isConnected ? element.querySelector(`[data-key="${CSS.escape(key)}"]`) : null;
-    now?.focus();
-    if (now && typeof from === "number") now.setSelectionRange(from, to);
-  };
+function Operation({ one: { method, path, operation, id } }) {
+  return html`<h3 tabindex="-1"><span class=${`verb ${method.toLowerCase()}`}>${method}</span> <code>${path}</code></h3>
+    ${operation.summary && html`<p>${operation.summary}</p>`}
+    ${(operation.description || "").split("\n\n").filter(Boolean).map((text) => html`<p>${text}</p>`)}
+    ${method === "WebSocket" ? html`<p class="none">A WebSocket. Open it from a page of this address:</p>
+      <pre tabindex="0">new WebSocket("${location.origin.replace("http", "ws")}${path}")</pre>` : html`<${Sending} ...${{ method, path, operation, id }} />`}`;
 }
 
-// -- one operation
-
-function drawOperation({ method, path, operation, id }) {
-  const answer = el("div", { id: "api-answer", "aria-live": "polite" });
-  const heading = el("h3", { tabindex: "-1" }, el("span", { class: `verb ${method.toLowerCase()}`, text: method }), " ", el("code", { text: path }));
-  const told = [heading, operation.summary ? el("p", { text: operation.summary }) : null,
-    (operation.description || "").split("\n\n").filter(Boolean).map((text) => el("p", { text }))];
-  if (method === "WebSocket") {
-    return [told, el("p", { class: "none", text: "A WebSocket. Open it from a page of this address:" }),
-      el("pre", { text: `new WebSocket("${location.origin.replace("http", "ws")}${path}")`, tabindex: "0" })];
-  }
-  const form = requestForm(method, path, operation, id);
-  const curl = el("pre", { text: "", tabindex: "0" }), python = el("pre", { text: "", tabindex: "0" });
-  const rewrite = () => {
-    const request = form.request();
-    curl.textContent = asCurl(request);
-    python.textContent = asPython(request);
+function Sending({ method, path, operation, id }) {
+  const [fields, request] = useRequest(method, path, operation, id), [busy, setBusy] = useState(false);
+  const answer = apiAnswers.get(id), seen = useRef(answer), place = useRef(null);
+  useEffect(() => {
+    if (answer !== seen.current) reveal(place.current);
+    seen.current = answer;
+  }, [answer]);
+  const submit = act(async () => {
+    setBusy(true);
+    try { await sendRequest(request, id); } finally { setBusy(false); }
+  });
+  const keys = (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "Enter") { event.preventDefault(); event.currentTarget.requestSubmit(); }
   };
-  const send = el("button", { class: "first", text: "Send" });
-  const fields = el("form", {
-    oninput: rewrite,
-    onchange: rewrite,
-    onkeydown: (event) => { if ((event.ctrlKey || event.metaKey) && event.key === "Enter") { event.preventDefault(); fields.requestSubmit(); } },
-    onsubmit: act(async () => {
-      send.disabled = true;
-      try { await sendRequest(form.request(), operation, id, answer); } finally { send.disabled = false; }
-    }),
-  }, form.fields, send);
-  rewrite();
-  if (apiAnswers.has(id)) drawAnswer(answer, operation, apiAnswers.get(id));
-  return [told, fields, answer,
-    el("details", { class: "declared" }, el("summary", { text: "Answers that are declared" }), Object.keys(operation.responses || {}).map((status) => declared(operation, status))),
-    el("details", { class: "declared" }, el("summary", { text: "The same request elsewhere" }), el("h4", { text: "cURL" }), curl, el("h4", { text: "Python" }), python)];
+  return html`<form onSubmit=${submit} onKeyDown=${keys}>${fields}<button class="first" disabled=${busy}>Send</button></form>
+    <div id="api-answer" aria-live="polite" ref=${place}>${answer && html`<${Answer} operation=${operation} answer=${answer} />`}</div>
+    <details class="declared"><summary>Answers that are declared</summary>${Object.keys(operation.responses || {}).map((status) => html`<${Declared} operation=${operation} status=${status} />`)}</details>
+    <details class="declared"><summary>The same request elsewhere</summary><h4>cURL</h4><pre tabindex="0">${asCurl(request)}</pre><h4>Python</h4><pre tabindex="0">${asPython(request)}</pre></details>`;
 }

@@ -1,15 +1,12 @@
 // The answer to a request that was sent, beside what the document declares.
 import { shape, target } from "./api_document.js";
-import { pretty as prettyText, size } from "./core.js";
-import { el, empty, fill, reveal } from "./dom.js";
+import { changed, html, pretty, size } from "./core.js";
 
 // The last answer of each operation, kept while others are shown.
 export const apiAnswers = new Map();
 const API_LONGEST = 200000; // characters of an answer that are shown
 
-// -- the answer
-
-export async function sendRequest(request, operation, id, place) {
+export async function sendRequest(request, id) {
   const stop = new AbortController(), started = performance.now();
   const init = { method: request.method, headers: request.headers, redirect: "manual", cache: "no-store", signal: stop.signal };
   if (request.body && !["GET", "HEAD"].includes(request.method)) init.body = request.body.form || request.body.file || request.body.text;
@@ -19,57 +16,47 @@ export async function sendRequest(request, operation, id, place) {
   } catch (error) {
     throw new Error(`${request.method} ${request.url} got no answer: ${error.message}`);
   }
-  const answer = { status: response.status, redirects: response.type === "opaqueredirect", took: performance.now() - started,
-    headers: [...response.headers], media: response.headers.get("content-type") || "", text: "", size: 0, open: true };
+  const answer = { status: response.status, redirects: response.type === "opaqueredirect", took: performance.now() - started, headers: [...response.headers],
+    media: response.headers.get("content-type") || "", text: "", size: 0, open: true, stop: () => stop.abort() };
   apiAnswers.set(id, answer);
-  const draw = () => { if (place.isConnected) drawAnswer(place, operation, answer, () => stop.abort()); };
-  draw();
-  reveal(place);
+  changed();
   try {
     const reader = response.body?.getReader(), decoder = new TextDecoder();
     for (;;) {
       const { value, done } = reader ? await reader.read() : { done: true };
       if (done) break;
       answer.size += value.length;
-      if (answer.text.length < API_LONGEST) { answer.text += decoder.decode(value, { stream: true }); draw(); }
+      if (answer.text.length < API_LONGEST) { answer.text += decoder.decode(value, { stream: true }); changed(); }
     }
   } catch (error) {
     if (!stop.signal.aborted) answer.text += `\n… cut short: ${error.message}`;
   }
   answer.open = false;
-  draw();
+  changed();
 }
 
-export function drawAnswer(place, operation, answer, stop) {
+export function Answer({ operation, answer }) {
   const status = answer.redirects ? Object.keys(operation.responses || {}).find((one) => one.startsWith("3")) || "3XX" : String(answer.status);
   const isText = !answer.media || /^text\/|json|xml|javascript|yaml|urlencoded|event-stream/.test(answer.media);
   const tone = answer.redirects || answer.status < 400 ? "ok" : answer.status < 500 ? "warn" : "bad";
-  fill(place,
-    el("h3", {}, "Answer ", el("span", { class: tone, text: status }), el("span", { class: "soft", text: ` ${answer.took.toFixed(0)} ms, ${size(answer.size)}` })),
-    answer.open && stop ? el("button", { type: "button", text: "Stop", onclick: stop }) : null,
-    el("div", { class: "beside" },
-      el("div", {}, el("h4", { text: answer.media || "No body" }),
-        answer.redirects ? empty("A redirect. Browsers do not tell a page where to: see its headers with cURL.")
-          : !answer.size ? null
-            : isText ? el("pre", { text: pretty(answer), tabindex: "0" }) : empty(`${size(answer.size)} that are no text`),
-        answer.text.length >= API_LONGEST ? empty("Only the beginning is shown.") : null),
-      declared(operation, status)),
-    el("details", {}, el("summary", { text: `${answer.headers.length} headers` }), el("pre", { text: answer.headers.map((pair) => pair.join(": ")).join("\n"), tabindex: "0" })));
-}
-
-function pretty(answer) {
-  return !/json/.test(answer.media) || answer.open ? answer.text : prettyText(answer.text);
+  const text = !/json/.test(answer.media) || answer.open ? answer.text : pretty(answer.text);
+  return html`<h3>Answer <span class=${tone}>${status}</span><span class="soft"> ${answer.took.toFixed(0)} ms, ${size(answer.size)}</span></h3>
+    ${answer.open && html`<button type="button" onClick=${answer.stop}>Stop</button>`}
+    <div class="beside"><div><h4>${answer.media || "No body"}</h4>
+        ${answer.redirects ? html`<p class="none">A redirect. Browsers do not tell a page where to: see its headers with cURL.</p>`
+          : !answer.size ? null : isText ? html`<pre tabindex="0">${text}</pre>` : html`<p class="none">${size(answer.size)} that are no text</p>`}
+        ${answer.text.length >= API_LONGEST && html`<p class="none">Only the beginning is shown.</p>`}</div>
+      <${Declared} operation=${operation} status=${status} /></div>
+    <details><summary>${answer.headers.length} headers</summary><pre tabindex="0">${answer.headers.map((pair) => pair.join(": ")).join("\n")}</pre></details>`;
 }
 
 // What the document says of a status: as itself, as one of its range, or as what nobody foresaw.
-export function declared(operation, status) {
+export function Declared({ operation, status }) {
   const responses = operation.responses || {};
   const key = [status, `${status[0]}XX`, ...(status >= "500" ? ["default"] : [])].find((one) => one in responses);
-  if (!key) return el("div", {}, el("h4", { class: "bad", text: `The document does not declare ${status}` }));
+  if (!key) return html`<div><h4 class="bad">The document does not declare ${status}</h4></div>`;
   const response = target(responses[key]), content = Object.entries(response.content || {});
-  const name = `Declared for ${key}`;
-  if (!content.length) return el("div", {}, el("h4", {}, name, el("span", { class: "soft", text: ` ${response.description || ""}` })), empty("Without a body."));
-  return el("div", {}, content.map(([media, one]) => [
-    el("h4", {}, name, el("span", { class: "soft", text: one.itemSchema ? ` each event of ${media}` : ` ${media}` })),
-    el("pre", { text: shape(one.itemSchema || one.schema), tabindex: "0" })]));
+  if (!content.length) return html`<div><h4>Declared for ${key}<span class="soft"> ${response.description}</span></h4><p class="none">Without a body.</p></div>`;
+  return html`<div>${content.map(([media, one]) => html`<h4>Declared for ${key}<span class="soft"> ${one.itemSchema ? "each event of " : ""}${media}</span></h4>
+    <pre tabindex="0">${shape(one.itemSchema || one.schema)}</pre>`)}</div>`;
 }

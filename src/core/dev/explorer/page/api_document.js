@@ -1,6 +1,6 @@
 // What an OpenAPI document says: its operations, its schemas as types are written, and values to begin with.
 
-export const api = { document: null, committed: null, fresh: false, problem: null, findings: [] };
+export const api = { document: null, committed: null, differs: false, fresh: false, problem: null, findings: [] };
 const API_METHODS = ["get", "query", "post", "put", "patch", "delete", "options", "head", "trace"];
 
 // -- what a document says

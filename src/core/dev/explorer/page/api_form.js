@@ -1,106 +1,104 @@
 // The form of an operation: parameters, body and credentials, and the request that they make.
-import { exampleOf, api, schemesOf, shape, target } from "./api_document.js";
-import { at } from "./core.js";
-import { draft, el, field, fill } from "./dom.js";
+import { api, exampleOf, schemesOf, shape, target } from "./api_document.js";
+import { at, html, useDraft } from "./core.js";
+import { quoted } from "./curl.js";
+import { Field } from "./parts.js";
+import { useRef, useState } from "./vendor.js";
 
-// The controls of a request, and `request()`, which reads them.
-export function requestForm(method, path, operation, id) {
-  const keyed = (key, control) => { control.dataset.key = `api ${id} ${key}`; return draft(`api ${id} ${key}`, control); };
-  const parameters = (operation.parameters || []).map(target).filter((one) => one.in !== "cookie");
-  const controls = parameters.map((one) => {
-    const hint = shape(one.schema).replace(/\s+/g, " ");
-    return keyed(`${one.in} ${one.name}`, el("input", { required: one.in === "path" || one.required, placeholder: "default" in (one.schema || {}) ? String(one.schema.default) : hint, title: one.description }));
+// What is typed into several controls: the properties of the one that has a name, with what it begins with.
+function useTyped(key) {
+  const [kept, keep] = useDraft(key, "{}"), values = useRef(null);
+  values.current = JSON.parse(kept);
+  return (name, first = "") => ({
+    value: values.current[name] ?? first,
+    onInput: (event) => {
+      values.current = { ...values.current, [name]: event.target.value }; // a browser fills in two at once
+      keep(JSON.stringify(values.current));
+    },
   });
-  const content = target(operation.requestBody || {}).content || {}, medias = Object.keys(content);
-  const media = keyed("media", el("select", {}, medias.map((name) => el("option", { value: name, text: name }))));
-  const bodies = new Map(medias.map((name) => [name, bodyControls(name, content[name], keyed)]));
-  const places = el("div", { class: "body" });
-  const choose = () => fill(places, bodies.get(media.value)?.fields || []);
-  media.addEventListener("change", choose);
-  choose();
-  const schemes = schemesOf(operation), credentials = schemes.map(credential);
-  const fields = [
-    credentials.map((one) => one.fields),
-    controls.map((control, index) => field(`${parameters[index].name} (${parameters[index].in})`, control)),
-    medias.length > 1 ? field("Body", media) : null, places];
-  const request = () => {
-    const headers = {}, query = [];
-    let url = path;
-    controls.forEach((control, index) => {
-      const { name, in: place, schema } = parameters[index];
-      if (place === "path") { url = url.replace(`{${name}}`, at(control.value).replaceAll("%2F", /slashes included/.test(parameters[index].description || "") ? "/" : "%2F")); return; }
-      if (!control.value) return;
-      const values = target(schema).type === "array" ? control.value.split(",") : [control.value];
-      if (place === "query") for (const value of values) query.push([name, value]);
-      else headers[name] = control.value;
-    });
-    for (const one of credentials) one.add(headers, query);
-    const body = bodies.get(media.value)?.read() ?? null;
-    if (body?.media) headers["Content-Type"] = body.media;
-    const search = query.map((pair) => pair.map(at).join("=")).join("&");
-    return { method, url: search ? `${url}?${search}` : url, headers, body };
-  };
-  return { fields, request };
 }
 
-// The controls of one body, and how they are read: { media, text } or { form } for what the browser puts together.
-function bodyControls(media, content, keyed) {
+// The controls of a request, and the request that they make.
+export function useRequest(method, path, operation, id) {
+  const typed = useTyped(`api ${id}`), secret = useTyped("api credentials"), [files, setFiles] = useState({});
+  const file = (name) => html`<input type="file" onChange=${(event) => setFiles({ ...files, [name]: event.target.files[0] })} />`;
+  const parameters = (operation.parameters || []).map(target).filter((one) => one.in !== "cookie");
+  const controls = parameters.map((one) => typed(`${one.in} ${one.name}`));
+  const content = target(operation.requestBody || {}).content || {}, medias = Object.keys(content);
+  const choice = typed("media", medias[0]), media = medias.includes(choice.value) ? choice.value : medias[0];
+  const chooses = (event) => { setFiles({}); choice.onInput(event); };
+  const body = media === undefined ? null : bodyOf(media, content[media], typed, files, file);
+  const credentials = schemesOf(operation).map((scheme) => credential(scheme, secret));
+  const fields = html`${credentials.map((one) => one.fields)}
+    ${parameters.map(({ name, in: place, required, schema, description }, index) => html`<${Field} label=${`${name} (${place})`}><input ...${controls[index]} required=${place === "path" || required}
+      placeholder=${"default" in (schema || {}) ? String(schema.default) : shape(schema).replace(/\s+/g, " ")} title=${description} /><//>`)}
+    ${medias.length > 1 && html`<${Field} label="Body"><select value=${media} onInput=${chooses}>${medias.map((name) => html`<option value=${name}>${name}</option>`)}</select><//>`}
+    <div class="body" key=${media}>${body?.fields}</div>`;
+
+  const headers = {}, query = [];
+  let url = path;
+  parameters.forEach(({ name, in: place, schema, description }, index) => {
+    const { value } = controls[index];
+    if (place === "path") { url = url.replace(`{${name}}`, at(value).replaceAll("%2F", /slashes included/.test(description || "") ? "/" : "%2F")); return; }
+    if (!value) return;
+    const values = target(schema).type === "array" ? value.split(",") : [value];
+    if (place === "query") for (const each of values) query.push([name, each]);
+    else headers[name] = value;
+  });
+  for (const one of credentials) one.add(headers, query);
+  if (body?.value?.media) headers["Content-Type"] = body.value.media;
+  const search = query.map((pair) => pair.map(at).join("=")).join("&");
+  return [fields, { method, url: search ? `${url}?${search}` : url, headers, body: body?.value ?? null }];
+}
+
+// The controls of one body, and what they hold: { media, text }, { media, file }, or { form } for what the browser puts
+// together.
+function bodyOf(media, content, typed, files, file) {
   const schema = target(content.schema), kind = media.split(";")[0];
   if (/^application\/x-www-form-urlencoded$|^multipart\/form-data$/.test(kind)) {
-    const parts = (schema.allOf || [schema]).map(target), files = kind === "multipart/form-data";
-    const properties = Object.assign({}, ...parts.map((part) => part.properties || {}));
-    const inputs = Object.entries(properties).map(([name, part]) => {
-      const isFile = files && (target(part).contentMediaType || target(part).format === "binary");
-      return [name, isFile ? el("input", { type: "file" }) : keyed(`form ${name}`, el("input", { placeholder: shape(part).replace(/\s+/g, " ") }))];
+    const parts = (schema.allOf || [schema]).map(target), takesFiles = kind === "multipart/form-data";
+    const controls = Object.entries(Object.assign({}, ...parts.map((part) => part.properties || {}))).map(([name, part]) => {
+      const isFile = takesFiles && (target(part).contentMediaType || target(part).format === "binary"), control = typed(`form ${name}`);
+      return [name, isFile ? files[name] : control.value, isFile ? file(name) : html`<input ...${control} placeholder=${shape(part).replace(/\s+/g, " ")} />`];
     });
-    const read = () => {
-      const given = inputs.filter(([, input]) => (input.type === "file" ? input.files[0] : input.value));
-      if (!files) return { media: kind, text: new URLSearchParams(given.map(([name, input]) => [name, input.value])).toString() };
-      const form = new FormData();
-      for (const [name, input] of given) form.append(name, input.type === "file" ? input.files[0] : input.value);
-      return { form };
-    };
-    return { fields: inputs.map(([name, input]) => field(name, input)), read };
+    const given = controls.filter(([, value]) => value), form = takesFiles ? new FormData() : new URLSearchParams();
+    for (const [name, value] of given) form.append(name, value);
+    return { fields: controls.map(([name, , input]) => html`<${Field} label=${name}>${input}<//>`), value: takesFiles ? { form } : { media: kind, text: form.toString() } };
   }
   if (/^application\/octet-stream$|^(image|audio|video)\//.test(kind)) {
-    const file = el("input", { type: "file" });
-    return { fields: [field("File", file, true)], read: () => (file.files[0] ? { media: kind, file: file.files[0] } : null) };
+    return { fields: html`<${Field} label="File" wide>${file(kind)}<//>`, value: files[kind] ? { media: kind, file: files[kind] } : null };
   }
-  const isJson = /[/+]json$/.test(kind), first = isJson ? JSON.stringify(exampleOf(content), null, 2) : "";
-  const text = keyed(`body ${kind}`, el("textarea", { rows: Math.min(Math.max(first.split("\n").length, 3), 16), spellcheck: "false", text: first }));
-  return { fields: [field(`Body, ${kind} (Ctrl-Enter sends it)`, text, true)], read: () => ({ media: kind, text: text.value, isJson }) };
+  const isJson = /[/+]json$/.test(kind), first = isJson ? JSON.stringify(exampleOf(content), null, 2) : "", control = typed(`body ${kind}`, first);
+  return { fields: html`<${Field} label=${`Body, ${kind} (Ctrl-Enter sends it)`} wide>
+    <textarea ...${control} rows=${Math.min(Math.max(first.split("\n").length, 3), 16)} spellcheck=${false} /><//>`, value: { media: kind, text: control.value, isJson } };
 }
 
 // The fields of a security scheme. What is typed stays for the session of this tab, and goes nowhere else.
-function credential(scheme) {
-  const remembered = (part, label, type) => {
-    const key = `core-api ${scheme.name} ${part}`;
-    const input = el("input", { type, autocomplete: "off", "data-key": key, oninput: () => sessionStorage.setItem(key, input.value) });
-    input.value = sessionStorage.getItem(key) || "";
-    return [input, field(label, input)];
+function credential(scheme, secret) {
+  const part = (name, label, type) => {
+    const control = secret(`${scheme.name} ${name}`);
+    return [control.value, html`<${Field} label=${label}><input ...${control} type=${type} autocomplete="off" /><//>`];
   };
   if (scheme.type === "apiKey" && scheme.in === "cookie") {
-    return { fields: el("p", { class: "none", text: `The browser sends the cookie ${scheme.name} along, once the application has set it.` }), add: () => {} };
+    return { fields: html`<p class="none">The browser sends the cookie ${scheme.name} along, once the application has set it.</p>`, add: () => {} };
   }
   if (scheme.type === "http" && scheme.scheme.toLowerCase() === "basic") {
-    const [name, first] = remembered("name", "User name", "text"), [password, second] = remembered("password", "Password", "password");
-    const encoded = () => btoa(String.fromCharCode(...new TextEncoder().encode(`${name.value}:${password.value}`)));
-    return { fields: [first, second], add: (headers) => { if (name.value || password.value) headers.Authorization = `Basic ${encoded()}`; } };
+    const [name, first] = part("name", "User name", "text"), [password, second] = part("password", "Password", "password");
+    const encoded = () => btoa(String.fromCharCode(...new TextEncoder().encode(`${name}:${password}`)));
+    return { fields: [first, second], add: (headers) => { if (name || password) headers.Authorization = `Basic ${encoded()}`; } };
   }
-  const [secret, shownField] = remembered("token", scheme.type === "apiKey" ? scheme.name : `Token (${scheme.name})`, "password");
+  const [token, fields] = part("token", scheme.type === "apiKey" ? scheme.name : `Token (${scheme.name})`, "password");
   const add = (headers, query) => {
-    if (!secret.value) return;
+    if (!token) return;
     const word = scheme.type === "http" ? scheme.scheme : "bearer";
-    if (scheme.type !== "apiKey") headers.Authorization = `${word[0].toUpperCase()}${word.slice(1)} ${secret.value}`;
-    else if (scheme.in === "query") query.push([target(scheme).name, secret.value]);
-    else headers[(api.document.components.securitySchemes[scheme.name] || scheme).name] = secret.value;
+    if (scheme.type !== "apiKey") headers.Authorization = `${word[0].toUpperCase()}${word.slice(1)} ${token}`;
+    else if (scheme.in === "query") query.push([target(scheme).name, token]);
+    else headers[(api.document.components.securitySchemes[scheme.name] || scheme).name] = token;
   };
-  return { fields: shownField, add };
+  return { fields, add };
 }
 
 // -- the same request elsewhere
-
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 export function asCurl({ method, url, headers, body }) {
   const parts = [`curl ${method === "GET" ? "" : `-X ${method} `}${quoted(location.origin + url)}`];

@@ -1,5 +1,5 @@
 // A request as a line for a shell.
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+export const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 // What curl writes by itself, or what belongs to one connection only.
 const OWN = /^(host|content-length|connection|accept-encoding|transfer-encoding|sec-fetch-.*|sec-ch-.*|upgrade-insecure-requests)$/;
 

@@ -43,6 +43,12 @@ export function Tabs({ label, tabs, chosen, choose }) {
       ${title}${extra ? html` <span class="count">${extra}</span>` : null}</button>`)}</div>`;
 }
 
+// Bring into view what was just opened, which may stand above, below or beside a long list.
+export function reveal(element) {
+  const top = element.getBoundingClientRect().top;
+  if (top < 0 || top > innerHeight / 2) element.scrollIntoView({ block: "start" });
+}
+
 // A list, and beside it what is open of it. A narrow window shows the one or the other.
 export function Split({ open, close, title, children, list }) {
   const detail = useRef(null), last = useRef(null);
