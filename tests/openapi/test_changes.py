@@ -208,3 +208,49 @@ def test_the_places_of_a_tuple_are_compared() -> None:
     changes = told(answering(pair(STRING, INTEGER)), answering(pair(STRING, STRING)))
     assert changes[0][0] == "breaking"
     assert all("[1]" in message for _, message in changes)
+
+
+def event(name: str, data: Schema) -> Schema:
+    text = {"type": "string", "contentMediaType": "application/json", "contentSchema": data}
+    return obj(event={"type": "string", "const": name}, data=text)
+
+
+def sending(*events: Schema) -> Schema:
+    items = {"itemSchema": {"anyOf": [*events]}} if len(events) > 1 else {"itemSchema": events[0]}
+    return document({"responses": {"200": {"content": {"text/event-stream": items}}}})
+
+
+def test_the_data_of_events_is_compared() -> None:
+    said, left = event("said", obj(id=INTEGER, text=STRING)), event("left", obj(id=INTEGER))
+    less, more = event("said", obj(id=INTEGER)), event("said", obj(id=INTEGER, text=STRING, by=STRING))
+    gone = ("breaking", "no longer answers `data.text` of the body of 200")
+    for others in ((), (left,)):
+        assert told(sending(said, *others), sending(less, *others)) == [gone]
+        assert told(sending(*others, said), sending(more, *others)) == [
+            ("change", "also answers `data.by` of the body of 200")
+        ]
+    text = obj(event={"type": "string", "const": "said"}, data=STRING)
+    assert told(sending(text), sending(said))[0] == ("breaking", "also answers object as `data` of the body of 200")
+
+
+def test_a_member_of_a_union_is_known_by_its_constants() -> None:
+    cat, dog = obj(kind={"const": "cat"}, name=STRING), obj(kind={"const": "dog"}, name=STRING)
+    old_dog = obj(kind={"const": "dog"}, name=STRING, age=INTEGER)
+    assert told(answering({"anyOf": [cat, dog]}), answering({"anyOf": [old_dog, cat]})) == [
+        ("change", "also answers `age` of the body of 200")
+    ]
+    fish = obj(kind={"const": "fish"})
+    assert told(answering({"anyOf": [cat, dog]}), answering({"anyOf": [cat, fish]})) == [
+        ("breaking", 'also answers kind "fish" as the body of 200'),
+        ("change", 'no longer answers kind "dog" as the body of 200'),
+    ]
+
+
+def test_websockets_and_mounts_that_are_gone_are_told() -> None:
+    talk = {"operationId": "talk", "parameters": [{"name": "as", "in": "query", "schema": STRING}]}
+    empty: Schema = {"openapi": "3.2.0", "paths": {}}
+    sockets = {**empty, "paths": {"/rooms/{room}": {"x-websocket": talk}}}
+    assert told(sockets, empty) == [("breaking", "is gone (WebSocket /rooms/{room})")]
+    assert told({**empty, "x-mounted": ["/old"]}, empty) == [("breaking", "is gone (mount /old)")]
+    silent = {**empty, "paths": {"/rooms/{room}": {"x-websocket": {"operationId": "talk"}}}}
+    assert told(sockets, silent) == [("warning", "no longer reads the query parameter as")]

@@ -20,6 +20,7 @@ from core.openapi.rules import LEVELS, RULES, Level
 from core.validation.schema import is_object
 
 Schema: TypeAlias = Mapping[str, Any]
+_TEXT: Final[Schema] = {"type": "string"}
 _ANNOTATIONS: Final = frozenset(["default", "description", "examples", "title"])
 _UPPER: Final = (
     "maximum",
@@ -240,6 +241,8 @@ class _Comparison:
                 yield from self._schema(at.within(f"[{number}]"), one, other)
         if _is_object(before):
             yield from self._objects(at, before, after)
+        if "contentSchema" in before or "contentSchema" in after:
+            yield from self._schema(at, before.get("contentSchema", _TEXT), after.get("contentSchema", _TEXT))
         if json.dumps(before.get("default")) != json.dumps(after.get("default")):
             shown = json.dumps(after["default"], ensure_ascii=False) if "default" in after else "nothing"
             yield at.change("default of a parameter" if at.is_text else "default", at.subject, shown)
@@ -296,12 +299,15 @@ class _Comparison:
         if kind == "object":
             needed, have = set(whole.get("required", ())), part.get("properties", {})
             return needed <= set(part.get("required", ())) and all(
-                any(self._fits(homes, at, inner, inside) for inside in alternatives(homes[1], given))
+                self._all_fit(homes, at, have[field], given)
                 for field, given in whole.get("properties", {}).items()
                 if field in have
-                for inner in alternatives(homes[0], have[field])
             )
-        return True
+        return self._all_fit(homes, at, part.get("contentSchema", {}), whole.get("contentSchema", {}))
+
+    def _all_fit(self, homes: Sequence[Schema], at: _At, part: object, whole: object) -> bool:
+        parts, wholes = (list(alternatives(home, given)) for home, given in zip(homes, (part, whole), strict=True))
+        return all(any(self._fits(homes, at, one, other) for other in wholes) for one in parts)
 
 
 def _amount(bound: Any) -> Any:
@@ -314,22 +320,32 @@ def _amount(bound: Any) -> Any:
 
 def _kind(named: Named) -> str:
     if "const" in named[1]:
-        return json.dumps(named[1]["const"])
-    return "object" if _is_object(named[1]) else str(named[1].get("type"))
+        return json.dumps(named[1]["const"], ensure_ascii=False)
+    return "object" if _is_object(named[1]) else str(named[1].get("type", "any value"))
+
+
+def _constants(named: Named) -> str:
+    """The kind of a schema, and the constants that tell an object from others: those of its fields."""
+    fields: Mapping[str, Any] = named[1].get("properties", {})
+    told = [f"{name} {json.dumps(field['const'])}" for name, field in sorted(fields.items()) if "const" in field]
+    return " and ".join(told) or _kind(named)
 
 
 def _is_pair(one: Named, other: Named, before: Sequence[Named], after: Sequence[Named]) -> bool:
-    """Return True for the same part of both schemas: the only one of its kind, or the one of its name."""
+    """Return True for the same part of both schemas: that of its name, or the only one of its kind or constants."""
     if _kind(one) != _kind(other):
         return False
-    alone = all(sum(_kind(each) == _kind(one) for each in side) == 1 for side in (before, after))
+    alone = any(
+        what(one) == what(other) and all(sum(what(each) == what(one) for each in side) == 1 for side in (before, after))
+        for what in (_kind, _constants)
+    )
     return alone or (one[0] == other[0] != "")
 
 
-def _operations(document: Mapping[str, object]) -> dict[tuple[str, str], Operation]:
-    """The operations by method and path, whatever the names of its parameters."""
-    found: dict[tuple[str, str], Operation] = {}
-    for each in operations(document):
+def _operations(document: Mapping[str, Any]) -> dict[tuple[str, str], Operation]:
+    """The operations by method and path, whatever the names of its parameters; WebSockets and mounts as well."""
+    found = {("mount", prefix): Operation("mount", prefix, {}, {}) for prefix in document.get("x-mounted", ())}
+    for each in operations(document, sockets=True):
         parameters = [*each.item.get("parameters", ()), *each.operation.get("parameters", ())]
         numbers = {name: number for number, name in enumerate(re.findall(r"\{([^{}]*)\}", each.path))}
         placed = [
@@ -351,10 +367,8 @@ def _is_object(schema: Schema) -> bool:
 
 def _shown(parts: Sequence[Named]) -> str:
     words = [
-        json.dumps(schema["const"], ensure_ascii=False)
-        if "const" in schema
-        else name or str(schema.get("format") or schema.get("type") or "any value")
-        for name, schema in parts
+        _kind(part) if "const" in part[1] else part[0] or str(part[1].get("format") or _constants(part))
+        for part in parts
     ]
     return " or ".join(dict.fromkeys(words))
 
