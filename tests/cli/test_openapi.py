@@ -185,3 +185,10 @@ def test_errors_of_mypy_are_a_note(users: Path) -> None:
     done = run("openapi", folder=users)
     assert done.returncode == 0
     assert "note: mypy finds 1 error in the program" in done.stderr
+
+
+def test_notes_of_mypy_are_no_errors(users: Path) -> None:
+    # An overload that does not fit is one error, with a note for each of them.
+    edit(users / "src" / "users_api" / "main.py", 'res.json({"ok": True})', 'res.json({"ok": sum(1)})')
+    done = run("openapi", folder=users)
+    assert "note: mypy finds 1 error in the program" in done.stderr

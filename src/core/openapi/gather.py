@@ -40,7 +40,7 @@ _PLUGIN: Final = "core.mypy_plugin"
 
 @attrs.frozen
 class Gathered:
-    """The expressions of a program with their types, and mypy's messages about it."""
+    """The expressions of a program with their types, and the errors that mypy finds in it, without its notes."""
 
     program: Followed
     errors: Sequence[str]
@@ -86,7 +86,7 @@ def gather(main: str, *, source: Path, root: Path, classes: Mapping[str, ClassDe
     schemas = Schemas(classes or {}, {name: tree.path for name, tree in trees.items()})
     frames = Frames(trees, result.types, schemas, lookup)
     followed = [state.path for state in result.graph.values() if state.path is not None]
-    return Gathered(Followed(frames, rows_of), list(result.errors), plugin, followed)
+    return Gathered(Followed(frames, rows_of), [line for line in result.errors if ": error: " in line], plugin, followed)
 
 
 class _Gathering(TypesOfQueries):
