@@ -645,6 +645,21 @@ async def staged(req: Req, res: Response) -> None:
     res.json(1)
 
 
+async def staged_at_the_end(req: Req, res: Response) -> None:
+    try:
+        if "x" in req.query:
+            raise CoreError(409, "No")
+        if "y" in req.query:
+            raise CoreError(410, "No")
+        res.text("yes")
+    except CoreError as error:
+        if error.status == 409:
+            res.header("X-Why", "x")
+        raise
+    finally:
+        res.header("X-Time", "1")
+
+
 # -- an error handler
 
 
@@ -805,6 +820,7 @@ def test_every_sender_has_its_media_type(functions: Functions) -> None:
     ]
     every = [each for each in functions["senders"] if isinstance(each, Answer)]
     assert every[5].headers == {"Location": {"type": "string", "format": "uri-reference"}}
+    assert list(every[8].headers) == ["Cache-Control"]
     assert every[8].item is not None
     assert every[8].item["properties"]["data"]["contentSchema"] == {"$class": "app.Row"}
 
@@ -1040,3 +1056,13 @@ def test_names_of_queries_headers_and_cookies_are_found(functions: Functions) ->
 def test_staged_headers_are_found(functions: Functions) -> None:
     (sent,) = [each for each in functions["staged"] if isinstance(each, Answer)]
     assert list(sent.headers) == ["X-Total", "Vary", "Set-Cookie", "X-Later"]
+
+
+def test_an_error_has_the_headers_that_are_staged_while_it_passes(functions: Functions) -> None:
+    found = functions["staged_at_the_end"]
+    (sent,) = [each for each in found if isinstance(each, Answer)]
+    assert "X-Time" in sent.headers
+    assert {each.status: sorted(each.headers) for each in found if isinstance(each, Raise)} == {
+        (409,): ["X-Time", "X-Why"],
+        (410,): ["X-Time", "X-Why"],
+    }

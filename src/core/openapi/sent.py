@@ -130,6 +130,7 @@ def _send(here: Here, call: CallExpr, method: str, line: int) -> None:
             media = _media(here, given) if given is not None else media
             schema = contents(media)
         case "sse":
+            headers["Cache-Control"] = TEXT
             item = _event(here, body)
         case _ if body is not None:
             media, schema = _sent(here, body)

@@ -299,7 +299,14 @@ class Statements(Expressions):
                 ends.append(self.state)
         self.current, self._handled_as, self.frame.errors = outer, outer_name, errors
         self.state = merged(ends) if ends else after
-        finished = self._block(statement.finally_body) if statement.finally_body is not None else True
+        if statement.finally_body is None:
+            return bool(ends)
+        before, end = self.state.headers.keys() | (), len(self.effects)
+        finished = self._block(statement.finally_body)
+        late = State(headers={name: known for name, known in self.state.headers.items() if name not in before})
+        self.effects[mark:end] = [
+            late.on_error(each) if isinstance(each, Raise) else each for each in self.effects[mark:end]
+        ]
         return bool(ends) and finished
 
     def _raise(self, statement: RaiseStmt) -> None:
@@ -307,7 +314,7 @@ class Statements(Expressions):
             self.evaluate(statement.from_expr)
         if statement.expr is None:
             known = self.frame.errors.get(self._handled_as) if self._handled_as is not None else None
-            self.effects.extend(self.current if known is None else known)
+            self.effects.extend(map(self.state.on_error, self.current if known is None else known))
             return
         self.evaluate(statement.expr)
         self.raises(statement.expr)
