@@ -1475,3 +1475,38 @@ async def search(req: Request, res: Response) -> None:
     paths = described.document["paths"]
     assert [method for method, each in paths["/hooks"].items() if "requestBody" in each] == ["post", "put", "patch"]
     assert paths["/search"]["get"]["requestBody"]["required"]
+
+
+def test_a_class_that_an_object_was_made_with_makes_its_instances(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "made_by_a_class",
+        """
+        from collections.abc import Callable
+
+        from core import CoreError, Request, Response, create_app
+
+
+        class Items:
+            def __init__(self, kind: str) -> None:
+                self.kind = kind
+
+            async def get(self, id: str) -> list[int]:
+                if id == "0":
+                    raise CoreError(410, "Gone", code="GONE")
+                return [1]
+
+
+        class Views:
+            def __init__(self, items: Callable[[str], Items]) -> None:
+                self.items = items
+
+            async def show(self, req: Request, res: Response) -> None:
+                res.json(await self.items("all").get(req.params["id"]))
+
+
+        app = create_app()
+        app.get("/items/:id", Views(Items).show)
+        """,
+    )
+    assert described.problems == []
+    assert answers(described.document["paths"]["/items/{id}"]["get"]) == ["200", "400", "410", "default"]

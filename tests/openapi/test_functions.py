@@ -687,7 +687,11 @@ class Views:
         res.json(self.view())
 
     def view(self) -> dict[str, Any]:
-        return {"shown": True}
+        return {"shown": True, **self.more}
+
+    @property
+    def more(self) -> dict[str, Any]:
+        return {"by": "us"}
 '''
 
 
@@ -970,7 +974,7 @@ def test_errors_made_elsewhere_are_found_by_the_calls(functions: Functions) -> N
     assert {status for (status,), _ in raises(functions["methods"])} == {402, 412, 423, 503}
     (unknown,) = {each.reason for each in functions["handed_on"] if isinstance(each, Open)}
     assert unknown.startswith("what what(…) does here is not known")
-    assert answers(functions["Views.show"])[0][2]["properties"] == {"shown": {"const": True}}
+    assert answers(functions["Views.show"])[0][2]["properties"] == {"shown": {"const": True}, "by": {"const": "us"}}
 
 
 def test_exceptions_that_are_no_core_errors_are_kept_for_the_error_handler(

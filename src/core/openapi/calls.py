@@ -213,8 +213,9 @@ class Calls:
             return self.of(value) if value is not None else self._by_type(callee, frame)
         owner = Value(callee.expr, frame)
         set_ = self.frames.attribute(owner, callee.name)
-        if set_ is not None and (found := self.of(set_)) != ():
-            return found
+        found = self.of(set_) if set_ is not None else ()
+        if found != () or (set_ is not None and set_.held is not None and set_.held.kind in ("function", "type")):
+            return found  # none for a class, and for a function of a library
         info = self.frames.info_of(callee.expr, frame) or self.frames.class_behind(callee.expr, frame)
         return self.methods(info, callee.name, owner) if info is not None else self._by_type(callee, frame)
 

@@ -326,6 +326,8 @@ class Followed:
             row = self._rows(*made)
             if row is not None:
                 return {"type": "array", "items": row}
+        if computed := self.calls.computed(expression, frame):
+            return nearest(any_of(self.schema(*each) for each in computed), plain)
         return self.of(value) if value is not None and name not in self.frames.filled_elsewhere else plain
 
     def _subscript(self, expression: IndexExpr, frame: Frame) -> Schema:

@@ -86,7 +86,9 @@ def gather(main: str, *, source: Path, root: Path, classes: Mapping[str, ClassDe
     schemas = Schemas(classes or {}, {name: tree.path for name, tree in trees.items()})
     frames = Frames(trees, result.types, schemas, lookup)
     followed = [state.path for state in result.graph.values() if state.path is not None]
-    return Gathered(Followed(frames, rows_of), [line for line in result.errors if ": error: " in line], plugin, followed)
+    return Gathered(
+        Followed(frames, rows_of), [line for line in result.errors if ": error: " in line], plugin, followed
+    )
 
 
 class _Gathering(TypesOfQueries):
