@@ -222,6 +222,24 @@ async def test_a_body_of_another_shape_is_unexpected_and_never_a_plain_value_err
         client(made, lambda *_: (200, "application/json", content)).get()
 
 
+def test_an_answer_that_may_be_empty_has_no_body_then() -> None:
+    answer = {"content": {"application/json": {"schema": {"type": ["integer", "null"]}}}, "x-may-be-empty": True}
+    paths = {"/": {"get": {"operationId": "get", "responses": {"200": answer, "404": answer}}}}
+    for whole, known in ((b"", None), (b"3", 3)):
+        for status in (200, 404):
+            made = module(described(paths))
+            api = client(made, lambda *_, status=status, whole=whole: (status, "application/json", whole))
+            if status == 200:
+                assert api.get() == known
+            else:
+                with pytest.raises(made.NotFound) as missing:
+                    api.get()
+                assert missing.value.body == known
+    never = module(answering({"type": ["integer", "null"]}))
+    with pytest.raises(never.UnexpectedAnswer):
+        client(never, lambda *_: (200, "application/json", b"")).get()
+
+
 async def test_a_range_is_a_class_of_error_and_default_stands_for_all_others() -> None:
     text = {"description": "", "content": {"text/plain": {}}}
     made = module(

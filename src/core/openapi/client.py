@@ -42,6 +42,7 @@ from core.openapi.client_source import (
     unique,
     written,
 )
+from core.openapi.facts import MAY_BE_EMPTY
 from core.openapi.reading import is_json, merged, operations, section, target, without_wording
 
 _PARAMETERS: Final = frozenset(["answer", "body", "dict", "list", "self"])
@@ -180,9 +181,7 @@ class _Writer:
         raised: list[str] = []
         replies = ast.Dict([], [])
         for status, is_error, response in self._responses(operation):
-            body = self._response_body(
-                method, response.get("content") or {}, f"{camel(name)}{f'{status}Error' if is_error else 'Answer'}"
-            )
+            body = self._response_body(method, response, f"{camel(name)}{f'{status}Error' if is_error else 'Answer'}")
             error = "ApiError" if is_error else "None"
             if not is_error:
                 returned.append(body)
@@ -226,7 +225,8 @@ class _Writer:
             elif status == "DEFAULT":
                 yield "default", succeeds, response
 
-    def _response_body(self, method: str, content: Mapping[str, Any], name: str) -> _Body:
+    def _response_body(self, method: str, response: Mapping[str, Any], name: str) -> _Body:
+        content: Mapping[str, Any] = response.get("content") or {}
         if not content or method == "HEAD":
             return _Body("", "none", (ast.Constant(None),))
         media, given = _preferred(content)
@@ -240,7 +240,10 @@ class _Writer:
                 how = "events-text"
             return _Body(media, how, annotation)
         if is_json(media) or (media == "*/*" and not is_text(merged(self.document, schema))):
-            return _Body(media, "json", self.classes.type_of(schema, name))
+            annotation = self.classes.type_of(schema, name)
+            if response.get(MAY_BE_EMPTY):
+                return _Body(media, "json-or-empty", (*annotation, ast.Constant(None)))
+            return _Body(media, "json", annotation)
         text = media.startswith("text/") or media.partition(";")[0].endswith(("xml", "javascript", "yaml"))
         return _Body(media, "text", (ast.Name("str"),)) if text else _Body(media, "bytes", (ast.Name("bytes"),))
 
@@ -362,7 +365,7 @@ def _method(
         item = union(body.annotation)
         if body.how.startswith("events"):
             item = of("Event", item)
-        is_stream = body.how not in ("json", "text", "none")
+        is_stream = body.how.startswith(("events", "lines", "bytes"))
         kinds.append((of(f"{prefix}Stream", item),) if is_stream else body.annotation)
     positional, named, sent = request
     made: Any = ast.parse(f"{prefix and 'async '}def name(self) -> None: return answer").body[0]
