@@ -104,6 +104,10 @@ class Page(Generic[T]):
     total: int
 
 
+def lowered(text: str) -> str:
+    return text.lower()
+
+
 @attrs.frozen
 class Checked:
     name: str = attrs.field(validator=[attrs.validators.min_len(1), attrs.validators.max_len(9)])
@@ -115,6 +119,7 @@ class Checked:
     code: str = attrs.field(default="A1", validator=attrs.validators.matches_re("[A-Z][0-9]"))
     level: str = attrs.field(default="low", validator=attrs.validators.in_(["low", "high"]))
     ratio: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.le(1.5)))
+    mail: str = attrs.field(default="", converter=lowered, validator=attrs.validators.matches_re("[a-z@]*"))
 
 
 @dataclass
@@ -802,6 +807,7 @@ def test_validators_defaults_and_docstrings_are_those_of_the_class(functions: Fu
         "code": ({**text, "pattern": "^(?:[A-Z][0-9])$"}, ("A1",)),
         "level": ({"enum": ["low", "high"]}, ("low",)),
         "ratio": ({"anyOf": [{"type": "number", "maximum": 1.5}, {"type": "null"}]}, (None,)),
+        "mail": (text, ("",)),  # of which its converter makes what the validator demands
     }
     tree = functions.classes["app.Tree"]
     assert tree.description == "A tree of notes."

@@ -38,7 +38,7 @@ from core.openapi.facts import (
 )
 from core.openapi.failures import UNAUTHORIZED, error
 from core.routing.table import Route
-from core.validation.schema import Schema, demanded, plain
+from core.validation.schema import Schema, demands_of, plain
 
 _COUNTS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 _SAFE: Final = frozenset(["GET", "HEAD", "OPTIONS"])
@@ -332,7 +332,10 @@ def class_details() -> dict[str, ClassDetails]:
         elif attrs.has(cls):
             found[name] = ClassDetails(
                 {
-                    field.name: _told(field.default, getattr(field.default, "factory", None), field.validator)
+                    field.name: {
+                        **demands_of(field),
+                        **_told(field.default, getattr(field.default, "factory", None)),
+                    }
                     for field in attrs.fields(cls)
                 }
             )
@@ -357,12 +360,11 @@ def _classes(above: type[object], seen: set[type]) -> Iterator[tuple[str, type[o
                 yield from _classes(cls, seen)
 
 
-def _told(default: object, factory: object, validator: Any = None) -> Schema:
-    """The demands of a field's validator, and its default, in plain JSON."""
-    schema = demanded(validator) if validator is not None else {}
+def _told(default: object, factory: object) -> Schema:
+    """The default of a field, in plain JSON."""
     if factory not in (None, dataclasses.MISSING):
-        return {**schema, "$default": [[]] if factory is list else [{}] if factory is dict else []}
+        return {"$default": [[]] if factory is list else [{}] if factory is dict else []}
     if default is attrs.NOTHING or default is dataclasses.MISSING:
-        return schema
+        return {}
     given = plain(default)
-    return {**schema, "$default": [given] if given is not None or default is None else []}
+    return {"$default": [given] if given is not None or default is None else []}

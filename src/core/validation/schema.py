@@ -171,8 +171,7 @@ def fields_of(type_: Any) -> dict[str, tuple[Any, Schema, bool]] | None:
     for field in made:
         if not field.init:
             continue
-        default, validator = field.default, getattr(field, "validator", None)
-        more = demanded(validator) if validator is not None else {}
+        default, more = field.default, demands_of(field)
         is_required = type(default).__name__ in ("_Nothing", "_MISSING_TYPE") and not _has_factory(field)
         value = None if is_required else plain(default)
         if value is not None:
@@ -316,6 +315,12 @@ def _bound(sign: str, bound: Any) -> Schema:
         word = _BOUNDS[sign]
         return {f"format{word[0].upper()}{word[1:]}": plain(bound)}
     return {"$unread": [f"{sign} {bound!r}"]}
+
+
+def demands_of(field: Any) -> Schema:
+    """What a field's validator demands of what is sent: nothing where a converter makes another value of it first."""
+    validator = getattr(field, "validator", None)
+    return {} if validator is None or getattr(field, "converter", None) is not None else demanded(validator)
 
 
 def demanded(validator: Any) -> Schema:
