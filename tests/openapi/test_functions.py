@@ -650,6 +650,15 @@ async def staged(req: Req, res: Response) -> None:
     res.json(1)
 
 
+async def named_before(req: Req, res: Response) -> None:
+    code, tried = "GONE", 0
+    message = "Not here"
+    tried += 1
+    if "x" in req.query:
+        raise CoreError(410, message, code=code)
+    res.json({"code": code, "tried": tried})
+
+
 async def staged_at_the_end(req: Req, res: Response) -> None:
     try:
         if "x" in req.query:
@@ -1066,6 +1075,14 @@ def test_names_of_queries_headers_and_cookies_are_found(functions: Functions) ->
 def test_staged_headers_are_found(functions: Functions) -> None:
     (sent,) = [each for each in functions["staged"] if isinstance(each, Answer)]
     assert list(sent.headers) == ["X-Total", "Vary", "Set-Cookie", "X-Later"]
+
+
+def test_a_name_is_the_constant_that_it_was_given_once(functions: Functions) -> None:
+    found = functions["named_before"]
+    assert raises(found) == [((410,), {"const": "Not here"})]
+    ((_, _, body),) = answers(found)
+    assert body["properties"]["code"]["const"] == "GONE"
+    assert body["properties"]["tried"] == {"type": "integer"}
 
 
 def test_an_error_has_the_headers_that_are_staged_while_it_passes(functions: Functions) -> None:

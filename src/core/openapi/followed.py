@@ -191,8 +191,8 @@ class Followed:
         plain = self._plain(name, frame)
         node = name.node
         value = self.frames.bound(name, frame)
-        if value is not None and value.frame is not frame and plain.get("type") in ("string", "integer"):
-            # An argument is the constant that this call hands over.
+        if value is not None and plain.get("type") in ("string", "integer"):
+            # A name is the constant that it was given, an argument the one that this call hands over.
             return self.of(value) if {"const", "enum"} & self.of(value).keys() else plain
         if node is None or not (is_vague(plain) or self._may_have_more(plain)):
             return plain
