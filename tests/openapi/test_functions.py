@@ -267,6 +267,19 @@ async def status_after_a_branch_that_leaves(req: Req, res: Response, known: bool
     res.json({"known": True})
 
 
+async def status_behind_what_was_found(req: Req, res: Response) -> None:
+    for number in range(3):
+        if number in req.query:
+            res.status(202)
+            break
+        if number == 2:
+            continue
+    else:
+        res.status(404).text("none")
+        return
+    res.json(1)
+
+
 async def nothing_at_all(req: Req, res: Response) -> None:
     res.status(204).send()
 
@@ -853,6 +866,7 @@ def test_every_sender_has_its_media_type(functions: Functions) -> None:
         ("status_of_an_expression", [(202, 201)]),
         ("status_of_a_literal", [(200, 206)]),
         ("status_after_a_branch_that_leaves", [(202,), (200,)]),
+        ("status_behind_what_was_found", [(404,), (202,)]),
         ("nothing_at_all", [(204,)]),
         ("matched", [(200,), (202,)]),
     ],

@@ -74,8 +74,10 @@ class Statements(Expressions):
     """A call of a function, with what its body does."""
 
     exits: list[State] = attrs.field(init=False, factory=list[State])
-    jumps: list[State] = attrs.field(init=False, factory=list[State])
+    turns: list[State] = attrs.field(init=False, factory=list[State])
     """The response where the innermost loop ends a turn in its middle."""
+    breaks: list[State] = attrs.field(init=False, factory=list[State])
+    """The response where the innermost loop is left, past its `else`."""
     _handled_as: Node | None = attrs.field(init=False, default=None)
     """The name of `except … as name`, for which conditions may have ruled some out."""
 
@@ -110,7 +112,7 @@ class Statements(Expressions):
                 self.exits.append(self.state)
                 return False
             case BreakStmt() | ContinueStmt():
-                self.jumps.append(self.state)
+                (self.breaks if isinstance(statement, BreakStmt) else self.turns).append(self.state)
                 return False
             case RaiseStmt():
                 self._raise(statement)
@@ -118,11 +120,7 @@ class Statements(Expressions):
             case IfStmt():
                 return self._if(statement)
             case ForStmt() | WhileStmt():
-                self.evaluate(statement.expr)
-                around, self.jumps = self.jumps, list[State]()
-                self._fork([(statement.body, {}), (None, {})])
-                self.state, self.jumps = merged([self.state, *self.jumps]), around
-                return self._fork([(statement.else_body, {})])
+                return self._loop(statement)
             case WithStmt():
                 return self._with(statement)
             case TryStmt():
@@ -134,6 +132,19 @@ class Statements(Expressions):
             case _:
                 pass
         return True
+
+    def _loop(self, statement: ForStmt | WhileStmt) -> bool:
+        self.evaluate(statement.expr)
+        around = self.turns, self.breaks
+        self.turns, self.breaks = [], []
+        self._fork([(statement.body, {}), (None, {})])
+        self.state = merged([self.state, *self.turns])
+        left = self.breaks
+        self.turns, self.breaks = around
+        if self._fork([(statement.else_body, {})]):
+            left = [self.state, *left]
+        self.state = merged(left) if left else self.state
+        return bool(left)
 
     def _fork(self, branches: Iterable[tuple[Block | None, Errors]]) -> bool:
         """Walk branches of which one runs, each with what names of errors stand for in it. None is an empty one."""
