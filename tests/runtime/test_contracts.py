@@ -48,6 +48,8 @@ PLAN = Plan(
     queues={name.replace("-", "_").upper(): name for name in QUEUES},
     consumers=[Consumer(name, settings) for name, settings in QUEUES.items()],
     durable_objects={"OBJECTS": "Subject", "OTHER_OBJECTS": "OtherSubject"},
+    # As `plan_of` sets it: an object's errors cross with their attributes.
+    compatibility_flags=["enhanced_error_serialization"],
 )
 CLOCK = {"name": "CLOCK", "service": {"name": "core-kv", "props": {"json": '{"namespace": "clock"}'}}}
 

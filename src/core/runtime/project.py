@@ -86,8 +86,12 @@ def open_project(start: Path, *, environment: str | None = None) -> Project:
 _DEFAULT_DATE = "2026-04-01"
 # The oldest date under which the bundled services and pyodide were tried.
 _OLDEST_DATE = "2024-09-23"
-# Flags that CPython and its sockets need, and the dates from which each is on by itself.
-_NEEDED_FLAGS = {"handle_cross_request_promise_resolution": "2024-10-14", "enable_weak_ref": "2025-05-05"}
+# Flags that CPython, its sockets and the errors of objects need, and the dates from which each is on by itself.
+_NEEDED_FLAGS = {
+    "handle_cross_request_promise_resolution": "2024-10-14",
+    "enable_weak_ref": "2025-05-05",
+    "enhanced_error_serialization": "2026-04-21",
+}
 
 
 def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Plan:

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.contracts.contract import refused
-from tests.contracts.durable_object.subject import Point, Subject, Subjects, case, contract
+from tests.contracts.durable_object.subject import OutOfStock, Point, Subject, Subjects, case, contract
 
-from core.errors import DurableObjectError, DurableObjectTypeError
+from core.errors import CoreError, DurableObjectError, DurableObjectTypeError
 from core.explain.diagnosis import words_of
 from core.http import Request
 
@@ -120,6 +120,16 @@ async def what_a_method_raises_reaches_the_caller_and_its_writes_stay(one: Subje
     error = await refused(one.put_and_fail("k", "v"), LookupError)
     assert "after the put" in str(error)
     assert await one.get("k") == "v"
+
+
+@case()
+async def what_a_method_raises_keeps_its_class_and_attributes(one: Subject) -> None:
+    answer = await refused(one.refuse(client=True), CoreError, "taken")
+    assert (answer.status, answer.headers, answer.metadata) == (409, {"Retry-After": "1"}, {"by": ["me"]})
+    error = await refused(one.refuse(client=False), OutOfStock, "2 of tea")
+    assert (error.item, error.left) == ("tea", 2)
+    unsaid = await refused(one.raise_key_error(), KeyError)
+    assert unsaid.args == ("k",)
 
 
 @contract.case()

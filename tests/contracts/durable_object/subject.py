@@ -20,6 +20,7 @@ from core.bindings.durable_object import (
     DurableObjectTransaction,
 )
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair, web_socket_pair
+from core.errors import CoreError
 from core.http import Request, Response
 from core.http.escapes import parse_query
 from core.http.websocket import WebSocketClosed
@@ -33,6 +34,15 @@ class Point:
 
     x: int
     tags: tuple[str, ...] = ()
+
+
+class OutOfStock(Exception):
+    """An error that is made of more than a message."""
+
+    def __init__(self, item: str, *, left: int) -> None:
+        super().__init__(f"{left} of {item}")
+        self.item = item
+        self.left = left
 
 
 class Unsayable(Exception):
@@ -97,6 +107,16 @@ class Subject(DurableObject[Any]):
         """Write, and raise."""
         await self.ctx.storage.put(key, value)
         raise LookupError("after the put")
+
+    async def refuse(self, *, client: bool) -> None:
+        """Raise an answer to the client, or an error of the application's own."""
+        if client:
+            raise CoreError(409, "taken", headers={"Retry-After": "1"}, by=["me"])
+        raise OutOfStock("tea", left=2)
+
+    async def raise_key_error(self) -> None:
+        """Raise an error whose words are not its argument."""
+        raise KeyError("k")
 
     async def fail_without_words(self) -> None:
         """Raise an error that has no text."""

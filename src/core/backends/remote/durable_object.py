@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from core import http
 from core.backends.embedded.durable_object.ids import ObjectId
+from core.backends.raised import made_anew
 from core.backends.remote.link import Frame, Link, Lost
 from core.backends.remote.web_socket import RemoteWebSocket
 from core.errors import DurableObjectError
@@ -98,7 +99,7 @@ class RemoteObjects:
         if kind == Frame.RAISED:
             self.give_back(link)
             cls, args, attributes = pickle.loads(payload)
-            raise _exception(cls, args, attributes)
+            raise made_anew(cls, args, attributes)
         return pickle.loads(payload)
 
     def _take(self) -> Link | None:
@@ -198,18 +199,11 @@ def _loaded(url: str, method: str, headers: list[tuple[str, str]], body: bytes |
 def _dump_error(error: BaseException) -> bytes:
     try:
         dumped = pickle.dumps((type(error), error.args, error.__dict__))
-        _exception(*pickle.loads(dumped))
+        made_anew(*pickle.loads(dumped))
         return dumped
     except Exception:
         text = f"{type(error).__name__}: {words_of(error)}"
         return pickle.dumps((DurableObjectError, (text,), {}))
-
-
-def _exception(cls: type[BaseException], args: tuple[object, ...], attributes: dict[str, object]) -> BaseException:
-    error = cls.__new__(cls, *args)
-    error.args = args
-    error.__dict__.update(attributes)
-    return error
 
 
 # The answering end ----------------------------------------------------------------------------------------------------

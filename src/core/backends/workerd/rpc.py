@@ -12,11 +12,15 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from core.backends.workerd.conversion import bridge, error_parts, from_js, js_value, translated
+from core.backends.raised import made_anew
+from core.backends.workerd.conversion import bridge, error_parts, from_js, js_value, none_of, translated
 from core.backends.workerd.spans import PARENT, parent_to_send
 from core.errors import BindingError, BindingTypeError
 
 KEYWORDS: Final = "__core_keywords__"
+
+WHOLE: Final = "__core_raised__"
+"""The property of JavaScript's error that has the arguments and the attributes of one of Python's."""
 
 
 def rpc_method(
@@ -59,7 +63,10 @@ def _placed(cls: Any, name: str, args: tuple[Any, ...], keywords: Mapping[str, A
 
 
 def _raised(error: Exception, translate: Callable[[str, str], BindingError]) -> Exception:
-    """Return the exception of a method as the same class, if that class is known here and is made of one message."""
+    """Return the exception of a method as the same class, if that class is known here.
+
+    Where its arguments and attributes have not come with it, it has to be made of one message.
+    """
     name, message, _ = error_parts(error)
     head, colon, rest = message.partition(": ")
     if name == "Error" and colon and head.replace(".", "").isidentifier():
@@ -71,9 +78,10 @@ def _raised(error: Exception, translate: Callable[[str, str], BindingError]) -> 
     cls: object = getattr(sys.modules.get(module), cls_name, None) if module else None
     if isinstance(cls, type) and issubclass(cls, Exception):
         try:
-            made: Exception = cls(message)
+            whole = none_of(getattr(error, WHOLE, None))
+            made: Exception = cls(message) if whole is None else made_anew(cls, *from_js(whole))
             return made
-        except TypeError:
+        except Exception:
             pass  # its constructor wants more than a message
     return translated(error, translate)
 

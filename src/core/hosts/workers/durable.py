@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from core.backends.workerd.conversion import bytes_of, constructor_name, from_js, js_error, js_value, none_of, unwrap
 from core.backends.workerd.fetch import request_of
-from core.backends.workerd.rpc import KEYWORDS
+from core.backends.workerd.rpc import KEYWORDS, WHOLE
 from core.backends.workerd.spans import PARENT, follow
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
-from core.errors import DurableObjectError
+from core.errors import CoreError, DurableObjectError
 from core.hosts.workers.response import js_response_of
 
 if TYPE_CHECKING:
@@ -119,9 +120,10 @@ async def call_method_or_tell(
     try:
         return await call_method(instance, method, args, instrument)
     except Exception as error:
-        from core.explain.diagnosis import log_failure
+        if not isinstance(error, CoreError):  # which is an answer to the client, and no failure
+            from core.explain.diagnosis import log_failure
 
-        log_failure(error, "a call of %s.%s failed", type(instance).__name__, method)
+            log_failure(error, "a call of %s.%s failed", type(instance).__name__, method)
         cls = type(error)
         name = cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
         return _js_error(error, name)
@@ -132,6 +134,8 @@ def _js_error(error: Exception, name: str | None = None) -> object:
     made.thrown_by_core = True
     if name is not None:
         made.name = name
+        with suppress(Exception):  # what cannot cross stays here, and the class and the message go
+            setattr(made, WHOLE, js_value([[*error.args], vars(error)]))
     return made
 
 
