@@ -301,6 +301,12 @@ async def whole_numbers_come_back_as_int(db: D1Database) -> None:
 
 
 @contract.case()
+async def half_a_surrogate_pair_in_a_value_is_replaced(db: D1Database) -> None:
+    assert await one(db, "SELECT ?", "a\ud800é") == "a\ufffdé"
+    assert await one(db, "SELECT 'a\ud800é'") == "a\ufffdé"
+
+
+@contract.case()
 async def other_kinds_of_values_are_refused_at_bind(db: D1Database) -> None:
     def binding(value: Any) -> str:
         try:

@@ -65,7 +65,14 @@ async def half_a_surrogate_pair_is_no_key(kv: KVNamespace) -> None:
         await refused(kv.get(key), KVError)
         await refused(kv.get([key]), KVError)
         await refused(kv.delete(key), KVError)
+        await refused(kv.list(prefix=key), KVError)
     assert (await kv.list()).keys == []
+
+
+@contract.case()
+async def half_a_surrogate_pair_in_a_value_is_replaced(kv: KVNamespace) -> None:
+    await kv.put("k", "a\ud800é", metadata={"m": "\udfff"})
+    assert await kv.get_with_metadata("k") == KVValue("a\ufffdé", {"m": "\ufffd"})
 
 
 @contract.case()
@@ -123,6 +130,17 @@ async def other_kinds_of_values_are_refused(kv: KVNamespace) -> None:
         error = await refused(kv.put("k", cast("Any", value)), KVTypeError, message)
         assert isinstance(error, TypeError)
     assert await kv.get("k") is None
+
+
+@contract.case()
+async def what_a_stream_raises_is_raised_and_stores_nothing(kv: KVNamespace) -> None:
+    async def source() -> AsyncIterator[bytes]:
+        yield b"abc"
+        raise LookupError("in the stream")
+
+    await kv.put("k", "old")
+    await refused(kv.put("k", source()), LookupError, "in the stream")
+    assert await kv.get("k") == "old"
 
 
 @contract.case()
@@ -278,6 +296,16 @@ async def several_keys_give_a_dict_in_the_order_asked(kv: KVNamespace) -> None:
     assert found == {"b": "", "missing": None, "a": "1"}
     assert list(found) == ["b", "missing", "a"]
     assert await kv.get(("a",), "json") == {"a": 1}
+    for key in ("10", "2", "__proto__"):
+        await kv.put(key, f"[{key!r}]".replace("'", '"'), metadata=key)
+    assert await kv.get(["10", "missing", "2", "7", "__proto__"], "json") == {
+        "10": ["10"],
+        "missing": None,
+        "2": ["2"],
+        "7": None,
+        "__proto__": ["__proto__"],
+    }
+    assert await kv.get_with_metadata(["10", "7"]) == {"10": KVValue('["10"]', "10"), "7": None}
     with_metadata = await kv.get_with_metadata(["b", "missing"])
     assert with_metadata == {"b": KVValue("", {"m": 1}), "missing": None}
 
@@ -439,6 +467,12 @@ async def a_prefix_is_literal(kv: KVNamespace) -> None:
     assert await names(kv, prefix="c") == []
     long = "KV GET failed: 414 UTF-8 encoded length of 513 exceeds key length limit of 512."
     await refused(kv.list(prefix="p" * 513), KVError, long)
+
+
+@contract.case()
+async def options_of_another_kind_are_refused(kv: KVNamespace) -> None:
+    await refused(kv.list(prefix=cast("str", 5)), KVTypeError)
+    await refused(kv.list(limit=cast("int", "2")), KVTypeError, "limit must be a number, not '2'")
 
 
 @contract.case()

@@ -90,6 +90,14 @@ async def half_a_surrogate_pair_is_no_key(bucket: R2Bucket) -> None:
     assert (await bucket.list()).objects == []
 
 
+@contract.case()
+async def half_a_surrogate_pair_in_a_value_is_replaced(bucket: R2Bucket) -> None:
+    await bucket.put("k", "a\ud800é", custom_metadata={"\udfff": "b\ud800"})
+    found = await there(bucket.get("k"))
+    assert await found.bytes() == "a\ufffdé".encode()
+    assert found.custom_metadata == {"\ufffd": "b\ufffd"}
+
+
 _NO_COMMA = "Comma was expected to separate etags. Encountered a"
 _WEAK = "Weak etags must start with W/ and their value must be quoted"
 
@@ -236,6 +244,12 @@ async def a_stream_that_is_longer_or_shorter_than_it_says_stores_nothing(bucket:
     await refused(bucket.put("k", FixedLengthStream(pieces(b"abc"), 2)), R2TypeError)
     await refused(bucket.put("k", FixedLengthStream(pieces(b"abc"), 4)), R2TypeError)
     assert await text(bucket, "k") == "old"
+
+
+@contract.case()
+async def a_large_body_is_refused_as_a_small_one_is(bucket: R2Bucket) -> None:
+    for large in (bytes(1_000_000), FixedLengthStream(pieces(*[bytes(100_000)] * 10), 1_000_000)):
+        assert (await refused(bucket.put("k" * 1025, large), R2Error)).code == 10020
 
 
 @contract.case()

@@ -13,6 +13,7 @@ from core.bindings.kv import KVNamespace
 from core.bindings.numbers import refuse_large_numbers
 from core.errors import KVError, KVSyntaxError, KVTypeError
 from core.http.json import check_nesting, loads
+from core.http.streams import well_formed
 
 
 class KVEngine(Hookable, KVNamespace):
@@ -95,6 +96,12 @@ def check_number(name: str, value: object) -> None:
         raise KVTypeError(f"{name} must be a number, not {value!r}")
 
 
+def check_prefix(prefix: object) -> None:
+    """Refuse a prefix that is not a string."""
+    if not isinstance(prefix, str):
+        raise KVTypeError(f"A prefix must be a str, not {type(prefix).__name__}")
+
+
 def check_cursor(cursor: object) -> None:
     """Refuse a cursor that no page had."""
     if not isinstance(cursor, str):
@@ -107,6 +114,6 @@ def dump_metadata(metadata: object) -> str:
         check_nesting(metadata)
         text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         refuse_large_numbers(text)
-        return text
+        return well_formed(text)
     except (TypeError, ValueError) as error:
         raise KVTypeError(f"Metadata must be JSON: {error}") from error

@@ -121,10 +121,11 @@ class R2Service:
                 size = int(headers.get("cf-r2-metadata-size", 0))
                 body = _Incoming(reader, int(headers.get("content-length", 0)) - size)
                 asked = json.loads(headers.get("cf-r2-request") or await reader.readexactly(size))
-                await _send(writer, await self._answer(bucket, asked, body))
-                # The binding reads an answer only once it has sent everything.
+                answer = await self._answer(bucket, asked, body)
+                # The binding loses an answer that comes before it has sent everything.
                 async for _ in body:
                     pass
+                await _send(writer, answer)
         except (OSError, EOFError, asyncio.LimitOverrunError, BindingError):
             pass  # workerd is gone or has no more to ask, or the rest of an object could not be read
         finally:

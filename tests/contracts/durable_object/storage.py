@@ -103,6 +103,23 @@ async def a_list_is_a_range_in_the_order_of_utf_8(one: Subject) -> None:
 
 
 @case()
+async def half_a_surrogate_pair_in_a_key_is_no_question_mark(one: Subject) -> None:
+    await one.put("a\ud800", 1)
+    assert await one.get("a\ud800") == 1
+    assert await one.get("a?") is None
+
+
+@case()
+async def what_has_no_kind_of_its_own_is_refused(one: Subject) -> None:
+    for value in (object(), [object()], datetime(2026, 1, 1), {"at": datetime(2026, 1, 1)}):
+        await refused(one.put("k", value), DurableObjectTypeError)
+        await refused(one.store(value), DurableObjectTypeError)
+    await refused(one.give_object(), DurableObjectTypeError)
+    await refused(one.arm_at(datetime(2100, 1, 1)), DurableObjectTypeError)
+    assert await one.get("k") is None
+
+
+@case()
 async def storage_has_limits(one: Subject) -> None:
     await one.put("k" * 2048, 1)
     message = "Keys cannot be larger than 2048 bytes. A key of size 2049 was provided."

@@ -108,6 +108,10 @@ class Subject(DurableObject[Any]):
         await self.ctx.storage.put(key, value)
         raise LookupError("after the put")
 
+    async def give_object(self) -> object:
+        """Return a value that cannot be copied."""
+        return object()
+
     async def refuse(self, *, client: bool) -> None:
         """Raise an answer to the client, or an error of the application's own."""
         if client:

@@ -45,7 +45,6 @@ class Bridge:
         self.js: Any = js
         self.JsProxy: type[Any] = ffi.JsProxy
         self.JsException: type[Exception] = ffi.JsException
-        self.ConversionError: type[Exception] = ffi.ConversionError
         # Before pyodide 0.29 there is no jsnull: null arrives as None there.
         self.jsnull: Any = getattr(ffi, "jsnull", None)
         self.to_js: Callable[..., Any] = ffi.to_js
@@ -295,7 +294,7 @@ def js_value(value: Any) -> Any:
         return given
     if isinstance(given, _SINGLE):
         return _outgoing(given)
-    return across.to_js(_outgoing(_checked(given)), dict_converter=across.from_entries, default_converter=_refuse)
+    return across.to_js(_outgoing(_checked(given)), dict_converter=across.from_entries)
 
 
 def _outgoing(value: Any) -> Any:
@@ -318,7 +317,7 @@ def _outgoing(value: Any) -> Any:
             # An object would make texts of its keys; a Map keeps them, and comes back as a dict.
             pairs = [[_plain_key(key), _outgoing(item)] for key, item in given.items()]
             across = bridge()
-            return across.js.Map.new(across.to_js(pairs, dict_converter=across.from_entries, default_converter=_refuse))
+            return across.js.Map.new(across.to_js(pairs, dict_converter=across.from_entries))
         case list() | tuple():
             return [_outgoing(item) for item in given]
         case set() | frozenset():
@@ -335,7 +334,7 @@ def _outgoing(value: Any) -> Any:
                 fields = {field.name: getattr(value, field.name) for field in attrs.fields(cls)}
                 given = {name: part for name, part in fields.items() if part is not UNSET}
                 return _outgoing({CLASS: f"{cls.__module__}:{cls.__qualname__}", **given})
-            return value
+            raise BindingTypeError(f"a {cls.__name__} cannot be handed to JavaScript")
 
 
 def _plain_key(value: object) -> Any:
@@ -345,11 +344,6 @@ def _plain_key(value: object) -> Any:
     raise BindingTypeError(
         f"a {type(value).__name__} is a key of a dict or an item of a set. Use None, bool, int, float or str there"
     )
-
-
-def _refuse(value: Any, convert: Callable[[Any], Any], cache: Callable[[Any, Any], None]) -> Any:
-    # The error of a converter arrives as a ConversionError without its text.
-    raise BindingTypeError(f"a {type(value).__name__} cannot be handed to JavaScript")
 
 
 def js_number(value: int) -> int | float:
@@ -373,9 +367,9 @@ def js_bytes(value: bytes | bytearray | memoryview) -> Any:
 
 
 def js_date(value: datetime) -> Any:
-    """A Date, to the millisecond. A datetime without a zone is taken as UTC."""
+    """A Date, to the millisecond. Raises BindingTypeError for a datetime without a zone."""
     if value.tzinfo is None:
-        value = value.replace(tzinfo=UTC)
+        raise BindingTypeError(f"{value!r} has no time zone. Write datetime(..., tzinfo=timezone.utc)")
     return bridge().js.Date.new(round(value.timestamp() * 1000))
 
 

@@ -35,6 +35,7 @@ from core.bindings.d1 import (
 )
 from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import BindingError, CoreError, D1Error, D1TypeError
+from core.http.streams import well_formed
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -76,7 +77,7 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
 
             sql, given = only_given(sql, values)
         if sql != self.sql:
-            statement = self._session._js.prepare(sql)
+            statement = self._session._js.prepare(well_formed(sql))
         bound = call_now(_error, statement.bind, *[_bindable(value) for value in given])
         return WorkerdD1PreparedStatement(self._session, bound, sql, given, self.type, self._written)
 
@@ -125,7 +126,7 @@ class WorkerdD1Session(JsEngine, D1DatabaseSession):
     def prepare(self, sql: str, /) -> WorkerdD1PreparedStatement:
         if not isinstance(sql, str):
             raise D1TypeError(f"prepare() takes the text of a statement, not {type(sql).__name__}")
-        return WorkerdD1PreparedStatement(self, self._js.prepare(sql), sql)
+        return WorkerdD1PreparedStatement(self, self._js.prepare(well_formed(sql)), sql)
 
     async def _batch(self, statements: Sequence[Any], /) -> Any:
         outgoing: list[Any] = []
@@ -167,7 +168,9 @@ def _bindable(value: D1Value) -> Any:
         case None:
             # None alone would cross as undefined, which the platform refuses.
             return bridge().jsnull
-        case bool() | float() | str():
+        case str():
+            return well_formed(value)
+        case bool() | float():
             return value
         case int():
             if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:

@@ -16,7 +16,6 @@ from core.backends.workerd.conversion import (
     date_of,
     from_js,
     is_null,
-    js_date,
     js_error,
     js_value,
     none_of,
@@ -485,7 +484,7 @@ class WorkerdSqlCursor(JsBacked, SqlStorageCursor):
 def _copied(value: Any) -> Any:
     try:
         return js_value(value)
-    except (BindingTypeError, bridge().ConversionError) as error:
+    except BindingTypeError as error:
         raise DurableObjectTypeError(f"the value cannot be stored: {error}") from None
 
 
@@ -508,7 +507,7 @@ def _keys(keys: Any) -> Any:
 
 def _time(time: datetime | float) -> float:
     if isinstance(time, datetime):
-        return float(js_date(time).getTime())
+        return float(_copied(time).getTime())
     return time
 
 

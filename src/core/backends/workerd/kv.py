@@ -6,7 +6,7 @@ text. JSON is parsed on this side: one text crosses, and whole numbers stay exac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from typing import Any, Final
 
 from core.backends.kv import (
@@ -14,6 +14,7 @@ from core.backends.kv import (
     check_cursor,
     check_key,
     check_number,
+    check_prefix,
     dump_metadata,
     keys_of,
     parse,
@@ -86,12 +87,13 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
     ) -> None:
         check_key(key)
         _check_whole(key)
+        failed: list[Exception] = []
         if isinstance(value, str):
-            outgoing: Any = value
+            outgoing: Any = well_formed(value)
         elif isinstance(value, (bytes, bytearray, memoryview)):
             outgoing = js_bytes(value)
         elif hasattr(value, "__aiter__"):
-            outgoing = js_stream(value)
+            outgoing = js_stream(_watched(value, failed))
         else:
             refuse_value(value)
         given = options(
@@ -99,7 +101,11 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
             expiration_ttl=_number("expiration_ttl", expiration_ttl),
             metadata=None if metadata is None else js_json(dump_metadata(metadata)),
         )
-        await call_js(_error, self._js.put, key, outgoing, **given)
+        try:
+            await call_js(_error, self._js.put, key, outgoing, **given)
+        except KVError as error:
+            # The cause is the source's own error, not that its reader then saw a broken stream.
+            raise failed[0] if failed else error from None
 
     async def _delete(self, key: str) -> None:
         check_key(key)
@@ -107,9 +113,12 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
         await call_js(_error, self._js.delete, key)
 
     async def _list(self, *, prefix: str | None = None, limit: int = 1000, cursor: str | None = None) -> KVListResult:
+        if prefix is not None:
+            check_prefix(prefix)
+            _check_whole(prefix)
         if cursor is not None:
             check_cursor(cursor)
-        given = options(prefix=prefix, limit=limit, cursor=cursor)
+        given = options(prefix=prefix, limit=_number("limit", limit), cursor=cursor)
         page = from_js(await call_js(_error, self._js.list, **given))
         return KVListResult(
             [KVKey(key["name"], key.get("expiration"), key.get("metadata")) for key in page["keys"]],
@@ -125,11 +134,30 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
                 refuse_key(key)
             _check_whole(key)
             asked.append(key)
-        asked_as = "text" if type == "json" else type
-        found = await call_js(_error, method, bridge().to_js(asked), type=asked_as, **_cache(cache_ttl))
+        given = {"type": "text" if type == "json" else type, **_cache(cache_ttl)}
         # A Map; its entries are in the order of the answer, which is not the order asked.
-        entries: Mapping[str, Any] = from_js(found)
-        return {key: entries.get(key) for key in asked}
+        entries: Mapping[str, Any] = from_js(await call_js(_error, method, bridge().to_js(asked), **given))
+        # The runtime loses `__proto__` from it, and keys that look like the index of an array.
+        return {
+            key: entries[key] if key in entries else _entry(await call_js(_error, method, key, **given))
+            for key in asked
+        }
+
+
+def _entry(one: Any) -> Any:
+    """The answer for one key as that for several keys has it."""
+    found: Any = from_js(one)
+    return None if isinstance(found, dict) and found["value"] is None else found
+
+
+async def _watched(chunks: AsyncIterable[bytes], failed: list[Exception]) -> AsyncIterator[bytes]:
+    """The chunks of a stream; `failed` gets what it raises."""
+    try:
+        async for chunk in chunks:
+            yield chunk
+    except Exception as error:
+        failed.append(error)
+        raise
 
 
 def _read_as(value: Any, type: str) -> Any:

@@ -59,7 +59,7 @@ class WorkerdSocketCarrier(SocketCarrier):
     def serialize_attachment(self, value: Any, /) -> None:
         try:
             outgoing = js_value(value)
-        except (BindingTypeError, bridge().ConversionError) as error:
+        except BindingTypeError as error:
             raise DurableObjectTypeError(f"the attachment cannot be kept: {error}") from None
         call_now(_error, self.js_socket.serializeAttachment, outgoing)
 

@@ -155,7 +155,7 @@ async def _with_value(value: Any, store: Any) -> Any:
     if value is None:
         return await store(bridge().jsnull)
     if isinstance(value, str):
-        return await store(value)
+        return await store(well_formed(value))
     if isinstance(value, (bytes, bytearray, memoryview)):
         return await store(js_bytes(given))
     if hasattr(value, "__aiter__"):

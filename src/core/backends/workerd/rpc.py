@@ -32,7 +32,7 @@ def rpc_method(
     async def call(*args: object, **keywords: object) -> object:
         try:
             outgoing = [js_value(value) for value in _placed(cls, name, args, keywords)]
-        except (BindingTypeError, bridge().ConversionError) as error:
+        except BindingTypeError as error:
             raise translate("TypeError", f"{name}(): an argument cannot be copied: {error}") from None
         try:
             return from_js(await method(*outgoing))

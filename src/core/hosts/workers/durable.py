@@ -13,7 +13,7 @@ from core.backends.workerd.fetch import request_of
 from core.backends.workerd.rpc import KEYWORDS, WHOLE
 from core.backends.workerd.spans import PARENT, follow
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject
-from core.errors import CoreError, DurableObjectError
+from core.errors import BindingTypeError, CoreError, DurableObjectError, DurableObjectTypeError
 from core.hosts.workers.response import js_response_of
 
 if TYPE_CHECKING:
@@ -76,7 +76,11 @@ async def call_method(
                 keywords = last[KEYWORDS]
                 follow(last.get(PARENT))
             result = await getattr(instance, method)(*incoming, **keywords)
-            return js_value(result)
+            try:
+                return js_value(result)
+            except BindingTypeError as error:
+                name = f"{type(instance).__name__}.{method}"
+                raise DurableObjectTypeError(f"{name}: the result cannot be copied: {error}") from None
 
 
 async def _web_socket_event(instance: Any, method: str, args: Sequence[Any]) -> None:

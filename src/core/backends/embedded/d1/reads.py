@@ -106,7 +106,7 @@ class RowsRead:
             read = beside.visited.rows
             if any("USE TEMP B-TREE FOR" in row[3] and "ORDER BY" in row[3] for row in _plan(connection, text, named)):
                 read += rows if whole == text else sum(1 for _ in connection.execute(whole, named))
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeEncodeError):
             return None
         return max(read, 1) if visited and text != _NOTHING else read
 

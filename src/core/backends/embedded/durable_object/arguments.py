@@ -10,6 +10,7 @@ from typing import Final
 from core.backends.embedded.clone import CloneError, dump
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 from core.explain.diagnosis import words_of
+from core.http.streams import encode
 
 MAX_KEY: Final = 2048
 MAX_VALUE: Final = 2_000_000
@@ -20,7 +21,7 @@ def encode_key(key: object) -> bytes:
     """A key as its bytes. Raises DurableObjectTypeError for another type, DurableObjectValueError for a long one."""
     if not isinstance(key, str):
         raise DurableObjectTypeError(f"A key must be a str, not {type(key).__name__}")
-    raw = key.encode("utf-8", "replace")
+    raw = encode(key)
     if len(raw) > MAX_KEY:
         raise DurableObjectValueError(
             f"Keys cannot be larger than {MAX_KEY} bytes. A key of size {len(raw)} was provided."

@@ -33,7 +33,16 @@ from core.backends.embedded.kv.arguments import (
     to_int32,
 )
 from core.backends.embedded.kv.rows import KVRows
-from core.backends.kv import KVEngine, check_cursor, dump_metadata, keys_of, parse_bulk, refuse_key, refuse_value
+from core.backends.kv import (
+    KVEngine,
+    check_cursor,
+    check_prefix,
+    dump_metadata,
+    keys_of,
+    parse_bulk,
+    refuse_key,
+    refuse_value,
+)
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.errors import KVError
 from core.http.streams import encode
@@ -104,7 +113,10 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
             refuse(
                 "GET", 400, f"Invalid key_count_limit of {count}. Please specify an integer less than {MAX_LIST_KEYS}."
             )
-        start = b"" if prefix is None else encode_key(prefix, "GET")
+        start = b""
+        if prefix is not None:
+            check_prefix(prefix)
+            start = encode_key(prefix, "GET")
         check_length("GET", start)
         after = b""
         if cursor is not None:
