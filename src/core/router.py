@@ -559,6 +559,10 @@ def _ordered(middleware: object) -> MiddlewareInfo | None:
     return None
 
 
+_KEPT = (None, ALL, "GET", "HEAD")
+"""Methods of entries whose answers a cache may give again."""
+
+
 def prove_order(entries: Iterable[Route]) -> None:
     """Refuse a middleware that provides a name that one before it, on the same way, has already read, and one that
     refuses clients behind a cache, whose answers they would get all the same.
@@ -581,7 +585,7 @@ def prove_order(entries: Iterable[Route]) -> None:
                         f"{reader.name}() is registered before {info.name}() on {entry.pattern.text} but reads "
                         f"{', '.join(sorted(late))}, which {info.name}() provides. Register {info.name}() first"
                     )
-                if reader.repeats and info.refuses:
+                if reader.repeats and info.refuses and entry.method in _KEPT:
                     raise OrderError(
                         f"{reader.name}() is registered before {info.name}() on {entry.pattern.text} and gives the "
                         f"answers it keeps to clients that {info.name}() never saw. Register {info.name}() first"

@@ -384,6 +384,8 @@ def test_one_that_refuses_may_stand_before_a_cache_and_beside_it() -> None:
     app: App[Any] = App()
     app.use("/kept", GUARDS[0], cache())
     app.use("/other", GUARDS[0])
+    app.use(cache())
+    app.post("/sign-in", GUARDS[1])  # whose answers are never kept
 
 
 async def test_a_page_that_holds_its_nonce_is_not_kept() -> None:
