@@ -90,6 +90,7 @@ WRONG = [
     ("async def show(req, res): ...\napp.use('/a', show)\n", 2),
     (handler("raise CoreError('Not found', 404)"), 3),
     (handler("raise CoreError(200, 'a')"), 3),
+    (handler("res.json(await Env.KV.get('a'))"), 3),
     (handler("res.status(7).json({})"), 3),
     (handler("res.status(101).send()"), 3),
     (handler("res.header('a', 'b').redirect('/b', 200)"), 3),
@@ -182,6 +183,7 @@ RIGHT = [
     handler("values = ({},)", "res.json(*values)"),
     "def f(res, req, app):\n    res.json(1, 2)\n    req.body\n    app.run()\n",
     "app.state = 1\nprint(app.state)\n",
+    "class Held:\n    KV: KVNamespace\n    LIMIT: int = 5\n\ndef f():\n    Held.KV.get('a')\n    return Env.KV, Env.__name__.lower()\n",
     handler("if hasattr(res, 'abc'):", "    res.abc()", "res.send()"),
     handler("class Mine: ...", "if isinstance(res, Mine):", "    res.abc()", "res.send()"),
     (

@@ -30,7 +30,7 @@ from core.errors.mistakes import (
 from core.explain.misuse import snake
 from core.explain.names import NAMES
 from core.program.findings import Finding
-from core.program.modules import ClassScope, FunctionScope, Nodes, Scope, blocks_of
+from core.program.modules import ClassScope, FunctionScope, Nodes, Scope, blocks_of, class_at
 from core.program.receivers import CONTEXT, REQUEST, RESPONSE, Receivers
 from core.program.rows import DISPLAYS
 from core.program.syntax import Node, finding_at
@@ -237,7 +237,7 @@ def name_problems(
     if not isinstance(node.ctx, ast.Load):
         return
     name, owner = node.attr, node.value
-    found = _unknown_on_env(receivers, owner, name, scope)
+    found = _unknown_on_env(receivers, owner, name, scope) or _of_class(receivers, node, scope)
     kind = receivers.kind_of(*owner_value)
     members = _members(kind) if kind else ()
     if members and name not in members and name[0] != "_":
@@ -286,6 +286,20 @@ def _unknown_on_env(receivers: Receivers, owner: ast.expr, name: str, scope: Sco
     known = [field.name for field in receivers.reader.fields(env)]
     hint = did_you_mean(name, known, "Write it in the class, and the binding in the configuration file")
     return f"{env.node.name} has no {name}. {hint}"
+
+
+def _of_class(receivers: Receivers, node: ast.Attribute, scope: Scope) -> str | None:
+    """`Env.DB.prepare(…)` in a function: the class has the declaration alone. Type checkers take it for the binding."""
+    if not isinstance(scope, FunctionScope) or not isinstance(node.value, ast.Name):
+        return None
+    if not isinstance(scope.nodes.parents.get(node), ast.Attribute):
+        return None
+    env = class_at(receivers.modules.resolve(node.value, scope))
+    if env is None or not receivers.reader.is_marked(env):
+        return None
+    if node.attr not in (field.name for field in receivers.reader.fields(env)):
+        return None
+    return f"{env.node.name}.{node.attr} has no value. Read it while a request is answered: req.env.{node.attr}"
 
 
 # -- classes
