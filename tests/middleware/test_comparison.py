@@ -33,6 +33,7 @@ def test_every_middleware_has_a_page_with_an_example() -> None:
         "rate_limit_object",
         "rate_limit_stores",
         "key_strength",
+        "memory",
         "webcrypto",
     }
     for module in (ROOT / "src" / "core" / "middleware").glob("*.py"):

@@ -26,6 +26,7 @@ from core.http import json
 from core.http.dates import read_date
 from core.http.streams import encode
 from core.middleware import options
+from core.middleware.memory import Memory
 from core.request import AnyRequest, Request
 from core.response import Response
 from core.types import Middleware, Next
@@ -76,7 +77,7 @@ class CacheStore(Protocol):
         ...
 
 
-class MemoryCache:
+class MemoryCache(Memory):
     """Answers in this process's memory, at most `max_bytes` of bodies, headers and keys; the longest unused go first.
 
     An answer that alone is larger is not kept.
@@ -89,6 +90,8 @@ class MemoryCache:
 
     async def get(self, key: str, req: Any, /) -> Cached | None:
         """Return the kept answer, or None."""
+        if self.is_old():
+            self._values, self._size = {}, 0
         value = self._values.pop(key, None)
         if value is not None:
             self._values[key] = value

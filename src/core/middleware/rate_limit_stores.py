@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 
 from core.bindings.kv import KVNamespace
 from core.middleware import options
+from core.middleware.memory import Memory
 from core.values import lazily
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class RateLimitStore(Protocol):
         ...
 
 
-class MemoryStore:
+class MemoryStore(Memory):
     """Counts in this process: exact within it, unknown to every other isolate.
 
     For tests, a single process, and limits that protect this process alone. It keeps at most `most_keys` clients and
@@ -118,6 +119,8 @@ class MemoryStore:
 
     async def take(self, hit: Hit, /) -> Taken:
         """Count, if there is room."""
+        if self.is_old():
+            self._counts = {}
         start, used = self._counts.get(hit.key, (hit.start, 0))
         if start != hit.start:
             used = 0

@@ -17,10 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.testing.simulation.schedules import Env, Memory, increment
 
-from core import Bindings, KVNamespace, Request, Response, create_app
+from core import Bindings, KVNamespace, Request, Response, create_app, http
 from core.context import system_clock
 from core.errors import KVError
 from core.http.websocket import WebSocket, WebSocketClosed
+from core.middleware.cache import cache
+from core.middleware.rate_limit import rate_limit
+from core.middleware.rate_limit_stores import MemoryStore
 from core.middleware.request_id import request_id
 from core.testing import (
     Client,
@@ -122,6 +125,32 @@ def test_the_ids_of_requests_are_the_runs_own() -> None:
         await Client(named, Env(KV=FakeKVNamespace())).post("/notes")
 
     simulate(runs=5)(test)()
+
+
+def test_what_middleware_keeps_in_memory_is_the_runs_own() -> None:
+    kept = create_app(Env)
+
+    @kept.get("/notes", rate_limit(store=MemoryStore(), limit=3, window=60), cache(max_age=60))
+    async def show(req: Request[Env], res: Response) -> None:
+        res.json(await req.env.KV.get("note"))
+
+    @simulate(runs=5)
+    async def test() -> None:
+        kv = FakeKVNamespace()
+        ctx = FakeExecutionContext()
+        client = Client(kept, Env(KV=kv), ctx)
+        answers: list[http.Response] = []
+        for _ in range(4):
+            answers.append(await client.get("/notes"))
+            await ctx.drain()
+        assert [(answer.status, answer.headers.get("cache-status")) for answer in answers] == [
+            (200, "core; fwd=miss"),
+            (200, "core; hit"),
+            (200, "core; hit"),
+            (429, None),
+        ]
+
+    test()
 
 
 def test_what_differs_without_a_draw_names_the_call() -> None:
