@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MiddlewareInfo",
+    "PREFLIGHTS",
     "arguments_of",
     "attach_info",
     "before",
@@ -37,6 +38,10 @@ __all__ = [
 
 Step = Callable[[AnyRequest, Response], Awaitable[Any] | None]
 """The part of a middleware before the rest of the chain. It returns None to go on, or an awaitable to await instead."""
+
+
+PREFLIGHTS = "preflights"
+"""The name that `cors` provides, and one that refuses all preflights reads."""
 
 
 class MiddlewareInfo:

@@ -19,7 +19,7 @@ from typing_extensions import TypeVar
 from core.dispatch.answers import ErrorHandlers
 from core.dispatch.dispatcher import Dispatcher
 from core.errors import CoreError, DeveloperError, HandlerError, OrderError, RegistrationError
-from core.handlers import MiddlewareInfo, arguments_of, declare, info_of, name_of, require_async
+from core.handlers import PREFLIGHTS, MiddlewareInfo, arguments_of, declare, info_of, name_of, require_async
 from core.request import AnyRequest, Request
 from core.response import Response
 from core.routing.pattern import ROOT, Pattern, parse, require_prefix
@@ -580,6 +580,11 @@ def prove_order(entries: Iterable[Route]) -> None:
         for info in (*above, *own):
             for reader, missed in waiting:
                 late = missed & info.provides
+                if PREFLIGHTS in late:
+                    raise OrderError(
+                        f"{reader.name}() is registered before {info.name}() on {entry.pattern.text} and refuses the "
+                        f"preflights that {info.name}() answers, which bring no token. Register {info.name}() first"
+                    )
                 if late:
                     raise OrderError(
                         f"{reader.name}() is registered before {info.name}() on {entry.pattern.text} but reads "
@@ -624,6 +629,7 @@ def guard_of(
         guard,
         name=name_of(authenticator),
         provides=("req.user",),
+        reads=declared.reads,
         requires=declared.requires,
         authenticates=not declared.optional,
         optional=declared.optional,

@@ -10,8 +10,11 @@ import pytest
 
 from core import http
 from core.app import App
-from core.errors import CoreError, OptionError
+from core.errors import CoreError, OptionError, OrderError
+from core.middleware.basic_auth import basic_auth
 from core.middleware.cors import cors
+from core.middleware.jwt import jwt_auth
+from core.middleware.optional import optional
 from core.middleware.secure_headers import secure_hdrs
 from core.request import Request
 from core.response import Response
@@ -51,6 +54,35 @@ def client_with(*middleware: Any, env: Env | None = None) -> Client[Any]:
         res.text("the route's own")
 
     return Client(app, env or Env())
+
+
+TOKEN: Any = jwt_auth(secret=lambda req: "of no account")
+TOO_LATE = (
+    r"jwt_auth\(\) is registered before cors\(\) on / and refuses the preflights that cors\(\) answers, which bring no token. "
+    r"Register cors\(\) first"
+)
+
+
+def test_cors_behind_an_authenticator_of_tokens_would_never_see_a_preflight() -> None:
+    for share in (cors(origins=[A]), cors(origins=lambda req: [A])):
+        with pytest.raises(OrderError, match=TOO_LATE):
+            App[Any]().use(TOKEN, share)
+        with pytest.raises(OrderError, match=TOO_LATE):
+            App[Any]().authenticated(TOKEN).use(share)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [cors(origins=[A]), TOKEN, cors(origins=["https://b.test"])],
+        # A request that brings a cookie, or a password that the browser knows, may come without a preflight.
+        [jwt_auth(secret=lambda req: "of no account", cookie="session"), cors(origins=[A])],
+        [basic_auth(username="ada", password=lambda req: "of no account"), cors(origins=[A])],
+        [optional(TOKEN), cors(origins=[A])],
+    ],
+)
+def test_and_behind_others_it_may_stand(steps: list[Any]) -> None:
+    App[Any]().use(*steps)
 
 
 async def get(client: Client[Any], origin: str | None, path: str = "/") -> http.Response:

@@ -17,7 +17,7 @@ from typing import Any, Generic, cast, overload
 from typing_extensions import TypeVar
 
 from core.errors import AuthenticationError, DeveloperError, OptionError
-from core.handlers import MiddlewareInfo
+from core.handlers import PREFLIGHTS, MiddlewareInfo
 from core.middleware import options
 from core.request import AnyRequest, Request
 from core.response import Response
@@ -128,7 +128,11 @@ class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co,
         """The place of the token, for one that takes tokens."""
         self._challenge = challenge if source is None else source.scheme or challenge
         self.__core_info__: MiddlewareInfo = MiddlewareInfo(
-            name, provides=("req.user",), authenticates=True, varies=() if source is None else source.varies
+            name,
+            provides=("req.user",),
+            reads=() if source is None or source.cookie is not None else (PREFLIGHTS,),
+            authenticates=True,
+            varies=() if source is None else source.varies,
         )
 
     @overload

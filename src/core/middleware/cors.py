@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from typing_extensions import TypeForm, TypeVar
 
 from core.errors import OptionError
-from core.handlers import arguments_of, before, declare
+from core.handlers import PREFLIGHTS, arguments_of, before, declare
 from core.http.header_block import HeaderBlock
 from core.middleware import options
 from core.request import AnyRequest, Request
@@ -162,7 +162,7 @@ def cors(
         res.status(204).send()
 
     if ask is None:
-        return before(share, name="cors")
+        return before(share, name="cors", provides=(PREFLIGHTS,))
 
     def share_as_told(req: AnyRequest, res: Response, next: Next, /) -> Awaitable[None]:
         origin = req.header("origin")
@@ -178,7 +178,7 @@ def cors(
         instead = share(req, res, listed(await answer, origin))
         await (next() if instead is None else instead)
 
-    return declare(share_as_told, name="cors")
+    return declare(share_as_told, name="cors", provides=(PREFLIGHTS,))
 
 
 _NOBODY: frozenset[str] = frozenset()
