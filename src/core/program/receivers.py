@@ -12,7 +12,7 @@ from typing import Final
 
 from core.program.databases import OBJECTS, Databases
 from core.program.entered import entered
-from core.program.modules import ClassScope, FunctionScope, Local, Scope
+from core.program.modules import FunctionScope, Local, Scope
 from core.program.syntax import REQUESTS, Node
 
 REQUEST: Final = "Request"
@@ -152,35 +152,17 @@ class Receivers(Databases):
                         return True
                     if name in _STATEMENT and self.behind(Node(owner, scope)) is not None:
                         return True
-                stub = self.stub_of(*self.modules.value(owner, scope))
-                if stub is not None:
-                    method = self.reader.method(stub, name)
-                    return name == "fetch" or (method is not None and isinstance(method.node, ast.AsyncFunctionDef))
-                return isinstance(owner, ast.Name) and self._is_async(func, scope)
+                return (isinstance(owner, ast.Name) and self._is_async(func, scope)) or self._is_stub(owner, scope)
             case _:
                 return False
 
-    def stub_of(self, value: ast.expr, scope: Scope) -> ClassScope | None:
-        """The class of the Durable Object that a value, which is no name of another, is a stub of."""
-        match value:
-            case ast.Call(func=ast.Attribute(attr="get" | "get_by_name", value=namespace)):
-                receiver, scope = self.modules.value(namespace, scope)
+    def _is_stub(self, expression: ast.expr, scope: Scope) -> bool:
+        """Return True for the stub of a Durable Object, all of whose methods are called in another place."""
+        match self.modules.value(expression, scope):
+            case (ast.Call(func=ast.Attribute(value=owner, attr="get" | "get_by_name")), where):
+                return self.kind(owner, where) == "DurableObjectNamespace"
             case _:
-                return None
-        if not isinstance(receiver, ast.Attribute):
-            return None
-        env = self.class_of(receiver.value, scope)
-        fields = self.reader.fields(env) if env is not None else ()
-        field = next((field for field in fields if field.name == receiver.attr), None)
-        if field is None:
-            return None
-        annotation, where = self.reader.written_out(field.annotation, field.owner)
-        if not isinstance(annotation, ast.Subscript):
-            return None
-        if not self.modules.outside(annotation, where).endswith(".DurableObjectNamespace"):
-            return None
-        class_ = self.reader.class_of(annotation.slice, where)
-        return class_ if class_ is not None and self.reader.outside(class_) & OBJECTS else None
+                return False
 
     def _is_async(self, func: ast.expr, scope: Scope) -> bool:
         found = self.function(func, scope)

@@ -9,12 +9,14 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
+from core.program.databases import OBJECTS
 from core.program.findings import Finding
-from core.program.modules import Scope
+from core.program.modules import ClassScope, Scope
 from core.program.receivers import Receivers
 from core.program.syntax import finding_at
 from core.program.wording import did_you_mean
 
+_GETS_STUB: Final = frozenset(["get", "get_by_name"])
 _EVERY_STUB: Final = frozenset(["fetch", "id", "name"])
 _NOT_REMOTE: Final = frozenset(["alarm", "ctx", "env"])
 
@@ -23,9 +25,11 @@ def stub_problems(
     receivers: Receivers, node: ast.Attribute, scope: Scope, stub: ast.Call, made_in: Scope
 ) -> Iterator[Finding]:
     """`req.env.COUNTERS.get(id).reset()` in plain syntax trees, whatever is between the stub and its method."""
-    class_ = receivers.stub_of(stub, made_in) if isinstance(node.ctx, ast.Load) else None
+    if not isinstance(node.ctx, ast.Load) or not isinstance(stub.func, ast.Attribute):
+        return
+    class_ = _object(receivers, stub.func.value, made_in) if stub.func.attr in _GETS_STUB else None
     reader, name = receivers.reader, node.attr
-    if class_ is None or name in _EVERY_STUB or name.startswith("__"):
+    if class_ is None or not reader.outside(class_) & OBJECTS or name in _EVERY_STUB or name.startswith("__"):
         return
     ancestors, own = reader.ancestors(class_), class_.node.name
     hint = why = write = ""
@@ -52,3 +56,20 @@ def stub_problems(
         hint = did_you_mean(name, methods, f"{write} in {own}")
     if why:
         yield finding_at(node, scope, "core-binding", f"{own}.{name} cannot be called on a stub: {why}. {hint}")
+
+
+def _object(receivers: Receivers, receiver: ast.expr, scope: Scope) -> ClassScope | None:
+    """The class of the objects of a namespace on an Env."""
+    value, scope = receivers.modules.value(receiver, scope)
+    if not isinstance(value, ast.Attribute):
+        return None
+    env = receivers.class_of(value.value, scope)
+    field = next((f for f in receivers.reader.fields(env) if f.name == value.attr), None) if env is not None else None
+    if field is None:
+        return None
+    annotation, where = receivers.reader.written_out(field.annotation, field.owner)
+    if not isinstance(annotation, ast.Subscript):
+        return None
+    if not receivers.modules.outside(annotation, where).endswith(".DurableObjectNamespace"):
+        return None
+    return receivers.reader.class_of(annotation.slice, where)
