@@ -267,6 +267,15 @@ async def status_after_a_branch_that_leaves(req: Req, res: Response, known: bool
     res.json({"known": True})
 
 
+async def status_of_one_of_two(req: Req, res: Response, known: bool) -> None:
+    res.status(404).json(1) if known else res.json(2)
+
+
+async def status_where_it_is_known(req: Req, res: Response, known: bool) -> None:
+    known and res.status(202)
+    res.json(1)
+
+
 async def status_behind_what_was_found(req: Req, res: Response) -> None:
     for number in range(3):
         if number in req.query:
@@ -866,6 +875,8 @@ def test_every_sender_has_its_media_type(functions: Functions) -> None:
         ("status_of_an_expression", [(202, 201)]),
         ("status_of_a_literal", [(200, 206)]),
         ("status_after_a_branch_that_leaves", [(202,), (200,)]),
+        ("status_of_one_of_two", [(404,), (200,)]),
+        ("status_where_it_is_known", [(202, 200)]),
         ("status_behind_what_was_found", [(404,), (202,)]),
         ("nothing_at_all", [(204,)]),
         ("matched", [(200,), (202,)]),

@@ -13,6 +13,7 @@ from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import (
     CallExpr,
     ComparisonExpr,
+    ConditionalExpr,
     Decorator,
     Expression,
     FuncDef,
@@ -50,9 +51,20 @@ class Expressions(Here):
 
     def evaluate(self, expression: Expression) -> None:
         """Add the effects of an expression, the innermost first: an error that is made is not yet raised."""
-        if isinstance(expression, CallExpr):
-            self._call(expression)
-            return
+        match expression:
+            case CallExpr():
+                self._call(expression)
+                return
+            case ConditionalExpr():
+                self.evaluate(expression.cond)
+                self._one_of(expression.if_expr, expression.else_expr)
+                return
+            case OpExpr(op="and" | "or"):
+                self.evaluate(expression.left)
+                self._one_of(expression.right, None)
+                return
+            case _:
+                pass
         if isinstance(expression, IndexExpr):
             reads.index(self, expression)
         if isinstance(expression, OpExpr):
@@ -70,6 +82,16 @@ class Expressions(Here):
                     f"what {expression.name} of a response is called with elsewhere is not known. Call it here, or say "
                     "what is answered: describe(handler, answers={…})",
                 )
+
+    def _one_of(self, *branches: Expression | None) -> None:
+        """One of several expressions is evaluated; None for nothing."""
+        start, ends = self.state, list[State]()
+        for branch in branches:
+            self.state = start.copy()
+            if branch is not None:
+                self.evaluate(branch)
+            ends.append(self.state)
+        self.state = merged(ends)
 
     def _call(self, call: CallExpr) -> None:
         callee = call.callee
