@@ -276,6 +276,28 @@ async def status_where_it_is_known(req: Req, res: Response, known: bool) -> None
     res.json(1)
 
 
+@attrs.frozen
+class Policy:
+    kind: str
+    status: int = 403
+
+    def check(self) -> None:
+        raise CoreError(self.status, self.kind)
+
+
+POLICIES = [Policy("one"), Policy("other", 404)]
+
+
+async def checked_by_each(req: Req, res: Response) -> None:
+    for policy in POLICIES:
+        policy.check()
+
+
+async def checked_by_one(req: Req, res: Response) -> None:
+    Policy("one").check()
+    Policy("other", 404).check()
+
+
 async def status_behind_what_was_found(req: Req, res: Response) -> None:
     for number in range(3):
         if number in req.query:
@@ -1100,6 +1122,11 @@ def test_names_of_queries_headers_and_cookies_are_found(functions: Functions) ->
 def test_staged_headers_are_found(functions: Functions) -> None:
     (sent,) = [each for each in functions["staged"] if isinstance(each, Answer)]
     assert list(sent.headers) == ["X-Total", "Vary", "Set-Cookie", "X-Later"]
+
+
+def test_a_default_of_a_field_is_no_constant_of_its_class(functions: Functions) -> None:
+    assert [status for status, _ in raises(functions["checked_by_each"])] == [()]
+    assert [status for status, _ in raises(functions["checked_by_one"])] == [(403,), (404,)]
 
 
 def test_a_name_is_the_constant_that_it_was_given_once(functions: Functions) -> None:

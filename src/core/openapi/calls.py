@@ -35,6 +35,7 @@ from mypy.nodes import (
 )
 from mypy.types import AnyType, CallableType, Instance, Overloaded, get_proper_type
 
+from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import Held
 from core.openapi.frames import Frames
 from core.openapi.solving import instance_of, member, solved
@@ -267,6 +268,10 @@ class Calls:
         if info is None or attribute.name in self._set:
             return []
         owner = self.frames.origin(attribute.expr, frame)
+        callee = owner.expression.callee if isinstance(owner.expression, CallExpr) else None
+        is_made_here = isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo)
+        if not is_made_here and owner.held is None and attribute.name in attrs_fields(info):
+            return []  # its default: an object that was made elsewhere may have been given another value
         classes = [info] if owner.held is not None else [info, *self._below(info)]
         found = [self.class_variable(each, attribute.name) for each in classes]
         return [each for each in found if each is not None] if None not in found else []
