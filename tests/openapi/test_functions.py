@@ -315,6 +315,17 @@ async def nothing_at_all(req: Req, res: Response) -> None:
     res.status(204).send()
 
 
+async def status_set_by_another(req: Req, res: Response) -> None:
+    status = 200
+
+    def worse() -> None:
+        nonlocal status
+        status = 207
+
+    worse()
+    res.status(status).json(1)
+
+
 async def status_behind_a_loop(req: Req, res: Response) -> None:
     while True:
         if "a" in req.query:
@@ -922,8 +933,9 @@ def test_a_status_behind_what_is_sent_is_an_open_place(functions: Functions) -> 
     assert not any(isinstance(each, Open) for each in route("sent_again"))
 
 
-def test_a_status_that_is_not_known_is_an_open_place(functions: Functions) -> None:
-    assert [each.reason for each in functions["status_nobody_knows"] if isinstance(each, Open)] == [
+@pytest.mark.parametrize("name", ["status_nobody_knows", "status_set_by_another"])
+def test_a_status_that_is_not_known_is_an_open_place(name: str, functions: Functions) -> None:
+    assert [each.reason for each in functions[name] if isinstance(each, Open)] == [
         "the status of this answer is not known. Give a number, or a Literal type"
     ]
 

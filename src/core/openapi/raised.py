@@ -192,7 +192,7 @@ class Raised:
                 return self.statuses_of(value)
             case NameExpr() if found := self.calls.unpacked(expression, frame):
                 parts = [self.statuses(each, at) for each, at in found]
-            case NameExpr(node=node) if node is not None:
+            case NameExpr(node=node) if node is not None and node not in self.frames.changed:
                 assigned = [*frame.notes.captured.get(node, ()), *frame.notes.assigned.get(node, ())]
                 parts = [self.statuses(each, frame) if each is not None else () for each in assigned]
                 parts += [self.statuses_of(frame.values[node])] if node in frame.values else []
