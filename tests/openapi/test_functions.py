@@ -154,6 +154,8 @@ async def moments(req: Req, res: Response, given: datetime.datetime) -> None:
             "zoned": datetime.datetime.now(datetime.UTC),
             "made": datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC),
             "stamp": datetime.datetime.fromtimestamp(0, datetime.UTC),
+            "read": datetime.datetime.strptime("2026", "%Y"),
+            "joined": datetime.datetime.combine(given.date(), given.time()),
             "given": given,
         }
     )
@@ -855,7 +857,7 @@ def test_a_moment_that_is_made_without_a_zone_has_no_format_since_no_offset_is_w
     ((_, _, body),) = answers(functions["moments"])
     formats = {name: schema.get("format") for name, schema in body["properties"].items()}
     assert formats == {
-        **dict.fromkeys(("now", "local", "midnight", "old")),
+        **dict.fromkeys(("now", "local", "midnight", "old", "read", "joined")),
         **dict.fromkeys(("zoned", "made", "stamp", "given"), "date-time"),
     }
 

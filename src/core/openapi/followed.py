@@ -57,11 +57,16 @@ _ZONES: Final[Mapping[str, tuple[int, str] | None]] = {
     "datetime.datetime": (7, "tzinfo"),
     "datetime.datetime.now": (0, "tz"),
     "datetime.datetime.fromtimestamp": (1, "tz"),
+    "datetime.datetime.combine": (2, "tzinfo"),
+    "datetime.datetime.strptime": None,
     "datetime.datetime.today": None,
     "datetime.datetime.utcnow": None,
     "datetime.datetime.utcfromtimestamp": None,
 }
-"""The argument that gives a `datetime` its time zone, by what makes one; None for what takes none."""
+"""The argument that gives a `datetime` its time zone, by what makes one; None for what takes none.
+
+A time and a text may have one of their own: what is made of them has no format rather than one that may be wrong.
+"""
 
 
 class Rows(NamedTuple):
