@@ -181,7 +181,8 @@ class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
 
 def _may_be_called(cls: Any, name: str) -> bool:
     """Return True if a class has a method that a stub may call; anything may where the class is not known."""
-    return not isinstance(cls, type) or getattr(cls, "_is_protocol", False) or can_be_called(cls, name)
+    # `Any` is a class since Python 3.11.
+    return cls is Any or not isinstance(cls, type) or getattr(cls, "_is_protocol", False) or can_be_called(cls, name)
 
 
 # An object's own side -------------------------------------------------------------------------------------------------

@@ -146,8 +146,10 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
 
 def _entry(one: Any) -> Any:
     """The answer for one key as that for several keys has it."""
-    found: Any = from_js(one)
-    return None if isinstance(found, dict) and found["value"] is None else found
+    if none_of(one) is None or isinstance(one, str):
+        return none_of(one)
+    found = from_js(one)
+    return None if found["value"] is None else found
 
 
 async def _watched(chunks: AsyncIterable[bytes], failed: list[Exception]) -> AsyncIterator[bytes]:
