@@ -11,7 +11,7 @@ import subprocess
 import sys
 import types
 import uuid
-from collections import OrderedDict, deque
+from collections import OrderedDict, UserString, deque
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -133,6 +133,7 @@ def test_keys_are_written_as_json_spells_them() -> None:
         ({"a": {"b": b"x"}}, TypeError, "a.b is bytes"),
         ([memoryview(b"x")], TypeError, "[0] is bytes"),
         ({"a": object()}, TypeError, "a is of type object"),
+        ({"a": UserString("b")}, TypeError, "a is of type UserString"),
         ({"a": (n for n in [1])}, TypeError, "a is of type generator"),
         ({"a": timedelta(1)}, TypeError, "a is of type timedelta"),
         (Point, TypeError, "the value is of type type"),

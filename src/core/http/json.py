@@ -112,9 +112,9 @@ def _converter(kind: type[Any]) -> Callable[[Any], object] | None:
         return _decimal
     if issubclass(kind, Mapping):
         return dict
-    if issubclass(kind, AbstractSet | Sequence) and not issubclass(kind, bytes | bytearray | memoryview):
-        return list
-    return None
+    if issubclass(kind, bytes | bytearray | memoryview) or _is_subclass(kind, "collections", "UserString"):
+        return None  # a UserString is a sequence of others
+    return list if issubclass(kind, AbstractSet | Sequence) else None
 
 
 def _is_subclass(kind: type, module: str, name: str) -> bool:
