@@ -227,17 +227,6 @@ NOT_AWAITED = [
     ("async def timing(req, res: Response, next):\n    next()\n", 2),
     ("async def keep(kv: KVNamespace):\n    kv.put('a', 'b')\n", 2),
     ("async def all(db: D1Database):\n    db.prepare('SELECT 1').all()\n", 2),
-    (
-        (
-            "from core import DurableObjectNamespace\nasync def recent(rooms: DurableObjectNamespace, res: Response):\n"
-            "    room = rooms.get_by_name('a')\n    said = room.recent()\n    res.json({'said': said})\n"
-        ),
-        5,
-    ),
-    (
-        "from core import DurableObjectNamespace\nasync def add(rooms: DurableObjectNamespace):\n    rooms.get(1).add()\n",
-        3,
-    ),
     ("from core import passwords\nasync def right(a: str):\n    return not passwords.verify(a, None) or not a\n", 3),
     ("from core.passwords import hash as hashed\nasync def kept(a: str):\n    hashed(a)\n", 3),
 ]
@@ -253,6 +242,7 @@ AWAITED = [
     handler("note = req.json()", "note = await note", "res.json(note['text'])"),
     handler("calls = [req.env.KV.get(key) for key in 'ab']", "res.json(await asyncio.gather(*calls))"),
     handler("waiting = req.env.KV.get('a')", "res.json(await waiting)", "waiting.close()"),
+    handler("room = req.env.ROOMS.get_by_name('a')", "res.json([await room.tell(1), room.id])"),
     handler("kept = req.env.KV.get('a')", "kept = await kept", "if kept is None: ...", "res.json(str(kept))"),
     handler("kept = {req.env.KV.get(key): key for key in 'ab'}", "for each in kept:", "    res.text(str(await each))"),
     handler("def str(a): return a", "res.json(await str(req.env.KV.get('a')))"),
@@ -265,7 +255,6 @@ AWAITED = [
     "async def timing(req, res, next: Next):\n    return await next()\n",
     "def walk(next):\n    next()\n",
     "def keep(kv):\n    kv.put('a', 'b')\n",
-    "from core import DurableObjectNamespace\ndef key(rooms: DurableObjectNamespace, res: Response):\n    res.json(rooms.get(1).id)\n",
     "def sync(f): return f\n@sync\nasync def job(): ...\nasync def other():\n    job()\n",
 ]
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from core.program.databases import OBJECTS, Databases
 from core.program.entered import entered
-from core.program.modules import FunctionScope, Local, Scope
+from core.program.modules import ClassScope, FunctionScope, Local, Scope
 from core.program.syntax import REQUESTS, Node
 
 REQUEST: Final = "Request"
@@ -152,17 +152,35 @@ class Receivers(Databases):
                         return True
                     if name in _STATEMENT and self.behind(Node(owner, scope)) is not None:
                         return True
-                return (isinstance(owner, ast.Name) and self._is_async(func, scope)) or self._is_stub(owner, scope)
+                return (isinstance(owner, ast.Name) and self._is_async(func, scope)) or self._is_remote(func, scope)
             case _:
                 return False
 
-    def _is_stub(self, expression: ast.expr, scope: Scope) -> bool:
-        """Return True for the stub of a Durable Object, all of whose methods are called in another place."""
-        match self.modules.value(expression, scope):
-            case (ast.Call(func=ast.Attribute(value=owner, attr="get" | "get_by_name")), where):
-                return self.kind(owner, where) == "DurableObjectNamespace"
+    def _is_remote(self, func: ast.Attribute, scope: Scope) -> bool:
+        """Return True for an async method, called on the stub of a Durable Object."""
+        match self.modules.value(func.value, scope):
+            case (ast.Call(func=ast.Attribute(value=namespace, attr="get" | "get_by_name")), where):
+                class_ = self.object_of(namespace, where)
+                method = self.reader.method(class_, func.attr) if class_ is not None else None
+                return method is not None and isinstance(method.node, ast.AsyncFunctionDef)
             case _:
                 return False
+
+    def object_of(self, namespace: ast.expr, scope: Scope) -> ClassScope | None:
+        """The class of the objects of a namespace on an Env."""
+        value, scope = self.modules.value(namespace, scope)
+        if not isinstance(value, ast.Attribute):
+            return None
+        env = self.class_of(value.value, scope)
+        field = next((f for f in self.reader.fields(env) if f.name == value.attr), None) if env is not None else None
+        if field is None:
+            return None
+        annotation, where = self.reader.written_out(field.annotation, field.owner)
+        if not isinstance(annotation, ast.Subscript):
+            return None
+        if not self.modules.outside(annotation, where).endswith(".DurableObjectNamespace"):
+            return None
+        return self.reader.class_of(annotation.slice, where)
 
     def _is_async(self, func: ast.expr, scope: Scope) -> bool:
         found = self.function(func, scope)

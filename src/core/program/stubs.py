@@ -11,7 +11,7 @@ from typing import Final
 
 from core.program.databases import OBJECTS
 from core.program.findings import Finding
-from core.program.modules import ClassScope, Scope
+from core.program.modules import Scope
 from core.program.receivers import Receivers
 from core.program.syntax import finding_at
 from core.program.wording import did_you_mean
@@ -27,7 +27,7 @@ def stub_problems(
     """`req.env.COUNTERS.get(id).reset()` in plain syntax trees, whatever is between the stub and its method."""
     if not isinstance(node.ctx, ast.Load) or not isinstance(stub.func, ast.Attribute):
         return
-    class_ = _object(receivers, stub.func.value, made_in) if stub.func.attr in _GETS_STUB else None
+    class_ = receivers.object_of(stub.func.value, made_in) if stub.func.attr in _GETS_STUB else None
     reader, name = receivers.reader, node.attr
     if class_ is None or not reader.outside(class_) & OBJECTS or name in _EVERY_STUB or name.startswith("__"):
         return
@@ -56,20 +56,3 @@ def stub_problems(
         hint = did_you_mean(name, methods, f"{write} in {own}")
     if why:
         yield finding_at(node, scope, "core-binding", f"{own}.{name} cannot be called on a stub: {why}. {hint}")
-
-
-def _object(receivers: Receivers, receiver: ast.expr, scope: Scope) -> ClassScope | None:
-    """The class of the objects of a namespace on an Env."""
-    value, scope = receivers.modules.value(receiver, scope)
-    if not isinstance(value, ast.Attribute):
-        return None
-    env = receivers.class_of(value.value, scope)
-    field = next((f for f in receivers.reader.fields(env) if f.name == value.attr), None) if env is not None else None
-    if field is None:
-        return None
-    annotation, where = receivers.reader.written_out(field.annotation, field.owner)
-    if not isinstance(annotation, ast.Subscript):
-        return None
-    if not receivers.modules.outside(annotation, where).endswith(".DurableObjectNamespace"):
-        return None
-    return receivers.reader.class_of(annotation.slice, where)
