@@ -48,6 +48,8 @@ async def an_alarm_in_the_past_goes_off_now(one: Subject, clock: MovingClock) ->
     await clock.advance(1)
     assert len(await one.rings()) == 1
     await refused(one.arm(0), DurableObjectTypeError, "setAlarm() cannot be called with an alarm time <= 0")
+    for late in (one.arm(9_223_372_036_855), one.arm_at(datetime(2400, 1, 1, tzinfo=UTC))):
+        await refused(late, DurableObjectTypeError, "This API doesn't support dates after 2189.")
 
 
 @case(timed=True)

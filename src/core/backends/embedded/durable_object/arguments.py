@@ -15,6 +15,8 @@ from core.http.streams import encode
 MAX_KEY: Final = 2048
 MAX_VALUE: Final = 2_000_000
 MAX_PAIRS: Final = 128
+# In milliseconds since 1970: what 64 bits of nanoseconds hold.
+_LATEST: Final = (2**63 - 1) // 10**6
 
 
 def encode_key(key: object) -> bytes:
@@ -50,9 +52,11 @@ def to_milliseconds(time: object) -> int:
     if isinstance(time, datetime):
         if time.tzinfo is None:
             raise DurableObjectTypeError(f"{time!r} has no time zone. Write datetime(..., tzinfo=timezone.utc)")
-        return math.floor(time.timestamp() * 1000)
+        time = math.floor(time.timestamp() * 1000)
     if isinstance(time, bool) or not isinstance(time, (int, float)) or not math.isfinite(time):
         raise DurableObjectTypeError(f"An alarm's time must be a datetime, or milliseconds since 1970, not {time!r}")
+    if time > _LATEST:
+        raise DurableObjectTypeError("This API doesn't support dates after 2189.")
     return math.floor(time)
 
 
