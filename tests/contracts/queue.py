@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol, cast
 
 import attrs
@@ -425,6 +426,29 @@ async def a_retry_waits_for_its_own_delay_the_batchs_or_the_consumers(line: Line
     assert seen.bodies[4:] == ["a"]
     await clock.advance(3)
     assert seen.bodies[5:] == ["b"]
+
+
+@contract.case(timed=True)
+async def a_retry_has_the_delays_of_a_send(line: Line, clock: MovingClock) -> None:
+    said: list[str] = []
+
+    def retry(batch: MessageBatch[Any]) -> None:
+        for call in (partial(batch.messages[0].retry, 86_401), partial(batch.retry_all, -1)):
+            try:
+                call()
+            except QueueError as error:
+                said.append(str(error))
+
+    seen = await consuming(line, retry, max_batch_size=1)
+    await line.queue.send("a")
+    await clock.advance(1)
+    invalid = "is invalid: it must be between 0 and 86400 seconds"
+    assert said == [
+        f"Queue retry failed: message delay 86401 {invalid}",
+        f"Queue retryAll failed: message delay -1 {invalid}",
+    ]
+    await clock.advance(3)
+    assert seen.bodies == ["a"]
 
 
 @contract.case(timed=True)

@@ -117,7 +117,7 @@ class WorkerdMessage(JsBacked, Message[Any]):
         self._js.ack()
 
     def retry(self, delay_seconds: int | None = None) -> None:
-        self._js.retry(**options(delay_seconds=delay_seconds))
+        self._js.retry(**options(delay_seconds=_delay("retry", delay_seconds)))
 
 
 class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
@@ -149,7 +149,7 @@ class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
         self._js.ackAll()
 
     def retry_all(self, delay_seconds: int | None = None) -> None:
-        self._js.retryAll(**options(delay_seconds=delay_seconds))
+        self._js.retryAll(**options(delay_seconds=_delay("retryAll", delay_seconds)))
 
 
 def _with_parent(body: object, parent: str) -> object:
