@@ -61,3 +61,15 @@ def test_an_option_without_its_name_is_refused_and_not_shown(factory: Callable[.
     ) as caught:
         factory(value, **FACTORIES[factory])
     assert "hunter2" not in str(caught.value)
+
+
+SECRETS: dict[Callable[..., Any], str] = {basic_auth: "password", bearer_auth: "token", jwt_auth: "secret"}
+
+
+@pytest.mark.parametrize("factory", SECRETS)
+def test_a_secret_in_the_source_is_refused_with_the_function_to_write(factory: Callable[..., Any]) -> None:
+    option = SECRETS[factory]
+    given = {**FACTORIES[factory], option: "hunter2"}
+    with pytest.raises(OptionError, match=rf"Write {option}=lambda req: req\.env\.[A-Z_]+$") as told:
+        factory(**given)
+    assert "hunter2" not in str(told.value)

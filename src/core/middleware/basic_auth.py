@@ -58,9 +58,11 @@ def basic_auth(
     options.named_env("basic_auth", env)
     if (password is None) == (verify is None) or (username is None) != (password is None):
         raise OptionError("basic_auth() needs either username and password, or verify")
-    for option, function in (("password", password), ("verify", verify)):
-        if function is not None and not callable(function):
-            raise options.refuse("basic_auth", option, "…", "must be a function of the request")
+    options.function_of_request("basic_auth", "password", password, "PASSWORD")
+    if verify is not None and not callable(verify):
+        raise options.refuse(
+            "basic_auth", "verify", "…", "must be a function: async def verify(username, password, req)"
+        )
     if username is not None:
         options.text("basic_auth", "username", username)
         if ":" in username:

@@ -66,9 +66,9 @@ def bearer_auth(
         raise OptionError(
             "bearer_auth() needs either token, for example token=lambda req: req.env.API_TOKEN, or verify"
         )
-    for option, function in (("token", token), ("verify", verify)):
-        if function is not None and not callable(function):
-            raise options.refuse("bearer_auth", option, "…", "must be a function of the request")
+    options.function_of_request("bearer_auth", "token", token, "API_TOKEN")
+    if verify is not None and not callable(verify):
+        raise options.refuse("bearer_auth", "verify", "…", "must be a function: async def verify(token, req)")
     source = TokenSource("bearer_auth", scheme, header, cookie, max_length)
 
     async def authenticate(req: AnyRequest) -> Any:

@@ -309,11 +309,7 @@ def jwt_auth(
             "jwt_auth() needs either secret, for example secret=lambda req: req.env.JWT_SECRET, or jwks, the https URL "
             "of the issuer's keys, or keys, these keys themselves"
         )
-    if secret is not None and not callable(secret):
-        # A string here is a key in the source code, or the name of a binding: neither does what it seems to.
-        raise OptionError(
-            "jwt_auth(secret=…) must be a function of the request. Write secret=lambda req: req.env.JWT_SECRET"
-        )
+    options.function_of_request("jwt_auth", "secret", secret, "JWT_SECRET")
     allowed = _allow_list(algorithms, symmetric=secret is not None)
     demanded = Claims(issuer, audience, required, leeway)
     source = TokenSource("jwt_auth", scheme, header, cookie, max_length, least=64)

@@ -35,6 +35,14 @@ def refuse(call: str, option: str, value: object, why: str) -> OptionError:
     return OptionError(f"{call}({option}={value!r}) {why}")
 
 
+def function_of_request(call: str, option: str, given: object, binding: str) -> None:
+    """Refuse what is no function that gives a secret. A string is a key in the source, or the name of a binding."""
+    if given is not None and not callable(given):
+        raise OptionError(
+            f"{call}({option}=…) must be a function of the request. Write {option}=lambda req: req.env.{binding}"
+        )
+
+
 def integer(call: str, option: str, value: object, *, least: int, most: int | None = None, unit: str = "") -> int:
     """An int from `least` to `most`; True and 5.0 are none."""
     if type(value) is not int or value < least or (most is not None and value > most):
