@@ -642,21 +642,35 @@ def test_a_program_that_runs_an_event_loop_or_asks_elsewhere_is_started_every_ti
         assert len(counter.read_text()) == 2
 
 
+def test_a_start_beside_whose_modules_python_makes_a_folder_is_kept(tmp_path: Path, counter: Path) -> None:
+    root = tmp_path / "project"
+    table_of(root, COUNTED + 'Path(__file__).with_name("__pycache__").mkdir(exist_ok=True)\n', users=USERS)
+    table_of(root)
+    assert len(counter.read_text()) == 1
+
+
 @pytest.mark.parametrize("before", ["import nowhere\n", None], ids=["edited", "made"])
-def test_what_is_saved_while_the_program_starts_is_seen_by_the_next_look(before: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["words.py", "words/__init__.py"])
+def test_what_is_saved_while_the_program_starts_is_seen_by_the_next_look(
+    file: str, before: str | None, tmp_path: Path
+) -> None:
     """As somebody saves the next file while `core dev` looks at the program; here the program does it itself."""
     write(
         tmp_path,
-        """
+        f"""
         from pathlib import Path
         import words
 
         app = create_app()
-        Path(__file__).with_name("words.py").write_text("A = 1\\n")
+        words = Path(__file__).parent / {file!r}
+        words.parent.mkdir(exist_ok=True)
+        words.write_text("A = 1\\n")
         """,
     )
     if before is not None:
-        (tmp_path / "src" / "words.py").write_text(before)
+        words = tmp_path / "src" / file
+        words.parent.mkdir(exist_ok=True)
+        words.write_text(before)
     assert len(table_of(tmp_path).refusals) == 1
 
     assert table_of(tmp_path).refusals == ()

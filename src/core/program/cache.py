@@ -83,11 +83,17 @@ def stamp(path: str) -> str:
         with open(path, "rb", buffering=0) as file:
             return _digest(file.read())
     except IsADirectoryError:
-        names = sorted(name for name in os.listdir(path) if name.endswith(_ENDINGS) or name.startswith(_SECRETS))
-        folders = sorted(name for name in os.listdir(path) if "." not in name and name != "__pycache__")
+        names, folders = _counted(path)
         return _digest("\0".join([*names, "", *folders]).encode("utf-8", "surrogateescape"))
     except OSError:
         return ""
+
+
+def _counted(folder: str) -> tuple[list[str], list[str]]:
+    """The names in a folder that count: those of files, and those of folders."""
+    names = sorted(os.listdir(folder))
+    files = [name for name in names if name.endswith(_ENDINGS) or name.startswith(_SECRETS)]
+    return files, [name for name in names if "." not in name and name != "__pycache__"]
 
 
 def stamps(paths: Iterable[str]) -> Mapping[str, str]:
@@ -121,8 +127,14 @@ def _installed(folder: str) -> list[str]:
 
 
 def written(path: str) -> int:
-    """The time at which a file, or a name in a folder, was last written or put there; 0 where there is none."""
+    """The time at which a file was last written or put there, or the last such time of the files and packages that
+    count in a folder; 0 where there is none.
+    """
     try:
+        if os.path.isdir(path):
+            files, folders = _counted(path)
+            inside = [*files, *(os.path.join(folder, "__init__.py") for folder in folders)]
+            return max((written(os.path.join(path, name)) for name in inside), default=0)
         state = os.stat(path)
     except OSError:
         return 0
