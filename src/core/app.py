@@ -439,12 +439,16 @@ class App(_Router[E]):
 
                 offer_tools(entries)
                 break
-        if self.default_deny and (open_places := [words for _, words in self._open()]):
-            raise RegistrationError(
+        if self.default_deny and (refused := list(self._open())):
+            from core.explain.unanswered import location_of
+
+            error = RegistrationError(
                 "default_deny: these are neither public nor behind an authenticator: "
-                f"{', '.join(open_places)}. Put public() before the handler or the middleware, or register it on "
-                "router.authenticated(…)"
+                f"{', '.join(words for _, words in refused)}. Put public() before the handler or the middleware, or "
+                "register it on router.authenticated(…)"
             )
+            error.location = location_of(refused[0][0].handler)
+            raise error
 
     def _proven(self) -> Iterator[Route]:
         entries = list(self.entries())

@@ -147,8 +147,9 @@ async def test_the_table_of_routes_and_default_deny_tell_it_from_a_guard() -> No
     app.authenticated(optional(auth)).get("/articles", show_user)
     app.authenticated(auth).get("/me", show_user)
     assert [(route.authenticated, route.optional) for route in app.routes] == [(False, True), (True, False)]
-    with pytest.raises(RegistrationError, match=r"neither public nor behind an authenticator: GET /articles\."):
+    with pytest.raises(RegistrationError, match=r"neither public nor behind an authenticator: GET /articles\.") as told:
         app.check()
+    assert told.value.location == (__file__, show_user.__code__.co_firstlineno)
 
     open_app: App[Any] = App(default_deny=True)
     open_app.authenticated(optional(auth)).get("/articles", public(), show_user)
