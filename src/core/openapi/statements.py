@@ -135,12 +135,10 @@ class Statements(Expressions):
 
     def _loop(self, statement: ForStmt | WhileStmt) -> bool:
         self.evaluate(statement.expr)
-        around = self.turns, self.breaks
-        self.turns, self.breaks = [], []
+        around, self.turns, self.breaks = (self.turns, self.breaks), [], []
         self._fork([(statement.body, {}), (None, {})])
         self.state = merged([self.state, *self.turns])
-        left = self.breaks
-        self.turns, self.breaks = around
+        left, (self.turns, self.breaks) = self.breaks, around
         if self._fork([(statement.else_body, {})]):
             left = [self.state, *left]
         self.state = merged(left) if left else self.state
@@ -385,10 +383,8 @@ def _matches(pattern: Pattern, raised: Raise) -> bool | None:
         case ClassPattern(class_ref=RefExpr(fullname=name)):
             always = not pattern.positionals and all(map(_is_capture, pattern.keyword_values))
             return (True if always else None) if name in raised.classes else False
-        case AsPattern(pattern=None):
-            return True
-        case AsPattern(pattern=inner) if inner is not None:
-            return _matches(inner, raised)
+        case AsPattern(pattern=inner):
+            return True if inner is None else _matches(inner, raised)
         case OrPattern(patterns=parts):
             found = [_matches(part, raised) for part in parts]
             return True if True in found else None if None in found else False

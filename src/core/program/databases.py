@@ -24,7 +24,7 @@ from core.program.modules import ClassScope, FunctionScope, Local, Modules, Scop
 from core.program.places import place_in
 from core.program.reader import Reader
 from core.program.sources import Sources
-from core.program.syntax import REQUESTS, Node, finding_at
+from core.program.syntax import REQUESTS, Node, finding_at, option_with
 from core.sql.interpolated import Interpolated, Text, check_values_in, texts_of
 from core.sql.schema import Schema, blank_schema, schema_of
 from core.sql.statement import Statement
@@ -365,7 +365,7 @@ class Databases:
 
     def _env_of(self, request: ast.expr, scope: Scope) -> ClassScope | None:
         """The Env of a request: that of its annotation, or of the application that a handler is registered on."""
-        if isinstance(request, ast.Name) and (option := _option_with(request, scope)) is not None:
+        if isinstance(request, ast.Name) and (option := option_with(request, scope)) is not None:
             made = self.modules.maker_of(option, scope).startswith("core.middleware.")
             return self.bodies.env_around(option, scope.module) if made else None
         resolved = self.modules.resolve(request, scope)
@@ -389,15 +389,3 @@ class Databases:
                 if isinstance(base, ast.Subscript) and self.modules.outside(base, owner.parent) in OBJECTS:
                     return self.reader.class_of(base.slice, owner.parent)
         return None
-
-
-def _option_with(name: ast.Name, scope: Scope) -> ast.expr | None:
-    """What is around the lambda that a name is a parameter of: `cors(origins=lambda req: req.env.ORIGINS)`, or the
-    lambda itself where it is no option of a call.
-    """
-    for around in scope.nodes.above(name) if scope.nodes.of(ast.Lambda) else ():
-        if isinstance(around, ast.Lambda) and any(one.arg == name.id for one in around.args.args):
-            option = scope.nodes.parents.get(around)
-            call = scope.nodes.parents.get(option) if isinstance(option, ast.keyword) else None
-            return call if isinstance(call, ast.Call) else around
-    return None

@@ -1,4 +1,4 @@
-"""An expression where it is: a finding there, and the parts of a call of a method."""
+"""An expression where it is: a finding there, the parts of a call of a method, and the call that it is an option of."""
 
 from __future__ import annotations
 
@@ -46,3 +46,15 @@ class MethodCall(NamedTuple):
     name: str
     arguments: Sequence[Node]
     counted: bool
+
+
+def option_with(name: ast.Name, scope: Scope) -> ast.expr | None:
+    """What is around the lambda that a name is a parameter of: `cors(origins=lambda req: req.env.ORIGINS)`, or the
+    lambda itself where it is no option of a call.
+    """
+    for around in scope.nodes.above(name) if scope.nodes.of(ast.Lambda) else ():
+        if isinstance(around, ast.Lambda) and any(one.arg == name.id for one in around.args.args):
+            option = scope.nodes.parents.get(around)
+            call = scope.nodes.parents.get(option) if isinstance(option, ast.keyword) else None
+            return call if isinstance(call, ast.Call) else around
+    return None

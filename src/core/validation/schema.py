@@ -333,8 +333,7 @@ def demanded(validator: Any) -> Schema:
     name = type(validator).__name__ if type(validator).__module__ in ("attr.validators", "attr._make") else ""
     match name.removeprefix("_"):
         case "AndValidator":
-            whole: Schema = {}
-            unread: list[str] = []
+            whole, unread = dict[str, Any](), list[str]()
             for part in map(demanded, validator._validators):
                 unread += part.get("$unread", ())
                 for word, value in part.items():
@@ -345,12 +344,8 @@ def demanded(validator: Any) -> Schema:
             return demanded(validator.validator)
         case "InValidator":
             options = map(plain, validator.options)
-            # A set has no order of its own.
-            return {
-                "enum": sorted(options, key=repr)
-                if isinstance(validator._original_options, AbstractSet)
-                else [*options]
-            }
+            has_order = not isinstance(validator._original_options, AbstractSet)
+            return {"enum": [*options] if has_order else sorted(options, key=repr)}
         case "NotValidator":
             inner = demanded(validator.validator)
             return {"$unread": [repr(validator)]} if any(word[0] == "$" for word in inner) else {"not": inner}
