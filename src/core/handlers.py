@@ -41,14 +41,17 @@ Step = Callable[[AnyRequest, Response], Awaitable[Any] | None]
 
 
 PREFLIGHTS = "preflights"
-"""The name that `cors` provides, and one that refuses all preflights reads."""
+"""The name that `cors` provides, which answers preflights, and that an authenticator of tokens reads: no preflight brings
+one.
+"""
 
 
 class MiddlewareInfo:
     """Declares the names that a middleware provides and requires, and whether it authenticates.
 
     `provides` and `reads` are names such as `req.id`. A middleware that reads a name that only a later one provides is
-    refused at registration; `requires` refuses its absence too. So is one that `refuses` behind one that `repeats`.
+    refused at registration; `requires` refuses its absence too. One that `refuses` clients is refused behind one that
+    `repeats` answers.
     """
 
     __slots__ = (

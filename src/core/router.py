@@ -564,10 +564,10 @@ _KEPT = (None, ALL, "GET", "HEAD")
 
 
 def prove_order(entries: Iterable[Route]) -> None:
-    """Refuse a middleware that provides a name that one before it, on the same way, has already read, and one that
-    refuses clients behind a cache, whose answers they would get all the same.
+    """Refuse what is proven to be in the wrong order on one way: a middleware that provides a name behind one that has
+    read it and missed it, and one that refuses clients behind a cache, whose answers they would get all the same.
 
-    Only proven reversals: a name that a reader misses and a later one provides. Raises OrderError, which names both.
+    Raises OrderError, which names both.
     """
     scopes: list[tuple[Pattern, MiddlewareInfo]] = []
     for entry in entries:

@@ -583,6 +583,8 @@ def test_a_foreign_key_that_refers_to_nothing_is_a_problem_where_it_is_written(t
     )
     (tmp_path / "2.sql").write_text(
         "CREATE TABLE old (b INTEGER REFERENCES users (nmae));\n\nALTER TABLE old RENAME TO fresh;\n"
+        "CREATE TABLE triggered (b REFERENCES users);\n"
+        "CREATE TRIGGER wrong BEFORE INSERT ON triggered BEGIN SELECT nmae FROM users; END;\n"
         "CREATE TABLE dropped (b REFERENCES absent);\nDROP TABLE dropped;\n"
     )
     schema = schema_of(tmp_path)

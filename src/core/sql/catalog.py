@@ -294,11 +294,13 @@ def _refused_rows(connection: sqlite3.Connection, tables: Mapping[str, TableInfo
             if not table.view:
                 connection.execute(f"EXPLAIN INSERT INTO {quoted(table.name)} DEFAULT VALUES")
         except sqlite3.Error as error:
-            message, _, missing = str(error).partition("no such table: main.")
-            way = "Refer to its primary key, or to a UNIQUE column"
-            if missing:
-                message, way = f"no such table: {missing}", did_you_mean(missing, tables).strip() or "Create it"
-            yield name, f"{message}, so no row can be written into {table.name}. {way}"
+            message, way = str(error).replace("no such table: main.", "no such table: "), ""
+            if message.startswith("no such table: "):
+                way = did_you_mean(message.rpartition(": ")[2], tables).strip() or "Create it"
+            elif message.startswith("foreign key mismatch"):
+                way = "Refer to its primary key, or to a UNIQUE column"
+            if way:
+                yield name, f"{message}, so no row can be written into {table.name}. {way}"
     connection.execute("PRAGMA foreign_keys = OFF")
 
 
