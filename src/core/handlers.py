@@ -41,8 +41,8 @@ Step = Callable[[AnyRequest, Response], Awaitable[Any] | None]
 
 
 PREFLIGHTS = "preflights"
-"""The name that `cors` provides, which answers preflights, and that an authenticator of tokens reads: no preflight brings
-one.
+"""The name that `cors` provides, and that an authenticator of tokens reads: `cors` answers preflights, which bring no
+token.
 """
 
 

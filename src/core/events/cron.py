@@ -8,7 +8,6 @@ https://developers.cloudflare.com/workers/configuration/cron-triggers/, https://
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -79,7 +78,7 @@ class Cron:
         day, earliest = moment.date(), (moment.hour, moment.minute)
         for _ in range(_YEARS_AHEAD * 366):
             if day.month not in self._months:
-                day = date(day.year + day.month // 12, day.month % 12 + 1, 1)
+                day = _next_month(day)
             else:
                 if not self._days or any(is_day(day) for is_day in self._days):
                     for at in product(self._hours, self._minutes):
@@ -91,7 +90,11 @@ class Cron:
 
 
 def _days_in_month(day: date) -> int:
-    return calendar.monthrange(day.year, day.month)[1]
+    return (_next_month(day) - timedelta(days=1)).day
+
+
+def _next_month(day: date) -> date:
+    return date(day.year + day.month // 12, day.month % 12 + 1, 1)
 
 
 def _weekday(day: date) -> int:
