@@ -158,21 +158,22 @@ class Receivers(Databases):
 
     def _is_remote(self, func: ast.Attribute, scope: Scope) -> bool:
         """Return True for an async method, called on the stub of a Durable Object."""
-        match self.modules.value(func.value, scope):
-            case (ast.Call(func=ast.Attribute(value=namespace, attr="get" | "get_by_name")), where):
-                class_ = self.object_of(namespace, where)
-                method = self.reader.method(class_, func.attr) if class_ is not None else None
-                return method is not None and isinstance(method.node, ast.AsyncFunctionDef)
-            case _:
-                return False
+        class_ = self.stub_of(*self.modules.value(func.value, scope))
+        method = self.reader.method(class_, func.attr) if class_ is not None else None
+        return method is not None and isinstance(method.node, ast.AsyncFunctionDef)
 
-    def object_of(self, namespace: ast.expr, scope: Scope) -> ClassScope | None:
-        """The class of the objects of a namespace on an Env."""
-        value, scope = self.modules.value(namespace, scope)
-        if not isinstance(value, ast.Attribute):
+    def stub_of(self, value: ast.expr, scope: Scope) -> ClassScope | None:
+        """The class of the Durable Object that a value, which is no name of another, is a stub of."""
+        match value:
+            case ast.Call(func=ast.Attribute(attr="get" | "get_by_name", value=namespace)):
+                receiver, scope = self.modules.value(namespace, scope)
+            case _:
+                return None
+        if not isinstance(receiver, ast.Attribute):
             return None
-        env = self.class_of(value.value, scope)
-        field = next((f for f in self.reader.fields(env) if f.name == value.attr), None) if env is not None else None
+        env = self.class_of(receiver.value, scope)
+        fields = self.reader.fields(env) if env is not None else ()
+        field = next((field for field in fields if field.name == receiver.attr), None)
         if field is None:
             return None
         annotation, where = self.reader.written_out(field.annotation, field.owner)
@@ -180,7 +181,8 @@ class Receivers(Databases):
             return None
         if not self.modules.outside(annotation, where).endswith(".DurableObjectNamespace"):
             return None
-        return self.reader.class_of(annotation.slice, where)
+        class_ = self.reader.class_of(annotation.slice, where)
+        return class_ if class_ is not None and self.reader.outside(class_) & OBJECTS else None
 
     def _is_async(self, func: ast.expr, scope: Scope) -> bool:
         found = self.function(func, scope)

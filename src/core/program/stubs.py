@@ -9,14 +9,12 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from core.program.databases import OBJECTS
 from core.program.findings import Finding
 from core.program.modules import Scope
 from core.program.receivers import Receivers
 from core.program.syntax import finding_at
 from core.program.wording import did_you_mean
 
-_GETS_STUB: Final = frozenset(["get", "get_by_name"])
 _EVERY_STUB: Final = frozenset(["fetch", "id", "name"])
 _NOT_REMOTE: Final = frozenset(["alarm", "ctx", "env"])
 
@@ -25,11 +23,9 @@ def stub_problems(
     receivers: Receivers, node: ast.Attribute, scope: Scope, stub: ast.Call, made_in: Scope
 ) -> Iterator[Finding]:
     """`req.env.COUNTERS.get(id).reset()` in plain syntax trees, whatever is between the stub and its method."""
-    if not isinstance(node.ctx, ast.Load) or not isinstance(stub.func, ast.Attribute):
-        return
-    class_ = receivers.object_of(stub.func.value, made_in) if stub.func.attr in _GETS_STUB else None
+    class_ = receivers.stub_of(stub, made_in) if isinstance(node.ctx, ast.Load) else None
     reader, name = receivers.reader, node.attr
-    if class_ is None or not reader.outside(class_) & OBJECTS or name in _EVERY_STUB or name.startswith("__"):
+    if class_ is None or name in _EVERY_STUB or name.startswith("__"):
         return
     ancestors, own = reader.ancestors(class_), class_.node.name
     hint = why = write = ""
