@@ -84,14 +84,16 @@ class MemoryCache(Memory):
     """
 
     def __init__(self, *, max_bytes: int = 16 * 1024 * 1024) -> None:
+        super().__init__()
         self._most = options.integer("MemoryCache", "max_bytes", max_bytes, least=0, unit="bytes")
+
+    def clear(self) -> None:
+        """Keep no answer any more."""
         self._values: dict[str, Cached] = {}
         self._size = 0
 
     async def get(self, key: str, req: Any, /) -> Cached | None:
         """Return the kept answer, or None."""
-        if self.is_old():
-            self._values, self._size = {}, 0
         value = self._values.pop(key, None)
         if value is not None:
             self._values[key] = value

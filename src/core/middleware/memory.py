@@ -1,29 +1,32 @@
-"""What middleware keeps in the memory of the process, told apart by the run of a test that it was kept in.
+"""What middleware keeps in the memory of the process, and how a test begins with nothing kept.
 
-A server has one run. Each run of a simulated test and each replay of a recorded one is another, that finds
-nothing kept.
+A server keeps it for as long as it runs. Each run of a simulated test, and each replay of a recorded one, forgets what
+the one before has left.
 """
 
 from __future__ import annotations
 
-__all__ = ["Memory"]
+from weakref import WeakSet
+
+__all__ = ["Memory", "forget_kept"]
 
 
 class Memory:
-    """The base of a store in memory. `is_old` is asked before it is read."""
+    """The base of a store in memory."""
 
-    run: int = 0
-    """The number of the run, of the whole process."""
-    _seen: int = 0
+    def __init__(self) -> None:
+        _stores.add(self)
+        self.clear()
 
-    @staticmethod
-    def forget() -> None:
-        """Begin a run."""
-        Memory.run += 1
+    def clear(self) -> None:
+        """Keep nothing any more."""
+        raise NotImplementedError
 
-    def is_old(self) -> bool:
-        """Return True, once in each run, if what is kept is of a run before."""
-        if self._seen == Memory.run:
-            return False
-        self._seen = Memory.run
-        return True
+
+_stores: WeakSet[Memory] = WeakSet()
+
+
+def forget_kept() -> None:
+    """Clear every store that there is."""
+    for store in [*_stores]:
+        store.clear()

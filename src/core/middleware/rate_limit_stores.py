@@ -113,14 +113,16 @@ class MemoryStore(Memory):
     """
 
     def __init__(self, *, most_keys: int = _MOST_COUNTERS) -> None:
+        super().__init__()
         self._most = options.integer("MemoryStore", "most_keys", most_keys, least=1)
+
+    def clear(self) -> None:
+        """Count from the beginning."""
         self._counts: dict[str, tuple[int, int]] = {}
         """The newest window of each key, and how much of it is used."""
 
     async def take(self, hit: Hit, /) -> Taken:
         """Count, if there is room."""
-        if self.is_old():
-            self._counts = {}
         start, used = self._counts.get(hit.key, (hit.start, 0))
         if start != hit.start:
             used = 0
