@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -24,9 +24,9 @@ def serve(tmp_path: Path, bundle: Bundle) -> Iterator[Callable[..., Command]]:
     """Start `core serve` on free ports; it is stopped at the end of the test."""
     started: list[Command] = []
 
-    def serve(*options: str) -> Command:
+    def serve(*options: str, env: Mapping[str, str] = {}) -> Command:
         where = ["--port", "0", "--health", "127.0.0.1:0"]
-        started.append(Command("serve", str(bundle.folder), *where, *options, folder=tmp_path))
+        started.append(Command("serve", str(bundle.folder), *where, *options, folder=tmp_path, env=env))
         return started[-1]
 
     yield serve
@@ -64,6 +64,20 @@ def test_requests_bindings_and_restarts_are_counted_and_every_line_is_json(serve
     assert served.finish() == 0
     for line in served.lines:
         assert {"time", "level", "logger", "message"} <= set(json.loads(line))
+
+
+def test_requests_are_counted_where_they_are_traced_too(serve: Callable[..., Command]) -> None:
+    collector = Collector()
+    try:
+        served = serve(
+            "--metrics", env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address, "OTEL_BSP_SCHEDULE_DELAY": "100"}
+        )
+        port, health = served.ports()
+        assert ask(port, "/kv/kept", "PUT", "yes").status == 204
+        assert numbers(health)["core_http_requests_total", "method=PUT,route=/kv/:key,status=204"] == 1
+        until(lambda: {span.name for span in collector.spans}, lambda names: {"PUT /kv/:key", "kv_put"} <= names)
+    finally:
+        collector.close()
 
 
 def test_a_failed_request_is_one_line_of_json_with_its_traceback(serve: Callable[..., Command]) -> None:

@@ -184,11 +184,6 @@ def _env(env: object, secrets: Mapping[str, str] | None = None) -> object:
             formatter = JsonFormatter(mark=str(getattr(env, LOG_FORMAT_BINDING)))
             for handler in logging.getLogger().handlers:
                 handler.setFormatter(formatter)
-        if hasattr(env, METRICS_BINDING):
-            from core.telemetry.metrics import Meter, measure
-
-            _isolate.meter = Meter()
-            measure(app, _isolate.env, _isolate.meter)
         if hasattr(env, SPANS_BINDING):
             from core.backends.workerd.spans import IsolateTracer
             from core.telemetry.tracing import trace, trace_bindings
@@ -196,6 +191,12 @@ def _env(env: object, secrets: Mapping[str, str] | None = None) -> object:
             IsolateTracer.current = IsolateTracer()
             trace(app, IsolateTracer.current)
             trace_bindings(_isolate.env)
+        if hasattr(env, METRICS_BINDING):
+            from core.telemetry.metrics import Meter, measure
+
+            _isolate.meter = Meter()
+            # Around the spans: `trace` would replace what counts.
+            measure(app, _isolate.env, _isolate.meter)
     return _isolate.env
 
 
