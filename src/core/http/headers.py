@@ -323,15 +323,6 @@ class Headers(MutableMapping[str, str], HeadersView):
             else:
                 values[lowered] = check_value(value)
 
-    # Reading is the view's, which MutableMapping would hide.
-    if not TYPE_CHECKING:
-        get = HeadersView.get
-        keys = HeadersView.keys
-        values = HeadersView.values
-        items = HeadersView.items
-        __contains__ = HeadersView.__contains__
-        __eq__ = HeadersView.__eq__
-
     # ---- changing
 
     def __setitem__(self, name: str, value: str) -> None:
