@@ -56,22 +56,9 @@ def normalise_ipv6(text: str) -> str:
     if "%" in text:  # a zone, which no URL has
         raise ValueError(text)
     packed = IPv6Address(text).packed
-    return _write_ipv6([int.from_bytes(packed[at : at + 2], "big") for at in range(0, 16, 2)])
-
-
-def _write_ipv6(pieces: list[int]) -> str:
+    pieces = ":".join(f"{int.from_bytes(packed[at : at + 2], 'big'):x}" for at in range(0, 16, 2))
     # The first of the longest runs of zeros, if it is longer than one, becomes `::`.
-    best_start, best_length = -1, 1
-    start = 0
-    while start < 8:
-        length = 0
-        while start + length < 8 and pieces[start + length] == 0:
-            length += 1
-        if length > best_length:
-            best_start, best_length = start, length
-        start += length + 1
-    if best_start < 0:
-        return ":".join(f"{piece:x}" for piece in pieces)
-    left = ":".join(f"{piece:x}" for piece in pieces[:best_start])
-    right = ":".join(f"{piece:x}" for piece in pieces[best_start + best_length :])
-    return f"{left}::{right}"
+    zeros = max(re.finditer(r"\b0(?::0)+\b", pieces), key=lambda run: len(run[0]), default=None)
+    if zeros is None:
+        return pieces
+    return f"{pieces[: zeros.start()].removesuffix(':')}::{pieces[zeros.end() :].removeprefix(':')}"
