@@ -15,7 +15,7 @@ from core.http.dates import http_date, read_date
 
 _MOST_CHARACTERS = 4096
 _is_etag = re.compile(r'(?:W/)?"[!#-~\x80-\xff]*"').match
-_is_range = re.compile(r"bytes=\s*(\d{0,18})-(\d{0,18})\s*", re.ASCII | re.IGNORECASE).fullmatch
+_is_range = re.compile(r"bytes=\s*(\d{0,20})-(\d{0,20})\s*", re.ASCII | re.IGNORECASE).fullmatch
 
 
 @attrs.frozen

@@ -14,6 +14,7 @@ import attrs
 from core.backends.embedded.r2.arguments import MAX_OBJECT, is_headers, parse_http_date, refuse, to_milliseconds
 from core.bindings.r2 import R2Conditional, R2ConditionalDict, R2Range, R2RangeDict
 from core.errors import R2Error, R2TypeError, R2ValueError
+from core.http.conditional import parse_range
 
 if TYPE_CHECKING:
     from core.backends.embedded.r2.rows import Row
@@ -146,10 +147,6 @@ def _parse_etags(header: str, text: str | None) -> Sequence[Etag] | None:
 
 Ranges: TypeAlias = "R2Range | R2RangeDict | Headers"
 
-_RANGE_UNIT = re.compile(r" *bytes *=", re.IGNORECASE)
-
-_ONE_RANGE = re.compile(r" *([0-9]+)? *- *([0-9]+)? *")
-
 
 @attrs.frozen
 class ByteRange:
@@ -213,18 +210,5 @@ def _number(number: float) -> str:
 
 def _header_range(header: str, size: int) -> tuple[int, int]:
     """The bytes of a Range header; all of them when it asks for several parts, or for a part that does not exist."""
-    whole = (0, size)
-    unit = _RANGE_UNIT.match(header) if len(header) <= 128 else None  # int() refuses thousands of digits
-    found = None if unit is None else _ONE_RANGE.fullmatch(header[unit.end() :])
-    if found is None:
-        return whole
-    first, last = found[1], found[2]
-    if first is not None:
-        start = int(first)
-        end = size - 1 if last is None else min(int(last), size - 1)
-        if start >= size or (last is not None and start > int(last)):
-            return whole
-        return start, end - start + 1
-    if last is None or int(last) == 0 or int(last) >= size:
-        return whole
-    return size - int(last), int(last)
+    part = parse_range(re.sub(" *([=-]) *", r"\1", header), size)
+    return (part.start, part.length) if part is not None and part.satisfiable else (0, size)
