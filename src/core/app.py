@@ -6,8 +6,9 @@ use the lower door, `app.dispatcher.respond`, with a `Request` of their own.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain as joined
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from typing_extensions import TypeVar
@@ -403,12 +404,7 @@ class App(_Router[E]):
 
     def _chains(self) -> Iterator[tuple[Route, list[tuple[Middleware[Any, Any], Route]]]]:
         """Each entry with all the middleware that a request meets up to it, its own included, each with its entry."""
-        scopes: list[Route] = []
-        for entry in self.entries():
-            covering = (scope for scope in scopes if scope.pattern.covers(entry.pattern))
-            yield entry, [(step, scope) for scope in (*covering, entry) for step in scope.middleware]
-            if entry.method is None:
-                scopes.append(entry)
+        return ((entry, list(steps)) for entry, steps in _chained(self.entries()))
 
     def _open(self) -> Iterator[tuple[Route, str]]:
         """Everything that `default_deny` refuses: routes, and middleware that gives out content of its own to everyone,
@@ -483,28 +479,31 @@ def described(entry: Route, chain: list[tuple[Middleware[Any, Any], Route]], ser
     )
 
 
-def _prove_requirements(entries: list[Route]) -> None:
-    """Refuse a middleware whose requirements nothing before it provides."""
+def _chained(entries: Iterable[Route]) -> Iterator[tuple[Route, Iterator[tuple[Middleware[Any, Any], Route]]]]:
+    # A chain is found as far as it is read, which is before the next entry.
     scopes: list[Route] = []
     for entry in entries:
-        own = [info for middleware in entry.middleware if (info := info_of(middleware)) is not None]
-        if any(info.requires for info in own):
-            provided: set[str] = set()
-            for scope in scopes:
-                if scope.pattern.covers(entry.pattern):
-                    for middleware in scope.middleware:
-                        info = info_of(middleware)
-                        provided |= info.provides if info is not None else set()
-            for info in own:
-                missing = info.requires - provided
-                if missing:
-                    raise OrderError(
-                        f"{info.name}() on {entry.pattern.text} requires {', '.join(sorted(missing))}, which nothing "
-                        "before it provides. Register what provides it first"
-                    )
-                provided |= info.provides
-        if entry.method is None and own:
+        covering = (scope for scope in scopes if scope.pattern.covers(entry.pattern))
+        yield entry, ((step, scope) for scope in joined(covering, (entry,)) for step in scope.middleware)
+        if entry.method is None:
             scopes.append(entry)
+
+
+def _prove_requirements(entries: list[Route]) -> None:
+    """Refuse a middleware whose requirements nothing before it provides."""
+    for entry, steps in _chained(entries):
+        if not any((info := info_of(step)) is not None and info.requires for step in entry.middleware):
+            continue
+        provided: set[str] = set()
+        for step, scope in steps:
+            if (info := info_of(step)) is None:
+                continue
+            if scope is entry and (missing := info.requires - provided):
+                raise OrderError(
+                    f"{info.name}() on {entry.pattern.text} requires {', '.join(sorted(missing))}, which nothing "
+                    "before it provides. Register what provides it first"
+                )
+            provided |= info.provides
 
 
 @overload
