@@ -49,6 +49,5 @@ def allow(check: Callable[[Any], bool], /, *, message: str = "Forbidden") -> Aut
             raise CoreError(403, message)
         return req.user
 
-    made = Authentication[Any, Any]("allow", authenticate)
-    made.__core_info__ = MiddlewareInfo("allow", requires=("req.user",), authenticates=True)
-    return made
+    info = MiddlewareInfo("allow", requires=("req.user",), authenticates=True)
+    return Authentication[Any, Any]("allow", authenticate, info=info)

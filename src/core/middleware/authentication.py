@@ -21,6 +21,7 @@ from core.handlers import PREFLIGHTS, MiddlewareInfo
 from core.middleware import options
 from core.request import AnyRequest, Request
 from core.response import Response
+from core.router import guard_of
 from core.signing import Secrets, keys_of
 from core.types import Authenticator, Middleware, Next
 
@@ -122,18 +123,20 @@ class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co,
         *,
         source: TokenSource | None = None,
         challenge: str = "Bearer",
+        info: MiddlewareInfo | None = None,
     ) -> None:
         self._authenticate = authenticate
         self.source: TokenSource | None = source
         """The place of the token, for one that takes tokens."""
         self._challenge = challenge if source is None else source.scheme or challenge
-        self.__core_info__: MiddlewareInfo = MiddlewareInfo(
+        self.__core_info__: MiddlewareInfo = info or MiddlewareInfo(
             name,
             provides=("req.user",),
             reads=() if source is None or source.cookie is not None else (PREFLIGHTS,),
             authenticates=True,
             varies=() if source is None else source.varies,
         )
+        self._guard = guard_of(self)
 
     @overload
     def __call__(self, req: Request[E_contra, object, Any], /) -> Awaitable[A_co]: ...
@@ -143,18 +146,7 @@ class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co,
         self, req: Request[E_contra, object, Any], res: Response | None = None, next: Next | None = None, /
     ) -> Awaitable[Any]:
         """Return the user, or raise AuthenticationError; as middleware set `req.user` and go on."""
-        if next is None:
-            return self._ask(req)
-        for name in self.__core_info__.varies:
-            cast("Response", res).vary(name)
-        return self._stand_before(req, next)
-
-    async def _stand_before(self, req: Request[E_contra, object, Any], next: Next) -> None:
-        users = req.users
-        if self not in users:
-            users[self] = await self._ask(req)
-        req.user = users[self]
-        await next()
+        return self._ask(req) if next is None else self._guard(req, cast("Response", res), next)
 
     async def _ask(self, req: Request[E_contra, object, Any]) -> A_co:
         try:

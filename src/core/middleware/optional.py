@@ -57,13 +57,12 @@ def optional(authenticator: Authenticator[Any, Any, Any], /) -> Any:
         return users[authenticator]
 
     declared = info_of(authenticator)
-    made = Authentication[Any, Any](f"optional({name_of(authenticator)})", authenticate)
-    made.__core_info__ = MiddlewareInfo(
-        made.__core_info__.name,
+    info = MiddlewareInfo(
+        f"optional({name_of(authenticator)})",
         provides=("req.user",),
         requires=() if declared is None else declared.requires,
         optional=True,
         # The headers that an application's own function reads are not known.
         varies=("Authorization", "Cookie") if declared is None else declared.varies or ("Authorization",),
     )
-    return made
+    return Authentication[Any, Any](info.name, authenticate, info=info)
