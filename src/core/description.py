@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,24 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["Description", "describe", "description_of"]
 
 
-class Description:
+class Description(NamedTuple):
     """What was said of one function. See `describe`."""
 
-    def __init__(
-        self,
-        deprecated: bool,
-        hidden: bool,
-        answers: Mapping[int, Any] | None,
-        operation_id: str | None,
-        tags: Sequence[str] | None,
-        holds: Mapping[str, Any] | None,
-    ) -> None:
-        self.deprecated = deprecated
-        self.hidden = hidden
-        self.answers = answers
-        self.operation_id = operation_id
-        self.tags = tags
-        self.holds = holds
+    deprecated: bool
+    hidden: bool
+    answers: Mapping[int, Any] | None
+    operation_id: str | None
+    tags: Sequence[str] | None
+    holds: Mapping[str, Any] | None
 
 
 if TYPE_CHECKING:
@@ -85,18 +76,13 @@ def describe(
     `{"multipleOf": 5}`. Raises TypeError for a function that takes no attributes, such as a bound method: describe the
     function in the class.
     """
-    if function is None:
-        return partial(
-            describe,
-            deprecated=deprecated,
-            hidden=hidden,
-            answers=answers,
-            operation_id=operation_id,
-            tags=tags,
-            holds=holds,
-        )
+    said = Description(deprecated, hidden, answers, operation_id, tags, holds)
+    return partial(_keep, said) if function is None else _keep(said, function)
+
+
+def _keep(said: Description, function: Any) -> Any:
     try:
-        function.__core_description__ = Description(deprecated, hidden, answers, operation_id, tags, holds)
+        function.__core_description__ = said
     except AttributeError:
         raise TypeError(
             f"describe({function!r}) cannot be kept on it. Describe the function that it was made of"
