@@ -246,10 +246,8 @@ class Response:
         there = None if self.staged is None else self.unblocked().get(key)
         if there is None or key == "set-cookie":
             return self.header(name, value)
-        parts = [part.strip().lower() for part in there.split(",")]
-        if value.lower() in parts or (key == "vary" and "*" in parts):
-            return self
-        return self.header(name, f"{there}, {value}")
+        joined = _joined(there, value, is_vary=key == "vary")
+        return self if joined == there else self.header(name, joined)
 
     @property
     def headers(self) -> http.Headers:
@@ -518,9 +516,8 @@ class Response:
         own = staged.copy()
         if "vary" in values and "vary" in own:
             own["vary"] = values["vary"] if "*" in values["vary"] else own["vary"]
-            for name in () if own["vary"].strip() == "*" else values["vary"].split(","):
-                if name.strip().lower() not in [part.strip().lower() for part in own["vary"].split(",")]:
-                    own["vary"] += f", {name.strip()}"
+            for name in values["vary"].split(","):
+                own["vary"] = _joined(own["vary"], name.strip())
         self.staged = {**values, **own}
         self.passed_on = frozenset(values.keys() - staged.keys())
         if "content-length" in self.staged:
@@ -643,18 +640,12 @@ class Response:
             self.unblocked()  # which comes back here, without the block
             return
         staged = self.staged
+        if staged is None:
+            staged = self.staged = {}
         for name in self.varies:
-            there = None if staged is None else staged.get("vary")
-            if there == name:
-                continue
-            if staged is None:
-                staged = self.staged = {"vary": name}
-            elif there is None:
-                staged["vary"] = name
-            elif there != "*":
-                parts = [part.strip() for part in there.lower().split(",")]
-                if name.lower() not in parts and "*" not in parts:
-                    staged["vary"] = f"{there}, {name}"
+            there = staged.get("vary")
+            if there != name:
+                staged["vary"] = name if there is None else _joined(there, name)
 
     def switch(self, upgrade: Upgrade, /) -> Self:
         """Send the answer to an opening handshake. The host opens the connection, and only where it can."""
@@ -721,6 +712,12 @@ class Response:
             (headers, self.set_cookies or []),
             http.streams.encode(body) if isinstance(body, str) else body,
         )
+
+
+def _joined(there: str, value: str, *, is_vary: bool = True) -> str:
+    """The list of a header with one more value, or as it is where that says it already: itself, or `Vary: *`."""
+    parts = [part.strip().lower() for part in there.split(",")]
+    return there if value.lower() in parts or (is_vary and "*" in parts) else f"{there}, {value}"
 
 
 class _StagedHeaders(http.Headers):
