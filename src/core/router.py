@@ -458,7 +458,7 @@ class Router(Generic[E, U, M_contra]):
         root = self._view_of
         if root._alone is None:
             root._alone = Dispatcher(root.entries, {})
-        await root._alone.run_within(req, res, next)
+        await root._alone.finder.run_within(scope, res, next)
 
     if not TYPE_CHECKING:
 

@@ -27,7 +27,7 @@ from core.response import Hook, Response
 
 if TYPE_CHECKING:
     from core.routing.table import Route
-    from core.types import Handler, Next
+    from core.types import Handler
 
 log: logging.Logger = logging.getLogger("core")
 
@@ -122,11 +122,6 @@ class Dispatcher:
                 variable.reset(token)
             except ValueError:
                 pass  # it was set in a task of its own, which took it along
-
-    async def run_within(self, req: AnyRequest, res: Response, next: Next) -> None:
-        """Run a request as one step of another chain: a path that matches nothing here goes on to `next`."""
-        own: Any = req
-        await self.finder.run_within(own, res, next)
 
     def nothing_sent(self, req: AnyRequest, returned: object) -> NothingSentError:
         """The error of a chain that ended without an answer; `returned` is its value."""
