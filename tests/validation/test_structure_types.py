@@ -173,6 +173,11 @@ class Box(Generic[T]):
     inside: T
 
 
+@attrs.frozen
+class Crate(Box[int]):
+    label: str
+
+
 UserId = NewType("UserId", int)
 Paint = NewType("Paint", Colour)
 
@@ -610,6 +615,11 @@ def test_a_type_that_has_itself_in_it(holder: Any, depth: int) -> None:
 
 def test_schemas_of_types_with_names() -> None:
     assert schema_of(Named)["properties"]["tags"] == {"type": "array", "items": {"type": "string"}}
+
+
+def test_the_schema_of_a_class_has_the_arguments_of_its_generic_base() -> None:
+    assert schema_of(Crate)["properties"] == {"inside": {"type": "integer"}, "label": {"type": "string"}}
+    assert structure({"inside": 1, "label": "a"}, Crate) == Crate(1, "a")
 
 
 class Letter(str, enum.Enum):  # noqa: UP042  # programs have them

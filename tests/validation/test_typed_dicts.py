@@ -33,6 +33,10 @@ class Tree(TypedDict, Generic[T]):
     below: NotRequired[list[Tree[T]]]
 
 
+class Apples(Tree[int]):
+    colour: str
+
+
 @pytest.mark.parametrize(
     ("type_", "value"),
     [
@@ -42,6 +46,7 @@ class Tree(TypedDict, Generic[T]):
         (Change, {"id": 1, "name": None}),
         (Moved, {"name": "a", "to": {"name": "b"}}),
         (Tree[int], {"leaf": 1, "below": [{"leaf": 2}]}),
+        (Apples, {"leaf": 1, "below": [{"leaf": 2}], "colour": "red"}),
     ],
 )
 def test_a_key_that_is_not_required_may_be_missing(type_: Any, value: Any) -> None:
@@ -55,6 +60,7 @@ def test_a_key_that_is_not_required_may_be_missing(type_: Any, value: Any) -> No
         (Change, {"name": "a"}, "id"),
         (Moved, {"name": "a", "to": {}}, "to.name"),
         (Tree[int], {"leaf": 1, "below": [{}]}, "below[0].leaf"),
+        (Apples, {"leaf": 1, "below": [{}], "colour": "red"}, "below[0].leaf"),
     ],
 )
 def test_a_key_that_is_required_may_not(type_: Any, value: Any, path: str) -> None:
@@ -63,7 +69,9 @@ def test_a_key_that_is_required_may_not(type_: Any, value: Any, path: str) -> No
     assert raised.value.issues == [{"path": path, "message": "is required"}]
 
 
-@pytest.mark.parametrize(("type_", "required"), [(Place, ["name"]), (Change, ["id"]), (Moved, ["name", "to"])])
+@pytest.mark.parametrize(
+    ("type_", "required"), [(Place, ["name"]), (Change, ["id"]), (Moved, ["name", "to"]), (Apples, ["colour", "leaf"])]
+)
 def test_its_schema_says_the_same(type_: Any, required: list[str]) -> None:
     assert sorted(schema_of(type_)["required"]) == required
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, ForwardRef, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 
 def is_class(type_: Any) -> bool:
@@ -37,6 +37,28 @@ def attrs_fields(type_: Any) -> Sequence[Any]:
 
 def _has_quotes(type_: Any) -> bool:
     return isinstance(type_, str | ForwardRef) or (not is_literal(type_) and any(map(_has_quotes, get_args(type_))))
+
+
+def filled(type_: Any, hints: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The hints of the fields of a class, with the arguments of a generic one and of its generic bases."""
+    given = _arguments(type_)
+    return {name: _with(hint, given) for name, hint in hints.items()} if given else hints
+
+
+def _arguments(type_: Any) -> dict[Any, Any]:
+    """The arguments of a generic class and of its bases, by their parameters."""
+    cls = get_origin(type_) or type_
+    found: dict[Any, Any] = dict(zip(getattr(cls, "__parameters__", ()), get_args(type_), strict=False))
+    for base in getattr(cls, "__orig_bases__", ()):
+        found |= {parameter: _with(given, found) for parameter, given in _arguments(base).items()}
+    return found
+
+
+def _with(hint: Any, given: Mapping[Any, Any]) -> Any:
+    if isinstance(hint, TypeVar):
+        return given.get(hint, hint)
+    inside = getattr(hint, "__parameters__", ()) if get_origin(hint) is not None else ()
+    return hint[tuple(given.get(each, each) for each in inside)] if inside else hint
 
 
 def is_exactly(exact: object, type_: Any) -> bool:

@@ -9,11 +9,11 @@ Loaded for a row that has such a column, and not before. What a row becomes is o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, Union, cast, get_origin
 
 from typing_extensions import get_type_hints, is_typeddict
 
-from core.validation.kinds import attrs_fields, is_class, members
+from core.validation.kinds import attrs_fields, filled, is_class, members
 
 __all__ = ["ambiguous", "nesting"]
 
@@ -74,21 +74,4 @@ def _fields(type_: Any) -> Mapping[str, Any]:
         hints = get_type_hints(get_origin(type_) or type_)
     else:
         return {}
-    given = _arguments(type_)
-    return {name: _with(hint, given) for name, hint in hints.items()} if given else hints
-
-
-def _arguments(type_: Any) -> Mapping[Any, Any]:
-    """The arguments of a generic class and of its bases, by their parameters."""
-    cls = get_origin(type_) or type_
-    found: dict[Any, Any] = dict(zip(getattr(cls, "__parameters__", ()), get_args(type_), strict=False))
-    for base in getattr(cls, "__orig_bases__", ()):
-        found |= {parameter: _with(given, found) for parameter, given in _arguments(base).items()}
-    return found
-
-
-def _with(hint: Any, given: Mapping[Any, Any]) -> Any:
-    if isinstance(hint, TypeVar):
-        return given.get(hint, hint)
-    inside = getattr(hint, "__parameters__", ()) if get_origin(hint) is not None else ()
-    return hint[tuple(given.get(each, each) for each in inside)] if inside else hint
+    return filled(type_, hints)

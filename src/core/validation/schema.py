@@ -16,7 +16,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from core.description import description_of
-from core.validation.kinds import named
+from core.validation.kinds import filled, named
 from core.validation.scalars import mask_of
 from core.validation.unset import UNSET, Given, Unset, may_be_left_out
 
@@ -150,7 +150,7 @@ def fields_of(type_: Any) -> dict[str, tuple[Any, Schema, bool]] | None:
     """
     from typing import get_type_hints
 
-    origin, arguments = get_origin(type_) or type_, get_args(type_)
+    origin = get_origin(type_) or type_
     made: Any = getattr(origin, "__attrs_attrs__", None)
     if made is None and hasattr(origin, "__dataclass_fields__"):
         import dataclasses
@@ -159,12 +159,7 @@ def fields_of(type_: Any) -> dict[str, tuple[Any, Schema, bool]] | None:
     required: Any = getattr(origin, "__required_keys__", None)
     if made is None and required is None:
         return None
-    hints = get_type_hints(origin, include_extras=True)
-    if arguments:
-        given = dict(zip(origin.__parameters__, arguments, strict=False))
-        for name, hint in hints.items():
-            inside = getattr(hint, "__parameters__", ())
-            hints[name] = given.get(hint, hint[tuple(given[each] for each in inside)] if inside else hint)
+    hints = filled(type_, get_type_hints(origin, include_extras=True))
     if made is None:
         return {name: _key(hint, name in required) for name, hint in hints.items()}
     result: dict[str, tuple[Any, Schema, bool]] = {}
