@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from typing_extensions import TypeVar
 
+from core.backends.d1 import check_sql, check_statements, unfit
 from core.backends.workerd.conversion import (
     bridge,
     call_js,
@@ -124,19 +125,12 @@ class WorkerdD1Session(JsEngine, D1DatabaseSession):
     """`D1DatabaseSession` over the runtime's."""
 
     def prepare(self, sql: str, /) -> WorkerdD1PreparedStatement:
-        if not isinstance(sql, str):
-            raise D1TypeError(f"prepare() takes the text of a statement, not {type(sql).__name__}")
-        return WorkerdD1PreparedStatement(self, self._js.prepare(well_formed(sql)), sql)
+        return WorkerdD1PreparedStatement(self, self._js.prepare(well_formed(check_sql(sql))), sql)
 
     async def _batch(self, statements: Sequence[Any], /) -> Any:
-        outgoing: list[Any] = []
-        types: list[Any] = []
-        for statement in statements:
-            if not isinstance(statement, WorkerdD1PreparedStatement):
-                raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
-            outgoing.append(statement._js)
-            if statement.sql.strip():
-                types.append(statement.type)
+        checked = check_statements(statements, WorkerdD1PreparedStatement)
+        outgoing = [statement._js for statement in checked]
+        types = [statement.type for statement in checked if statement.sql.strip()]
         found = rows_of(await call_js(_error, self._js.batch, bridge().to_js(outgoing)))
         # The platform leaves blank statements out.
         typed = types if len(types) == len(found) else [None] * len(found)
@@ -186,23 +180,7 @@ def _bindable(value: D1Value) -> Any:
             numbers = list(value)
             if all(type(number) is int and 0 <= number <= 255 for number in numbers):
                 return bridge().to_js(numbers)
-    raise D1TypeError(f"D1_TYPE_ERROR: Type '{_js_type(value)}' not supported for value '{_js_text(value)}'")
-
-
-def _js_type(value: object) -> str:
-    return "function" if callable(value) else "object"
-
-
-def _js_text(value: object) -> str:
-    """Return the value as JavaScript writes it in its message."""
-    given: Any = value  # not narrowed by what follows
-    match value:
-        case Mapping():
-            return "[object Object]"
-        case list() | tuple():
-            return ",".join(str(item) for item in given)
-        case _:
-            return str(value)
+    raise unfit(value)
 
 
 # Values in ------------------------------------------------------------------------------------------------------------

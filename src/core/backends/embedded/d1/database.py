@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import TypeVar
 
+from core.backends.d1 import check_sql, check_statements
 from core.backends.embedded.d1.engine import Answer, Engine, Numbers, engine_of
 from core.backends.embedded.d1.plans import WHITE_SPACE
 from core.backends.embedded.d1.values import Refused, d1_error, to_sqlite
@@ -25,7 +26,7 @@ from core.bindings.d1 import (
     D1Value,
 )
 from core.bindings.numbers import MAX_SAFE_INTEGER
-from core.errors import CoreError, D1TypeError
+from core.errors import CoreError
 from core.statements.given import only_given
 from core.validation.rows import read_rows, row_reader
 from core.validation.unset import UNSET
@@ -178,7 +179,8 @@ class EmbeddedD1Database(Hookable, D1Database):
         return EmbeddedD1PreparedStatement(self, sql if sql.__class__ is str else check_sql(sql))
 
     async def _batch(self, statements: Sequence[object], /) -> object:
-        given = [statement for statement in _check_statements(statements) if not self.engine.plan(statement.sql).blank]
+        checked = check_statements(statements, EmbeddedD1PreparedStatement)
+        given = [statement for statement in checked if not self.engine.plan(statement.sql).blank]
         queries = [(statement.sql, statement.values) for statement in given]
         answers = await self._perform(lambda: self.engine.transaction(queries))
         results = [statement._result(answer, statement.type) for statement, answer in zip(given, answers, strict=True)]
@@ -223,23 +225,6 @@ class EmbeddedD1Database(Hookable, D1Database):
             raise d1_error(prefix, str(refused)) from None
         except sqlite3.Error as error:
             raise d1_error(prefix, self.engine.explain(error)) from error
-
-
-def check_sql(sql: object) -> str:
-    if isinstance(sql, str):
-        return sql
-    raise D1TypeError(f"SQL must be a str, not {type(sql).__name__}")
-
-
-def _check_statements(given: object) -> Sequence[EmbeddedD1PreparedStatement[Any]]:
-    statements: Any = given  # not narrowed by what follows
-    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
-        raise D1TypeError(f"batch() takes a list of statements, not {type(given).__name__}")
-    for statement in statements:
-        if not isinstance(statement, EmbeddedD1PreparedStatement):
-            raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
-    checked: Sequence[EmbeddedD1PreparedStatement[Any]] = statements
-    return checked
 
 
 def _meta_of(numbers: Numbers) -> D1Meta:

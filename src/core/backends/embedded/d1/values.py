@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Mapping
 from typing import Any, Final
 
+from core.backends.d1 import unfit
 from core.bindings.numbers import MAX_SAFE_INTEGER
-from core.errors import D1Error, D1TypeError
+from core.errors import D1Error
 
 _INFINITIES: Final = (math.inf, -math.inf)
 
@@ -23,7 +23,7 @@ def to_sqlite(value: Any) -> Any:
             return float(value) if math.isfinite(value) else None
         case int():
             if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
-                raise _type_error("bigint", str(value))
+                raise unfit(value, "bigint")
             return float(value)
         case bytes():
             return value
@@ -34,28 +34,7 @@ def to_sqlite(value: Any) -> Any:
                 return bytes([int(number) for number in given])
         case _:
             pass
-    raise _type_error("function" if callable(given) else "object", _js_string(value))
-
-
-def _type_error(kind: str, text: str) -> D1TypeError:
-    message = f"Type '{kind}' not supported for value '{text}'"
-    error = D1TypeError(f"D1_TYPE_ERROR: {message}")
-    error.cause_message = message
-    return error
-
-
-def _js_string(value: Any) -> str:
-    """Return a value as JavaScript writes it in a message."""
-    given = value  # not narrowed by what follows
-    match value:
-        case Mapping():
-            return "[object Object]"
-        case list() | tuple():
-            return ",".join("" if item is None else _js_string(item) for item in given)
-        case bool():
-            return str(value).lower()
-        case _:
-            return str(value)
+    raise unfit(value)
 
 
 def from_sqlite(row: tuple[Any, ...]) -> tuple[Any, ...]:

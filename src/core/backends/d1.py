@@ -1,0 +1,52 @@
+"""The arguments that no engine of a database takes, with the words for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from core.errors import D1TypeError
+
+S = TypeVar("S")
+
+
+def check_sql(sql: object) -> str:
+    """The text of a statement. Raises D1TypeError for anything else."""
+    if isinstance(sql, str):
+        return sql
+    raise D1TypeError(f"SQL must be a str, not {type(sql).__name__}")
+
+
+def check_statements(statements: object, kind: type[S]) -> Sequence[S]:
+    """The statements of a batch, which are of this engine's `kind`. Raises D1TypeError for anything else."""
+    given: Any = statements  # not narrowed by what follows
+    if not isinstance(statements, Sequence) or isinstance(statements, str | bytes):
+        raise D1TypeError(f"batch() takes a list of statements, not {type(statements).__name__}")
+    for statement in given:
+        if not isinstance(statement, kind):
+            raise D1TypeError(f"batch() takes statements, as prepare() gives them, not {type(statement).__name__}")
+    checked: Sequence[S] = given
+    return checked
+
+
+def unfit(value: object, kind: str = "") -> D1TypeError:
+    """The error of a value that no statement takes, which JavaScript says is of a `kind`."""
+    kind = kind or ("function" if callable(value) else "object")
+    message = f"Type '{kind}' not supported for value '{_js_string(value)}'"
+    error = D1TypeError(f"D1_TYPE_ERROR: {message}")
+    error.cause_message = message
+    return error
+
+
+def _js_string(value: object) -> str:
+    """Return a value as JavaScript writes it in a message."""
+    given: Any = value  # not narrowed by what follows
+    match value:
+        case Mapping():
+            return "[object Object]"
+        case list() | tuple():
+            return ",".join("" if item is None else _js_string(item) for item in given)
+        case bool():
+            return str(value).lower()
+        case _:
+            return str(value)
