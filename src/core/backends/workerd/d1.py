@@ -86,8 +86,6 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
         return WorkerdD1PreparedStatement(self._session, self._js, self.sql, self.values, type_, self._written)
 
     async def _first(self, column_or_type: Any = None, /) -> Any:
-        if isinstance(column_or_type, str):
-            return _cell(rows_of(await call_js(_error, self._js.first, column_or_type)))
         row = await call_js(_error, self._js.first)
         return None if is_null(row) else self._read(_row(rows_of(row)), column_or_type)
 
@@ -95,17 +93,16 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
         row = await call_js(_error, self._js.first)
         if is_null(row):
             raise CoreError(404, "Not Found") if error is None else error
-        found = _row(rows_of(row))
-        if not isinstance(column_or_type, str):
-            return self._read(found, column_or_type)
-        if column_or_type not in found:
-            raise _error("Error", f"D1_COLUMN_NOTFOUND: Column not found ({column_or_type})")
-        return found[column_or_type]
+        return self._read(_row(rows_of(row)), column_or_type)
 
     def _read(self, row: D1Row, column_or_type: Any) -> Any:
         type_ = self.type if column_or_type is None else column_or_type
         if type_ is None:
             return row
+        if isinstance(type_, str):
+            if type_ not in row:
+                raise _error("Error", f"D1_COLUMN_NOTFOUND: Column not found ({type_})")
+            return row[type_]
         from core.validation.rows import structure_row
 
         return structure_row(row, type_)
