@@ -338,12 +338,9 @@ class App(_Router[E]):
         # Imported here: few workers consume queues, and structuring takes a while to load.
         from core.events.messages import payload_of, typed
 
-        messages = typed(batch, payload_of(consumer))
+        run = partial(consumer, typed(batch, payload_of(consumer)), env, ctx)
         try:
-            if self.instrument is None:
-                await consumer(messages, env, ctx)
-            else:
-                await self.instrument.batch(batch, partial(consumer, messages, env, ctx))
+            await (run() if self.instrument is None else self.instrument.batch(batch, run))
         except Exception as error:
             from core.explain.diagnosis import with_note
 
@@ -362,14 +359,11 @@ class App(_Router[E]):
                 f'the trigger "{event.cron}" came up, which nothing handles. '
                 f'Register a handler: @app.scheduled("{event.cron}")'
             )
-        instrument = self.instrument
         errors: list[Exception] = []
         for handler in handlers:
+            run = partial(handler, event, env, ctx)
             try:
-                if instrument is None:
-                    await handler(event, env, ctx)
-                else:
-                    await instrument.scheduled(event, partial(handler, event, env, ctx))
+                await (run() if self.instrument is None else self.instrument.scheduled(event, run))
             except Exception as error:
                 from core.explain.diagnosis import with_note
 
@@ -424,17 +418,16 @@ class App(_Router[E]):
 
         It runs by itself before the first request. Raises a RegistrationError that names each culprit.
         """
-        self._prove(list(self.entries()))
+        self._proven()
 
-    def _prove(self, entries: list[Route]) -> None:
+    def _proven(self) -> list[Route]:
+        entries = list(self.entries())
         prove_order(entries)
         _prove_requirements(entries)
-        for entry in entries:
-            if entry.tool:
-                from core.routing.offered import offer_tools
+        if any(entry.tool for entry in entries):
+            from core.routing.offered import offer_tools
 
-                offer_tools(entries)
-                break
+            offer_tools(entries)
         if self.default_deny and (refused := list(self._open())):
             from core.explain.unanswered import location_of
 
@@ -445,11 +438,7 @@ class App(_Router[E]):
             )
             error.location = location_of(refused[0][0].handler)
             raise error
-
-    def _proven(self) -> Iterator[Route]:
-        entries = list(self.entries())
-        self._prove(entries)
-        return iter(entries)
+        return entries
 
     def _changed(self) -> None:
         super()._changed()

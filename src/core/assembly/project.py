@@ -221,11 +221,7 @@ def consumers_of(loaded: Loaded) -> dict[str, ConsumerSettings]:
     """The queues that the configuration or the application consumes, with their settings."""
     settings = {
         consumer.queue: ConsumerSettings(
-            max_batch_size=consumer.max_batch_size,
-            max_batch_timeout=consumer.max_batch_timeout,
-            max_retries=consumer.max_retries,
-            retry_delay=consumer.retry_delay,
-            dead_letter_queue=consumer.dead_letter_queue,
+            **{name: getattr(consumer, name) for name in attrs.fields_dict(ConsumerSettings)}
         )
         for consumer in loaded.configuration.worker.queues.consumers
         if consumer.type == "worker"

@@ -60,10 +60,8 @@ async def call_method(
                 is_retry=bool(none_of(getattr(given, "isRetry", None))),
                 scheduled_time=int(none_of(getattr(given, "scheduledTime", None)) or 0),
             )
-            if instrument is None:
-                await instance.alarm(info)
-            else:
-                await instrument.alarm(type(instance).__name__, partial(instance.alarm, info))
+            run = partial(instance.alarm, info)
+            await (run() if instrument is None else instrument.alarm(type(instance).__name__, run))
             return None
         case "web_socket_message" | "web_socket_close" | "web_socket_error":
             await _web_socket_event(instance, method, args)
