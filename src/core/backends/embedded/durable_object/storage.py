@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -244,10 +244,18 @@ class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
         return await self._object.exclusively(lambda: self._transaction(closure))
 
     async def _transaction(self, closure: Callable[[DurableObjectTransaction], Awaitable[T]]) -> T:
-        savepoint = self.begin()
-        transaction = Transaction(self)
+        with self._savepoint() as transaction:
+            return await closure(transaction)
+
+    def transaction_sync(self, closure: Callable[[], T], /) -> T:
+        with self._savepoint():
+            return closure()
+
+    @contextlib.contextmanager
+    def _savepoint(self) -> Generator[Transaction]:
+        savepoint, transaction = self.begin(), Transaction(self)
         try:
-            result = await closure(transaction)
+            yield transaction
         except BaseException:
             transaction.end(rolled_back=True)
             self._end(savepoint, undo=True)
@@ -255,17 +263,6 @@ class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
         rolled_back = transaction.rolled_back
         transaction.end(rolled_back=rolled_back)
         self._end(savepoint, undo=rolled_back)
-        return result
-
-    def transaction_sync(self, closure: Callable[[], T], /) -> T:
-        savepoint = self.begin()
-        try:
-            result = closure()
-        except BaseException:
-            self._end(savepoint, undo=True)
-            raise
-        self._end(savepoint, undo=False)
-        return result
 
     def _end(self, savepoint: str, *, undo: bool) -> None:
         # A reset has undone everything, and planned the alarm.
@@ -277,23 +274,12 @@ class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
     async def sync(self) -> None:
         self.commit()
 
-    async def get_current_bookmark(self) -> str:
-        """Not embedded. See `DurableObjectStorage.get_current_bookmark`."""
-        return _refuse_bookmarks()
+    async def _refuse_bookmarks(self, *_: object) -> NoReturn:
+        raise UnsupportedBindingError(
+            "Bookmarks (point-in-time recovery) of Durable Objects are not embedded: only the platform has them"
+        )
 
-    async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
-        """Not embedded. See `DurableObjectStorage.get_bookmark_for_time`."""
-        return _refuse_bookmarks()
-
-    async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
-        """Not embedded. See `DurableObjectStorage.on_next_session_restore_bookmark`."""
-        return _refuse_bookmarks()
+    get_current_bookmark = get_bookmark_for_time = on_next_session_restore_bookmark = _refuse_bookmarks
 
     async def _check(self, operation: str) -> None:
         await self._object.turn()
-
-
-def _refuse_bookmarks() -> NoReturn:
-    raise UnsupportedBindingError(
-        "Bookmarks (point-in-time recovery) of Durable Objects are not embedded: only the platform has them"
-    )
