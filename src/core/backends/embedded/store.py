@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 
-from core.backends.embedded.disk import StoreBusyError, on_disk, store_error
+from core.backends.embedded.disk import StoreBusyError, StoreError, on_disk, store_error
 from core.backends.embedded.files import Files
 from core.context import Clock, system_clock
 from core.sql.connection import ClosingConnection
@@ -123,6 +123,15 @@ class Database:
                 self._give_up(error, deadline)
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def answer(self, action: Callable[[], T], failed: Callable[[Any], Exception]) -> T:
+        """`patiently`; where it fails, raise what `failed` makes of the StoreError, or of SQLite's words."""
+        try:
+            return await self.patiently(action)
+        except StoreError as error:
+            raise failed(error) from error
+        except sqlite3.Error as error:
+            raise failed(f"{error}: {self.location}") from error
 
     def _give_up(self, error: sqlite3.Error | OSError, deadline: float) -> None:
         """Return if it is worth another try; raise otherwise."""

@@ -23,7 +23,7 @@ def refuse(verb: Verb, status: int, message: str) -> NoReturn:
     raise KVError(f"KV {verb} failed: {status} {message}")
 
 
-def failed(verb: Verb, error: StoreError) -> KVError:
+def failed(verb: Verb, error: StoreError | str) -> KVError:
     """The error for a call that the disk, or another process, got in the way of."""
     return KVError(f"KV {verb} failed: {503 if isinstance(error, StoreBusyError) else 500} {error}")
 

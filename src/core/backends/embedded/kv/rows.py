@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Callable
+from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
 from core.backends.embedded.disk import StoreError
@@ -12,7 +12,6 @@ from core.backends.embedded.files import Files
 from core.backends.embedded.keys import after_prefix
 from core.backends.embedded.kv.arguments import Verb, failed
 from core.backends.embedded.store import Store, run_script
-from core.errors import KVError
 
 T = TypeVar("T")
 
@@ -128,9 +127,4 @@ class KVRows:
 
     async def _wait(self, verb: Verb, action: Callable[[], T]) -> T:
         """Do it as soon as no other process holds the database. Raises KVError where that fails."""
-        try:
-            return await self._database.patiently(action)
-        except StoreError as error:
-            raise failed(verb, error) from error
-        except sqlite3.Error as error:
-            raise KVError(f"KV {verb} failed: 500 {error} ({self._database.location})") from error
+        return await self._database.answer(action, partial(failed, verb))

@@ -16,7 +16,6 @@ from typing import Final, TypeAlias
 
 from typing_extensions import TypeVar
 
-from core.backends.embedded.disk import StoreError
 from core.backends.embedded.queue.messages import Outgoing, StoredMessage, to_datetime
 from core.backends.embedded.store import Database, run_script
 from core.bindings.queue import QueueMetrics
@@ -174,12 +173,7 @@ class QueueDatabase:
 
     async def wait(self, verb: str, action: Callable[[], T]) -> T:
         """Do it as soon as no other process holds the database. Raises QueueError where that fails."""
-        try:
-            return await self._database.patiently(action)
-        except StoreError as error:
-            raise QueueError(f"Queue {verb} failed: {error}") from error
-        except sqlite3.Error as error:
-            raise QueueError(f"Queue {verb} failed: {error}: {self._database.location}") from error
+        return await self._database.answer(action, lambda error: QueueError(f"Queue {verb} failed: {error}"))
 
     def lock_path(self, name: str) -> str | None:
         """The file whose lock the consumer of a queue holds, or None in memory, where there is no other process."""

@@ -62,7 +62,7 @@ def refuse(method: Method, code: int, text: str | None = None) -> NoReturn:
     raise error
 
 
-def store_failure(method: Method, error: StoreError) -> R2Error:
+def store_failure(method: Method, error: StoreError | str) -> R2Error:
     """The error of a call whose files or database could not be read or written."""
     return R2Error(f"{method}: {error} (10001)")
 

@@ -10,9 +10,9 @@ import json
 import secrets
 import sqlite3
 from collections.abc import AsyncIterable, Callable, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
-from core.backends.embedded.disk import StoreError
 from core.backends.embedded.r2.arguments import Method, encode_key, refuse, store_failure
 from core.backends.embedded.r2.bodies import Incoming, Piece, Source, read_pieces, take_in
 from core.backends.embedded.r2.bucket import Found, R2Storage, StoredR2Bucket
@@ -21,7 +21,6 @@ from core.backends.embedded.r2.listing import Page, read_page
 from core.backends.embedded.r2.rows import SCHEMA, Chosen, Described, Part, Row, find_parts, insert, joined, select
 from core.backends.embedded.store import Database, Store, run_script
 from core.context import Clock
-from core.errors import R2Error
 
 T = TypeVar("T")
 
@@ -193,12 +192,7 @@ class BucketStorage(R2Storage[Incoming]):
 
     async def _wait(self, method: Method, action: Callable[[], T]) -> T:
         """Do it as soon as no other process holds the database. Raises R2Error where that fails."""
-        try:
-            return await self._database.patiently(action)
-        except StoreError as error:
-            raise store_failure(method, error) from error
-        except sqlite3.Error as error:
-            raise R2Error(f"{method}: {error}: {self.place} (10001)") from error
+        return await self._database.answer(action, partial(store_failure, method))
 
     async def _change(self, method: Method, action: Callable[[], T]) -> T:
         """`_wait`, and delete the files that no row names any more."""
