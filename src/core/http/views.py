@@ -15,40 +15,32 @@ if TYPE_CHECKING:
         def _entries(self) -> list[tuple[str, str]]: ...
 
 
-class Keys(KeysView[str]):
-    """The names of the entries."""
-
+class _OfEntries:
     _mapping: _Repeating
+
+    def __len__(self) -> int:
+        return len(self._mapping._entries())
+
+
+class Keys(_OfEntries, KeysView[str]):
+    """The names of the entries."""
 
     def __iter__(self) -> Iterator[str]:
         return iter([name for name, _ in self._mapping._entries()])
 
-    def __len__(self) -> int:
-        return len(self._mapping._entries())
 
-
-class Values(ValuesView[str]):
+class Values(_OfEntries, ValuesView[str]):
     """The values of the entries, in the order of their names."""
-
-    _mapping: _Repeating
 
     def __iter__(self) -> Iterator[str]:
         return iter([value for _, value in self._mapping._entries()])
 
-    def __len__(self) -> int:
-        return len(self._mapping._entries())
 
-
-class Items(ItemsView[str, str]):
+class Items(_OfEntries, ItemsView[str, str]):
     """The entries."""
-
-    _mapping: _Repeating
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(self._mapping._entries())
 
     def __contains__(self, item: object) -> bool:
         return item in self._mapping._entries()
-
-    def __len__(self) -> int:
-        return len(self._mapping._entries())
