@@ -109,10 +109,7 @@ class Body:
 
         Raises TypeError when it was read before.
         """
-        data = self.body_bytes_or_none()
-        if data is None:
-            data = await self._read()
-        return decode(data)
+        return decode(await self.bytes())
 
     async def form_data(self, limits: FormLimits | None = None, /) -> Form:
         """The fields and files of an urlencoded or multipart body, within the limits of forms.
@@ -134,10 +131,7 @@ class Body:
 
     async def json(self) -> Any:
         """The value of the JSON in the body. Raises json.JSONDecodeError, and TypeError when it was read before."""
-        data = self.body_bytes_or_none()
-        if data is None:
-            data = await self._read()
-        return loads(data)
+        return loads(await self.bytes())
 
     def stream(self) -> AsyncGenerator[builtins.bytes, None]:
         """The body in chunks, as they come. Raises TypeError when it was read before."""
