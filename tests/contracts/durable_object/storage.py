@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any, TypeVar, cast
+from uuid import UUID
 
 from tests.contracts.contract import refused
-from tests.contracts.durable_object.subject import Subject, Subjects, case, contract
+from tests.contracts.durable_object.subject import Colour, Point, Subject, Subjects, case, contract
 
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 
@@ -43,6 +45,12 @@ async def values_of_every_kind_come_back(one: Subject) -> None:
     for value in values:
         await one.put("k", value)
         assert await one.get("k") == value, value
+
+
+@case()
+async def what_is_stored_has_no_class(one: Subject) -> None:
+    await one.put("k", [Point(1, ("a",))])
+    assert await one.get("k") == [{"x": 1, "tags": ["a"]}]
 
 
 @case()
@@ -111,10 +119,13 @@ async def half_a_surrogate_pair_in_a_key_is_no_question_mark(one: Subject) -> No
 
 @case()
 async def what_has_no_kind_of_its_own_is_refused(one: Subject) -> None:
-    for value in (object(), [object()], datetime(2026, 1, 1), {"at": datetime(2026, 1, 1)}):
+    naive = datetime(2026, 1, 1)
+    for value in (object(), [object()], naive, {"at": naive}, date(2026, 1, 1), UUID(int=1), [Decimal(1)], Colour.RED):
+        await refused(one.echo(value), DurableObjectTypeError)
         await refused(one.put("k", value), DurableObjectTypeError)
         await refused(one.store(value), DurableObjectTypeError)
     await refused(one.give_object(), DurableObjectTypeError)
+    await refused(one.store_colour(), DurableObjectTypeError)
     await refused(one.arm_at(datetime(2100, 1, 1)), DurableObjectTypeError)
     assert await one.get("k") is None
 

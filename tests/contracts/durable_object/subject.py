@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from enum import Enum
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -34,6 +35,12 @@ class Point:
 
     x: int
     tags: tuple[str, ...] = ()
+
+
+class Colour(Enum):
+    """A value that has a name of its own."""
+
+    RED = "red"
 
 
 class OutOfStock(Exception):
@@ -133,6 +140,10 @@ class Subject(DurableObject[Any]):
     async def store(self, value: Any) -> None:
         """Store a value that only the object has: `value` within its own list."""
         await self.ctx.storage.put("k", [value])
+
+    async def store_colour(self) -> None:
+        """Store a value that could not come with a call."""
+        await self.ctx.storage.put("k", Colour.RED)
 
     async def echo(self, value: Any) -> Any:
         """The same again."""

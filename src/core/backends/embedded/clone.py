@@ -13,8 +13,7 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from datetime import UTC, date, datetime
-from enum import Enum
+from datetime import UTC, datetime
 from typing import Any, Final, NoReturn
 
 from core.http.json import MAX_DEPTH
@@ -66,8 +65,6 @@ def _tag(value: Any, path: str, above: list[int]) -> Any:
     given = value  # not narrowed by what follows
     if value is UNSET:
         _refuse(path, "is UNSET, which is left out of a class that has it as a field")
-    if isinstance(value, Enum):
-        return _tag(value.value, path, above)
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -75,9 +72,7 @@ def _tag(value: Any, path: str, above: list[int]) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"$": "bytes", "v": b64encode(given).decode()}
     if isinstance(value, datetime):
-        if value.tzinfo is None:
-            _refuse(path, "is a datetime without a time zone: write datetime(..., tzinfo=timezone.utc)")
-        return {"$": "date", "v": value.astimezone(UTC).isoformat()}
+        return {"$": "date", "v": _with_zone(value, path).astimezone(UTC).isoformat()}
     if id(value) in above:
         _refuse(path, "is inside itself")
     if len(above) >= MAX_DEPTH:
@@ -95,7 +90,7 @@ def _tag_container(value: Any, path: str, above: list[int]) -> Any:
     if isinstance(value, Mapping):
         mapping: Mapping[Any, Any] = whole
         pairs = [(_plain(key, "a key", path), _tag(item, f"{path}[{key!r}]", above)) for key, item in mapping.items()]
-        if all(isinstance(key, str) and not isinstance(key, Enum) for key, _ in pairs) and "$" not in mapping:
+        if all(isinstance(key, str) for key, _ in pairs) and "$" not in mapping:
             return dict(pairs)
         return {"$": "map", "v": [[_tag(key, path, above), item] for key, item in pairs]}
     if isinstance(value, AbstractSet):
@@ -105,9 +100,13 @@ def _tag_container(value: Any, path: str, above: list[int]) -> Any:
     if names is not None:
         fields = {name: getattr(value, name) for name in names}
         return _tag_container({name: part for name, part in fields.items() if part is not UNSET}, path, above)
-    if isinstance(value, date):
-        _refuse(path, "is a date: write a datetime with a time zone, or a str")
     _refuse(path, f"is of type {type(value).__name__}, which cannot be stored")
+
+
+def _with_zone(value: datetime, path: str) -> datetime:
+    if value.tzinfo is None:
+        _refuse(path, "is a datetime without a time zone: write datetime(..., tzinfo=timezone.utc)")
+    return value
 
 
 def _plain(value: object, part: str, path: str) -> object:
@@ -156,7 +155,9 @@ def copy_value(value: Any, path: str = "the value", depth: int = 0) -> Any:
     that their methods are annotated with. Raises CloneError for a value that cannot be copied.
     """
     whole = value  # not narrowed by what follows
-    if value is None or isinstance(value, (bool, int, float, str, bytes, datetime, date)):
+    if isinstance(value, datetime):
+        return _with_zone(value, path)
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return value
     if isinstance(value, (bytearray, memoryview)):
         return bytes(whole)
@@ -183,11 +184,7 @@ def copy_value(value: Any, path: str = "the value", depth: int = 0) -> Any:
 
 def _copy_object(value: object, path: str, depth: int) -> object:
     import copy
-    from decimal import Decimal
-    from uuid import UUID
 
-    if isinstance(value, (UUID, Decimal)):
-        return value
     names = _fields_of(value)
     if names is None:
         _refuse(path, f"is of type {type(value).__name__}, which cannot go to another object")

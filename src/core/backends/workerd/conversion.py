@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 A = TypeVar("A", bound=attrs.AttrsInstance)
 
-# The key under which an attrs instance says its class on its way.
+# The key under which an attrs instance says its class on its way to another worker or object.
 CLASS = "__core_class__"
 
 
@@ -109,19 +109,20 @@ def constructor_name(value: Any) -> str:
 # Into Python ----------------------------------------------------------------------------------------------------------
 
 
-def from_js(value: Any) -> Any:
+def from_js(value: Any, *, classes: bool = False) -> Any:
     """A value as plain Python: dicts, lists, str, numbers, bool, bytes, datetimes, sets, None; to any depth.
 
-    JavaScript objects that none of these can hold (functions, streams, stubs) stay as they are. Raises
-    BindingTypeError for a value nested deeper than `core.http.json.MAX_DEPTH`.
+    With `classes` an attrs instance that was sent with its class is one again. JavaScript objects that none of these
+    can hold (functions, streams, stubs) stay as they are. Raises BindingTypeError for a value nested deeper than
+    `core.http.json.MAX_DEPTH`.
     """
     across = bridge()
     if value is None or value is across.jsnull:
         return None
     if not isinstance(value, across.JsProxy):
-        return _plain(value)
+        return _plain(value, classes)
     # A value further down stays a proxy, which `_checked` takes for one more level.
-    return _plain(_checked(value.to_py(depth=MAX_DEPTH + 1, default_converter=_convert)))
+    return _plain(_checked(value.to_py(depth=MAX_DEPTH + 1, default_converter=_convert)), classes)
 
 
 def _checked(value: T) -> T:
@@ -177,19 +178,19 @@ def _convert(value: Any, convert: Callable[[Any], Any], cache: Callable[[Any, An
             return value
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, classes: bool) -> Any:
     """`value` without jsnull, views of memory and other traces of the other side."""
     given = value  # not narrowed by what follows
     match value:
         case None | bool() | int() | float() | str() | bytes():
             return value
         case Mapping():
-            plain = {_plain(key): _plain(item) for key, item in given.items()}
-            return _instance(plain) if CLASS in plain else plain
+            plain = {_plain(key, classes): _plain(item, classes) for key, item in given.items()}
+            return _instance(plain) if classes and CLASS in plain else plain
         case set() | frozenset():
-            return {_plain(item) for item in given}
+            return {_plain(item, classes) for item in given}
         case list() | tuple():
-            return [_plain(item) for item in given]
+            return [_plain(item, classes) for item in given]
         case memoryview():
             return value.tobytes()
         case _:
@@ -283,21 +284,22 @@ async def chunks_of(stream: ReadableStream) -> AsyncIterator[bytes]:
 _SINGLE: Final = (str, int, float, NoneType, bytes, bytearray, memoryview)
 
 
-def js_value(value: Any) -> Any:
+def js_value(value: Any, *, classes: bool = False) -> Any:
     """A Python value as JavaScript's own: objects, arrays, Uint8Array, Date, null; to any depth.
 
-    Whole numbers beyond 2**53 become BigInt, and a dict with keys that are not strings a Map. Raises BindingTypeError
-    for a value that has no counterpart, and for one nested deeper than `core.http.json.MAX_DEPTH`.
+    An attrs instance is an object of its fields, with the name of its class if `classes`: what is kept has none. Whole
+    numbers beyond 2**53 become BigInt, and a dict with keys that are not strings a Map. Raises BindingTypeError for a
+    value that has no counterpart, and for one nested deeper than `core.http.json.MAX_DEPTH`.
     """
     across, given = bridge(), unwrap(value)
     if isinstance(given, across.JsProxy):
         return given
     if isinstance(given, _SINGLE):
-        return _outgoing(given)
-    return across.to_js(_outgoing(_checked(given)), dict_converter=across.from_entries)
+        return _outgoing(given, classes)
+    return across.to_js(_outgoing(_checked(given), classes), dict_converter=across.from_entries)
 
 
-def _outgoing(value: Any) -> Any:
+def _outgoing(value: Any, classes: bool) -> Any:
     """`value` with null for None, Date for datetime and Uint8Array for bytes, ready for `to_js`."""
     given = value  # not narrowed by what follows
     match value:
@@ -313,13 +315,13 @@ def _outgoing(value: Any) -> Any:
             return js_date(value)
         case Mapping():
             if all(isinstance(key, str) for key in given):
-                return {key: _outgoing(item) for key, item in given.items()}
+                return {key: _outgoing(item, classes) for key, item in given.items()}
             # An object would make texts of its keys; a Map keeps them, and comes back as a dict.
-            pairs = [[_plain_key(key), _outgoing(item)] for key, item in given.items()]
+            pairs = [[_plain_key(key), _outgoing(item, classes)] for key, item in given.items()]
             across = bridge()
             return across.js.Map.new(across.to_js(pairs, dict_converter=across.from_entries))
         case list() | tuple():
-            return [_outgoing(item) for item in given]
+            return [_outgoing(item, classes) for item in given]
         case set() | frozenset():
             return {_plain_key(item) for item in given}
         case _:
@@ -328,19 +330,19 @@ def _outgoing(value: Any) -> Any:
                 return value
             cls: type[object] = value.__class__
             if attrs.has(cls):
-                # A plain object for whoever reads it in JavaScript, and the class's name for our own side.
                 from core.validation.unset import UNSET
 
                 fields = {field.name: getattr(value, field.name) for field in attrs.fields(cls)}
                 given = {name: part for name, part in fields.items() if part is not UNSET}
-                return _outgoing({CLASS: f"{cls.__module__}:{cls.__qualname__}", **given})
+                named = {CLASS: f"{cls.__module__}:{cls.__qualname__}"} if classes else {}
+                return _outgoing({**named, **given}, classes)
             raise BindingTypeError(f"a {cls.__name__} cannot be handed to JavaScript")
 
 
 def _plain_key(value: object) -> Any:
     """A key of a dict or an item of a set, which JavaScript's Map and Set find again by its value."""
     if value is None or isinstance(value, (bool, int, float, str)):
-        return _outgoing(value)
+        return _outgoing(value, False)
     raise BindingTypeError(
         f"a {type(value).__name__} is a key of a dict or an item of a set. Use None, bool, int, float or str there"
     )

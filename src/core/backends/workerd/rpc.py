@@ -31,11 +31,11 @@ def rpc_method(
 
     async def call(*args: object, **keywords: object) -> object:
         try:
-            outgoing = [js_value(value) for value in _placed(cls, name, args, keywords)]
+            outgoing = [js_value(value, classes=True) for value in _placed(cls, name, args, keywords)]
         except BindingTypeError as error:
             raise translate("TypeError", f"{name}(): an argument cannot be copied: {error}") from None
         try:
-            return from_js(await method(*outgoing))
+            return from_js(await method(*outgoing), classes=True)
         except bridge().JsException as error:
             raise _raised(error, translate) from None
 
@@ -79,7 +79,7 @@ def _raised(error: Exception, translate: Callable[[str, str], BindingError]) -> 
     if isinstance(cls, type) and issubclass(cls, Exception):
         try:
             whole = none_of(getattr(error, WHOLE, None))
-            made: Exception = cls(message) if whole is None else made_anew(cls, *from_js(whole))
+            made: Exception = cls(message) if whole is None else made_anew(cls, *from_js(whole, classes=True))
             return made
         except Exception:
             pass  # its constructor wants more than a message

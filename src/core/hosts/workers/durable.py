@@ -67,7 +67,7 @@ async def call_method(
             await _web_socket_event(instance, method, args)
             return None
         case _:
-            incoming = [from_js(unwrap(value)) for value in args]
+            incoming = [from_js(unwrap(value), classes=True) for value in args]
             keywords: dict[str, Any] = {}
             if incoming and isinstance(incoming[-1], dict) and KEYWORDS in incoming[-1]:
                 last: Any = incoming.pop()
@@ -75,7 +75,7 @@ async def call_method(
                 follow(last.get(PARENT))
             result = await getattr(instance, method)(*incoming, **keywords)
             try:
-                return js_value(result)
+                return js_value(result, classes=True)
             except BindingTypeError as error:
                 name = f"{type(instance).__name__}.{method}"
                 raise DurableObjectTypeError(f"{name}: the result cannot be copied: {error}") from None
@@ -137,7 +137,7 @@ def _js_error(error: Exception, name: str | None = None) -> object:
     if name is not None:
         made.name = name
         with suppress(Exception):  # what cannot cross stays here, and the class and the message go
-            setattr(made, WHOLE, js_value([[*error.args], vars(error)]))
+            setattr(made, WHOLE, js_value([[*error.args], vars(error)], classes=True))
     return made
 
 
