@@ -29,6 +29,7 @@ def test_a_room_of_200_sockets_and_who_may_not_enter(tmp_path: Path) -> None:
         asyncio.run(try_it())
         answer = dev.fetch("/rooms/tea")
         assert answer.status == 426
+    assert "error" not in dev.output
 
 
 def test_the_platform_s_class_may_have_the_name_of_the_binding(tmp_path: Path) -> None:

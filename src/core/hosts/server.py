@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
 from collections.abc import Callable, Generator
@@ -37,6 +38,7 @@ class Server(uvicorn.Server):
         grace: int | None = None,
         started: Callable[[], None] = lambda: None,
     ) -> None:
+        logging.getLogger("uvicorn.error").addFilter(_is_true)
         super().__init__(
             uvicorn.Config(
                 application,
@@ -126,3 +128,8 @@ class Server(uvicorn.Server):
         except OSError as error:
             return f"it can open no further file: {error.strerror}"
         return None
+
+
+def _is_true(record: logging.LogRecord) -> bool:
+    """Return False for the complaint of uvicorn about each WebSocket that is refused, whose answer it has sent."""
+    return record.msg != "ASGI callable returned without completing handshake."
