@@ -262,7 +262,8 @@ class Router(Generic[E, U, M_contra]):
             prefix, given = parse(first), cast("tuple[object, ...]", more)
             if not given:
                 raise RegistrationError(
-                    f'use("{first}") mounts nothing. Name a middleware or a router after the prefix'
+                    f'use("{first}") mounts nothing. Name a middleware or a router after the prefix: use("{first}", name). '
+                    "It is a decorator without a prefix only"
                 )
         else:
             prefix, given = ROOT, (first, *more)

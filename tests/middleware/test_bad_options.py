@@ -53,6 +53,7 @@ BAD: list[tuple[Callable[..., Any], dict[str, Any], list[dict[str, Any]]]] = [
             {"username": "ada"},
             {"password": secret},
             {"username": "a:b", "password": secret},
+            {"username": secret, "password": secret},
             {"username": "ada", "password": "plain"},
             {"username": "ada", "password": secret, "realm": 'a"b'},
             {"username": "ada", "password": secret, "realm": "a\r\nb"},

@@ -63,6 +63,8 @@ def basic_auth(
         raise options.refuse(
             "basic_auth", "verify", "…", "must be a function: async def verify(username, password, req)"
         )
+    if callable(username):
+        raise options.refuse("basic_auth", "username", username, "must be a str. For a name of the Env give verify=…")
     if username is not None:
         options.text("basic_auth", "username", username)
         if ":" in username:

@@ -32,7 +32,7 @@ def named_env(call: str, env: object) -> None:
 
 def refuse(call: str, option: str, value: object, why: str) -> OptionError:
     """The error for an option: `timeout(duration=0) must be …`."""
-    return OptionError(f"{call}({option}={value!r}) {why}")
+    return OptionError(f"{call}({option}={'…' if callable(value) else repr(value)}) {why}")
 
 
 def function_of_request(call: str, option: str, given: object, binding: str) -> None:
