@@ -33,8 +33,6 @@ from core.sql.values import Values, values_of
 from core.statements.given import never_unset
 from core.statements.tokens import StatementText, Token, outside, parameter_count, quoted, statements_of, verb_of
 
-# One statement ------------------------------------------------------------------------------------------------------
-
 _SCHEMA_WORDS: Final = frozenset(["CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE"])
 _BEFORE_TABLES: Final = frozenset(["FROM", "JOIN", "INTO", "UPDATE"])
 _ROWS: Final = frozenset(["SELECT", "VALUES"])
@@ -53,8 +51,8 @@ _GRAMMAR: Final = re.compile(
 _AGGREGATE: Final = rf"\b({'|'.join(sorted(AGGREGATES))})"
 # The features of SQLite since 3.37, by the text that shows it and the words of an older one against it. There, a
 # statement with that mistake is not judged; any other mistake in it is one on D1 too.
-_NEWER: Final[Sequence[tuple[tuple[int, int, int], re.Pattern[str], re.Pattern[str]]]] = tuple(
-    (version, re.compile(text, re.IGNORECASE), re.compile(error, re.IGNORECASE))
+_NEWER: Final[Sequence[tuple[re.Pattern[str], re.Pattern[str]]]] = tuple(
+    (re.compile(text, re.IGNORECASE), re.compile(error, re.IGNORECASE))
     for version, text, error in (
         ((3, 38, 0), r"->", r'near ">+": syntax error'),
         ((3, 39, 0), r"\b(RIGHT|FULL)\b|\bDISTINCT\s+FROM\b", r".*: syntax error|.*\bJOINs? .*"),
@@ -63,6 +61,7 @@ _NEWER: Final[Sequence[tuple[tuple[int, int, int], re.Pattern[str], re.Pattern[s
         ((3, 47, 0), r"\bWITHIN\s+GROUP\b", r".*: syntax error"),
         ((3, 48, 0), r"\bI?IF\s*\(", r"no such function: I?IF|wrong number of arguments to function I?IF\(\)"),
     )
+    if sqlite3.sqlite_version_info < version
 )
 
 
@@ -77,6 +76,7 @@ class StatementAnalysis:
         self.unknown: str = next((name for name in names if name in migrated.unmade), "")
         self.known: bool = known and not self.unknown
         self.problems: list[SqlProblem] = []
+        self.names: Sequence[str] | None = None  # of its columns, where SQLite told them when it compiled it
 
     def read(self) -> Statement:
         """Return all that can be said about the statement."""
@@ -85,10 +85,8 @@ class StatementAnalysis:
         takes = self.part.parameter_count
         refused = refusal(self.part)
         if refused is not None:
-            self._say(
-                refused + _FIXES.get(refused, "") if word not in TRANSACTION_STATEMENTS else f"{refused}. {_BATCH}",
-                first,
-            )
+            fix = f". {_BATCH}" if word in TRANSACTION_STATEMENTS else _FIXES.get(refused, "")
+            self._say(refused + fix, first)
             return self._finish(None if "PRAGMA" in refused else 0)
         if word == "PRAGMA" or (word == "EXPLAIN" and any(token.word == "PRAGMA" for token in self.tokens[1:4])):
             return self._finish(None)  # some pragmas act while they are compiled
@@ -116,18 +114,18 @@ class StatementAnalysis:
             self._judge_run()
         if error is not None or self.problems:
             return self._finish(takes if not self.problems else None)
-        if word in _SCHEMA_WORDS or word == "EXPLAIN" or not self.known:
-            unsure = word == "EXPLAIN" or not self.known
-            return Statement(takes=takes, columns=None if unsure else (), unknown=self.unknown)
+        if word == "EXPLAIN" or not self.known:
+            return Statement(takes=takes, unknown=self.unknown)
+        if word in _SCHEMA_WORDS:
+            return Statement(takes=takes, columns=())
         values = values_of(self.part.text, self.tokens, self.migrated.tables)
         for text, message in values.mistakes:
             self._say(message, next((token for token in self.tokens if token.text == text), first))
         if self.problems:
             return self._finish(takes)
         outside = tuple(Slot(number, "outside") for number in sorted(never_unset(self.tokens)))
-        return Statement(
-            takes=takes, columns=self._columns(values), slots=(*values.slots, *outside), certain=values.certain
-        )
+        slots = (*values.slots, *outside)
+        return Statement(takes=takes, columns=self._columns(values), slots=slots, certain=values.certain)
 
     def _judge_run(self) -> None:
         """Find the mistakes that SQLite only refuses when it runs: long patterns, and pragmas read as tables."""
@@ -190,8 +188,11 @@ class StatementAnalysis:
     def _compile(self) -> str | None:
         """Return SQLite's message about the statement, or None."""
         text = self._safe_text()
+        if self.known and self.tokens[0].word == "SELECT" and all(token.word != "LIMIT" for token in self.tokens):
+            self.names = self._described(f"{text} LIMIT 0", self.tokens)
         try:
-            self.migrated.connection.execute(text if self.tokens[0].word == "EXPLAIN" else f"EXPLAIN {text}")
+            if self.names is None:
+                self.migrated.connection.execute(text if self.tokens[0].word == "EXPLAIN" else f"EXPLAIN {text}")
         except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
             message = str(error)
             return None if message.startswith("Incorrect number of bindings") else message
@@ -204,8 +205,8 @@ class StatementAnalysis:
         is_late = self.tokens[0].word in _SCHEMA_WORDS  # it runs over tables that may be made at run time too
         if (is_late or not self.known) and not _GRAMMAR.search(error):
             return
-        for version, text, against in _NEWER:
-            if sqlite3.sqlite_version_info < version and text.search(self.part.text) and against.fullmatch(error):
+        for text, against in _NEWER:
+            if text.search(self.part.text) and against.fullmatch(error):
                 return
         place = self._place_of(error)
         if match := re.fullmatch(r"no such table: (?:main\.)?(.+)", error):
@@ -296,7 +297,7 @@ class StatementAnalysis:
         verb, at = verb_of(self.tokens)
         names: Sequence[str] | None = None
         if verb in _ROWS:
-            names = self._names()
+            names = self.names or self._names()
         elif verb in _CHANGES:
             returning = next((i for i, token in outside(self.tokens) if i > at and token.word == "RETURNING"), None)
             if returning is None:
@@ -336,24 +337,22 @@ class StatementAnalysis:
 
     def _names(self) -> list[str] | None:
         """The names of the columns of a SELECT: of the same one that gives no row."""
-        limit = next((at for at, token in outside(self.tokens) if token.word == "LIMIT"), None)
-        values = [None] * parameter_count(self.tokens[:limit])
+        tokens = self.tokens[: next((at for at, token in outside(self.tokens) if token.word == "LIMIT"), None)]
+        names = self._described(f"{self._safe_text(tokens)} LIMIT 0", tokens)
+        # VALUES takes no LIMIT.
+        return names if names is not None else self._described(f"SELECT * FROM ({self._safe_text()}) LIMIT 0", tokens)
+
+    def _described(self, text: str, tokens: Sequence[Token]) -> list[str] | None:
+        """The names of the columns that SQLite gives a query whose parameters are those of `tokens`."""
         connection = self.migrated.connection
         # What is read behind a join may be made before the LIMIT counts, and a WITH RECURSIVE may have no end.
         connection.set_progress_handler(lambda: True, _STEPS_AT_MOST)
         try:
-            # VALUES takes no LIMIT.
-            for text in (
-                f"{self._safe_text(self.tokens[:limit])} LIMIT 0",
-                f"SELECT * FROM ({self._safe_text()}) LIMIT 0",
-            ):
-                try:
-                    return [column[0] for column in connection.execute(text, values).description]
-                except sqlite3.Error:
-                    continue
+            return [column[0] for column in connection.execute(text, [None] * parameter_count(tokens)).description]
+        except (sqlite3.Error, ValueError):
+            return None
         finally:
             connection.set_progress_handler(None, 0)
-        return None
 
 
 def _column(name: str, value: Column) -> Column:
