@@ -51,6 +51,8 @@ class Classes:
         self.modules = modules
         self.named = named
         self._ancestors: dict[ClassScope, list[ClassScope]] = {}
+        self._outside: dict[ClassScope, frozenset[str]] = {}
+        self._fields: dict[ClassScope, Sequence[Field]] = {}
 
     def class_of(self, expression: ast.expr, scope: Scope) -> ClassScope | None:
         """The class of the program that an expression names; for `Name[…]`, the class without its arguments."""
@@ -113,14 +115,13 @@ class Classes:
                 found += [base for base in bases if base is not None and base not in found]
         return found
 
-    def outside(self, class_: ClassScope) -> set[str]:
+    def outside(self, class_: ClassScope) -> frozenset[str]:
         """The full names of the classes outside of the program that a class derives from."""
-        return {
-            base.name
-            for ancestor in self.ancestors(class_)
-            for base in self.bases(ancestor)
-            if isinstance(base, External)
-        }
+        found = self._outside.get(class_)
+        if found is None:
+            bases = (base for ancestor in self.ancestors(class_) for base in self.bases(ancestor))
+            found = self._outside[class_] = frozenset(base.name for base in bases if isinstance(base, External))
+        return found
 
     def function(self, expression: ast.expr, scope: Scope) -> FunctionScope | None:
         """The function or method that an expression names."""
@@ -187,8 +188,13 @@ class Classes:
         """The full name of a decorator from outside of the program, called or not; nothing for others."""
         return self.modules.outside(decorator.func if isinstance(decorator, ast.Call) else decorator, scope)
 
-    def fields(self, class_: ClassScope) -> list[Field]:
+    def fields(self, class_: ClassScope) -> Sequence[Field]:
         """The fields of a class with those of its bases, in the order of the constructor."""
+        if class_ not in self._fields:
+            self._fields[class_] = self._fields_of(class_)
+        return self._fields[class_]
+
+    def _fields_of(self, class_: ClassScope) -> list[Field]:
         found: dict[str, Field] = {}
         for ancestor in reversed(self.ancestors(class_)):
             for statement in ancestor.node.body:

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from core.config.checks import Code
@@ -43,6 +44,7 @@ _IMPORTS: Final = frozenset(["NoApp", "NoModule", "NoName", "NoStart"])
 _BATCHES: Final = frozenset(["core.MessageBatch", "core.bindings.queue.MessageBatch"])
 _ABSENT: Final = re.compile(r"No module named '([\w.]+)'")
 USER: Final = "req.user"
+pattern_of: Final = cache(parse)  # three rules ask for that of a route
 
 
 def refused(refusal: Refusal) -> Finding:
@@ -62,7 +64,7 @@ def refused(refusal: Refusal) -> Finding:
 
 def parameters_of(route: Route) -> tuple[str, ...]:
     """The names that `req.params` has on a route."""
-    return parse(route.path).parameters
+    return pattern_of(route.path).parameters
 
 
 def registered(receivers: Receivers) -> Iterator[Finding]:
@@ -241,7 +243,7 @@ def _unreachable(routes: Sequence[Route]) -> Iterator[Finding]:
     earlier: dict[str, list[tuple[Route, Pattern]]] = {}
     """Those so far by their first segments: a path that begins with another text is not covered."""
     for late in routes:
-        pattern = parse(late.path)
+        pattern = pattern_of(late.path)
         begin = late.path[1:].partition("/")[0]
         keys = ["", begin] if begin and begin[0] not in ":*" else [""]
         for early, before in (one for key in keys for one in earlier.get(key, ())):

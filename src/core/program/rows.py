@@ -41,9 +41,8 @@ def is_variable(reader: Reader, expression: ast.expr, scope: Scope) -> bool:
 
 def class_fields(reader: Reader, class_: ClassScope) -> RowClass | None:
     """The same of a class itself."""
-    if not reader.is_structured(class_):
-        return None
-    if reader.is_typed_dict(class_) and not reader.is_total(class_):
+    typed_dict = reader.is_typed_dict(class_)
+    if not reader.is_structured(class_) or (typed_dict and not reader.is_total(class_)):
         return None
     fields: list[RowField] = []
     for field in reader.fields(class_):
@@ -54,7 +53,7 @@ def class_fields(reader: Reader, class_: ClassScope) -> RowClass | None:
         kinds = _kinds_of(reader, members)
         required = not field.has_default and not annotation.not_required
         inside = _inner(reader, members)
-        alias = field.name if reader.is_typed_dict(class_) else field.alias
+        alias = field.name if typed_dict else field.alias
         made = RowField(field.name, annotation.written, kinds, required, alias=alias)
         if field.converted:
             made = made._replace(kinds=_ANY)

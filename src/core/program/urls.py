@@ -12,8 +12,9 @@ from core.program.findings import Finding
 from core.program.modules import Modules, Scope
 from core.program.problems import unknown_parameter
 from core.program.receivers import REQUEST, Receivers
+from core.program.registered import pattern_of
 from core.program.syntax import finding_at
-from core.routing.pattern import Pattern, parse
+from core.routing.pattern import Pattern
 
 _PLAIN: Final = frozenset(["", ".", ".."])
 _APPS: Final = frozenset(["core.create_app", "core.app.create_app", "core.App", "core.app.App"])
@@ -36,7 +37,7 @@ def url_problems(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator
             text = "it is not the handler of a route. Register it, or name the function that was registered"
             yield finding_at(named, scope, "core-params", f"url_for({shown}): {text}")
         return
-    ways = [variant for route in served.handles for variant in parse(route.path).variants]
+    ways = [variant for route in served.handles for variant in pattern_of(route.path).variants]
     found = _mismatch(shown, call, ways, lambda value: _text(receivers.modules, value, scope))
     if found is not None:
         yield finding_at(found[1] or call, scope, "core-params", found[0])
