@@ -414,8 +414,18 @@ class WorkerdSyncKv(JsBacked, SyncKvStorage):
     def get(self, key: str, /) -> Any:
         return from_js(_call(self._js.get, key))
 
-    def list(self, **given: Any) -> Iterator[tuple[str, Any]]:
-        for entry in _call(self._js.list, **options(**given)):
+    def list(
+        self,
+        *,
+        start: str | None = None,
+        start_after: str | None = None,
+        end: str | None = None,
+        prefix: str | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[tuple[str, Any]]:
+        given = options(start=start, start_after=start_after, end=end, prefix=prefix, reverse=reverse, limit=limit)
+        for entry in _call(self._js.list, **given):
             yield str(entry[0]), from_js(entry[1])
 
     def put(self, key: str, value: Any, /) -> None:
