@@ -38,7 +38,7 @@ class Server(uvicorn.Server):
         grace: int | None = None,
         started: Callable[[], None] = lambda: None,
     ) -> None:
-        logging.getLogger("uvicorn.error").addFilter(_is_true)
+        logging.getLogger("uvicorn.error").addFilter(_is_worth_a_line)
         super().__init__(
             uvicorn.Config(
                 application,
@@ -130,6 +130,6 @@ class Server(uvicorn.Server):
         return None
 
 
-def _is_true(record: logging.LogRecord) -> bool:
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
     """Return False for the complaint of uvicorn about each WebSocket that is refused, whose answer it has sent."""
     return record.msg != "ASGI callable returned without completing handshake."
