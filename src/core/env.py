@@ -217,7 +217,14 @@ def _finder(
 def _collect(env_class: type, problems: list[str]) -> list[EnvField]:
     """The fields, and into `problems` the attributes that cannot be one."""
     fields: list[EnvField] = []
-    for field, owner in _members(env_class):
+    # The class of each annotation, in whose module it was written.
+    owners = {
+        name: base
+        for base in env_class.__mro__[::-1]
+        for name in typing_extensions.get_annotations(base, format=typing_extensions.Format.FORWARDREF)
+    }
+    for field in _members(env_class):
+        owner = owners.get(field.attribute, env_class)
         place = f"{env_class.__name__}.{field.attribute}"
         try:
             annotation = _resolve(field.annotation, owner)
@@ -239,70 +246,37 @@ def _collect(env_class: type, problems: list[str]) -> list[EnvField]:
     return fields
 
 
-def _members(env_class: type) -> list[tuple[EnvField, type]]:
-    """The attributes as they are declared, their annotations unresolved, each with the class that declares it."""
+def _members(env_class: type) -> list[EnvField]:
+    """The attributes as they are declared, their annotations unresolved."""
     if attrs.has(env_class):
         if env_class.__dict__.get("__attrs_attrs__") is None and "__annotations__" in env_class.__dict__:
             raise EnvError(
                 [f"{env_class.__name__} has attributes of its own but no decorator. Put @attrs.frozen above it"]
             )
         return [
-            (
-                EnvField(
-                    a.alias or a.name.lstrip("_"),
-                    a.name,
-                    a.type,
-                    has_default=a.default is not attrs.NOTHING,
-                    converted=a.converter is not None,
-                ),
-                _attrs_owner(env_class, a.name),
+            EnvField(
+                a.alias or a.name.lstrip("_"),
+                a.name,
+                a.type,
+                has_default=a.default is not attrs.NOTHING,
+                converted=a.converter is not None,
             )
             for a in attrs.fields(env_class)
             if a.init
         ]
     if typing_extensions.is_typeddict(env_class):
         defaults: Any = getattr(env_class, "__optional_keys__", ())
-        return [
-            (
-                EnvField(name, name, annotation, has_default=name in defaults),
-                env_class,
-            )
-            for name, annotation in typing_extensions.get_annotations(
-                env_class, format=typing_extensions.Format.FORWARDREF
-            ).items()
-        ]
+        given = typing_extensions.get_annotations(env_class, format=typing_extensions.Format.FORWARDREF)
+        return [EnvField(name, name, annotation, has_default=name in defaults) for name, annotation in given.items()]
     if hasattr(env_class, "__dataclass_fields__"):
         dataclasses = sys.modules["dataclasses"]  # loaded, or the class would not be one
+        missing = dataclasses.MISSING
         return [
-            (
-                EnvField(
-                    f.name,
-                    f.name,
-                    f.type,
-                    has_default=f.default is not dataclasses.MISSING or f.default_factory is not dataclasses.MISSING,
-                ),
-                _dataclass_owner(env_class, f.name),
-            )
+            EnvField(f.name, f.name, f.type, has_default=f.default is not missing or f.default_factory is not missing)
             for f in dataclasses.fields(env_class)
             if f.init
         ]
     raise EnvError([f"{env_class.__name__} is not an attrs class. Put @attrs.frozen above it"])
-
-
-def _attrs_owner(env_class: type, name: str) -> type:
-    """The class whose module the annotation of `name` was written in."""
-    for base in env_class.__mro__:
-        for attribute in base.__dict__.get("__attrs_attrs__", ()):
-            if attribute.name == name and not attribute.inherited:
-                return base
-    return env_class
-
-
-def _dataclass_owner(env_class: type, name: str) -> type:
-    for base in env_class.__mro__:
-        if name in typing_extensions.get_annotations(base, format=typing_extensions.Format.FORWARDREF):
-            return base
-    return env_class
 
 
 # Annotations --------------------------------------------------------------------------------------------------------
