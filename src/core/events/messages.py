@@ -56,41 +56,30 @@ def typed(batch: MessageBatch[Any], payload: object) -> MessageBatch[Any]:
 
 
 class _Batch:
-    __slots__ = ("_batch", "_messages")
+    __slots__ = ("_batch", "ack_all", "messages", "queue", "retry_all")
 
     def __init__(self, batch: MessageBatch[Any], payload: object) -> None:
         self._batch = batch
-        self._messages = [_Message(message, payload) for message in batch.messages]
+        self.queue = batch.queue
+        self.messages: Sequence[Message[Any]] = [_Message(message, payload) for message in batch.messages]
+        self.ack_all, self.retry_all = batch.ack_all, batch.retry_all
 
     def __repr__(self) -> str:
         return repr(self._batch)
 
     @property
-    def queue(self) -> str:
-        return self._batch.queue
-
-    @property
-    def messages(self) -> Sequence[Message[Any]]:
-        return self._messages
-
-    @property
     def metadata(self) -> MessageBatchMetadata:
         return self._batch.metadata
 
-    def ack_all(self) -> None:
-        self._batch.ack_all()
-
-    def retry_all(self, delay_seconds: int | None = None) -> None:
-        self._batch.retry_all(delay_seconds)
-
 
 class _Message:
-    __slots__ = ("_body", "_message", "_payload")
+    __slots__ = ("_body", "_message", "_payload", "ack", "retry")
 
     def __init__(self, message: Message[Any], payload: object) -> None:
         self._message = message
         self._payload = payload
         self._body: tuple[object] | None = None
+        self.ack, self.retry = message.ack, message.retry
 
     def __repr__(self) -> str:
         return repr(self._message)
@@ -116,9 +105,3 @@ class _Message:
                 body = hook_of(payload)(body)
             self._body = (body,)
         return self._body[0]
-
-    def ack(self) -> None:
-        self._message.ack()
-
-    def retry(self, delay_seconds: int | None = None) -> None:
-        self._message.retry(delay_seconds)
