@@ -300,11 +300,8 @@ class Router(Generic[E, U, M_contra]):
             raise RegistrationError("a router cannot be mounted below itself. Make another Router() for the inner one")
         below._above.add(self._view_of)
         entry.mounted = router
-        self._prove_mount(entry.pattern, router)
-
-    def _prove_mount(self, prefix: Pattern, router: Router[Any, Any, Any]) -> None:
         # An order, or names of parameters, that cannot work are refused here rather than at the first request.
-        prove_order([*self._traited, *router.entries(prefix)])
+        prove_order([*self._traited, *router.entries(entry.pattern)])
 
     def authenticated(self, authenticator: Authenticator[E, U2, U], /) -> Router[E, U2, M_contra]:
         """A view of this router whose handlers see `req.user: U2`.

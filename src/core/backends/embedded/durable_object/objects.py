@@ -85,7 +85,7 @@ class Objects:
         # In memory an object's database must outlive its instance.
         self._databases: dict[str, Database] = {}
         self._living: OrderedDict[str, LiveObject] = OrderedDict()
-        self.alarms: AlarmSchedule = AlarmSchedule(schedule, self.clock, self._fire_alarm)
+        self.alarms: AlarmSchedule = AlarmSchedule(schedule, self.clock, lambda due: self.object(due).alarm.fire())
         self.around_alarm: AroundAlarm | None = None
         self._lock: int | None = None
         self._started = False
@@ -155,9 +155,6 @@ class Objects:
     def alive(self) -> int:
         """The number of objects whose instance is in memory."""
         return len(self._living)
-
-    def _fire_alarm(self, id: ObjectId) -> None:
-        self.object(id).alarm.fire()
 
     def sockets(self, id: ObjectId) -> ObjectSockets:
         """The WebSockets of an object, whichever instance of it lives."""

@@ -122,10 +122,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
         if cursor is not None:
             check_cursor(cursor)
             after = decode_cursor(cursor)
-        try:
-            rows = self._rows(start, after, count + 1)
-        except sqlite3.Error:
-            rows = await self._wait("GET", lambda: self._rows(start, after, count + 1))
+        rows = await self._wait("GET", lambda: self._rows(start, after, count + 1))
         more = len(rows) > count
         keys = [
             KVKey(key.decode(), expiration, None if metadata is None else json.loads(metadata))
@@ -138,10 +135,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
     async def _delete(self, key: str) -> None:
         raw = key_of(key, "DELETE")
         check_length("DELETE", raw)
-        try:
-            self._write(raw, None)
-        except sqlite3.Error:
-            await self._wait("DELETE", lambda: self._write(raw, None))
+        await self._wait("DELETE", lambda: self._write(raw, None))
 
     # ------------------------------------------------------------------ the steps of both
 
