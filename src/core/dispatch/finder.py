@@ -154,16 +154,9 @@ class Finder:
                 if route.pattern.static:
                     self._keep(method, segments, run)
                 return run
-        scopes = self._scopes.covering(segments, route.order)
-        key = tuple(scope.order for scope in scopes)
         if route.chains is None:
             route.chains = {}
-        chain = route.chains.get(key)
-        if chain is None:
-            chain = self._instrumented(self._build_whole(scopes, route), route)
-            if len(route.chains) < _KEPT_CHAINS:
-                route.chains[key] = chain
-        return chain
+        return self._scoped_chain(route.chains, segments, route)
 
     def _keep(self, method: str, segments: list[str], run: Run) -> None:
         """Keep the chain of a path without parameters under the path, for every spelling that needs no care."""
@@ -177,13 +170,18 @@ class Finder:
             if self._missing is None:
                 self._missing = self._instrumented(build_scoped(self._scopes.everywhere, self._end))
             return self._missing
-        scopes = self._scopes.covering(segments, _LAST)
+        return self._scoped_chain(self._chains, segments)
+
+    def _scoped_chain(self, kept: dict[tuple[int, ...], Run], segments: list[str], route: Route | None = None) -> Run:
+        """The chain behind the middleware that covers a path, of those that are `kept` for each set of it."""
+        scopes = self._scopes.covering(segments, _LAST if route is None else route.order)
         key = tuple(scope.order for scope in scopes)
-        chain = self._chains.get(key)
+        chain = kept.get(key)
         if chain is None:
-            chain = self._instrumented(build_scoped(scopes, self._end))
-            if len(self._chains) < _KEPT_CHAINS:
-                self._chains[key] = chain
+            chain = build_scoped(scopes, self._end) if route is None else self._build_whole(scopes, route)
+            chain = self._instrumented(chain, route)
+            if len(kept) < _KEPT_CHAINS:
+                kept[key] = chain
         return chain
 
     # -- building chains
