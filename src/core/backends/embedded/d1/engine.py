@@ -175,12 +175,8 @@ class Engine:
         if len(piece.text.encode("utf-8", "replace")) > MAX_SQL_BYTES:
             raise Refused(TOO_LONG)
         self._schema += 1
-        self._trusted = False
         step = Step(piece)
-        try:
-            self._execute(step, ()).close()
-        finally:
-            self._trusted = True
+        self._start(step)
         self._judge_dates(step)
 
     @contextmanager
@@ -248,13 +244,8 @@ class Engine:
         for step in plan.steps[:-1]:
             if step.piece.parameters:
                 raise Refused(ONLY_LAST_HAS_PARAMETERS)
-            # One step only, as the platform takes it: its rows are nobody's.
             with self._judged(step):
-                self._trusted = False
-                try:
-                    self._execute(step, ()).close()
-                finally:
-                    self._trusted = True
+                self._start(step)
         changes = connection.total_changes - changes
         with self._judged(plan.steps[-1]):
             columns, rows, numbers = self._run(plan.steps[-1], values, plan.reading)
@@ -315,6 +306,14 @@ class Engine:
         if self._unmeasured >= _MEASURE_EVERY:
             self._size = self._measure()
         return columns, rows, ((now() - started) * 1000, changes, last_row_id, changed, self._size, read, changes)
+
+    def _start(self, step: Step) -> None:
+        """Take one step of a statement, as the platform does where its rows are nobody's."""
+        self._trusted = False
+        try:
+            self._execute(step, ()).close()
+        finally:
+            self._trusted = True
 
     def _execute(self, step: Step, values: tuple[object, ...]) -> sqlite3.Cursor:
         self._step = step
