@@ -26,3 +26,8 @@ def test_the_page_of_a_name_of_another_library_is_there(fix: str) -> None:
     assert page is not None
     assert DOCS.joinpath(f"{page.rstrip('/')}.md").is_file() or DOCS.joinpath(page, "index.md").is_file()
     assert re.fullmatch(r"[a-z0-9/-]+/", page)
+
+
+def test_work_after_the_response_has_the_page_of_the_context_and_not_that_of_requests() -> None:
+    fix = names.NAMES["ExecutionContext"]["add_task"]
+    assert pages.page_of(TypeError(), fix) == "reference/api/context/"

@@ -80,11 +80,11 @@ BY_FIX: Final = (
     (r"\bclient\.|`Client", "reference/api/client/"),
     (r"\bclock\.", "reference/api/clock/"),
     (r"CoreError\(|A status is", "reference/errors/"),
+    (r"wait_until|req\.ctx", "reference/api/context/"),
     (r"\breq\.|The request comes first|The query is|Headers are|State is", "reference/api/request/"),
     (r"\bres\.|of `res`|yield piece|A handler is given its response", "reference/api/response/"),
     (r"\bresponse\.", "reference/api/http-response/"),
     (r"create_app|\bapp\.|Router\(", "reference/api/app/"),
-    (r"wait_until|req\.ctx", "reference/api/context/"),
 )
 """Patterns of fixes: the first one that fits decides."""
 
