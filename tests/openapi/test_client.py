@@ -10,6 +10,7 @@ import datetime as dt
 import io
 import itertools
 import json
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -639,6 +640,19 @@ def test_a_file_that_is_not_there_and_check_without_a_file_are_usage_errors(tmp_
     missing = run("client", str(tmp_path / "no.json"))
     assert (missing.returncode, missing.stderr.count("core openapi -o")) == (2, 1)
     assert run("client", str(USERS / "openapi.json"), "--check").returncode == 2
+
+
+def test_a_file_that_cannot_be_written_is_a_usage_error_and_one_of_other_bytes_is_written_over(tmp_path: Path) -> None:
+    document = tmp_path / "openapi.json"
+    document.write_text(json.dumps(described({})), "utf-8")
+    (tmp_path / "client.py").write_bytes(b"\xff")
+    done = run("client", "openapi.json", "-o", "client.py", folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "client.py written.\n", "")
+    for place in (".", "openapi.json/client.py"):
+        done = run("client", "openapi.json", "-o", place, folder=tmp_path)
+        assert done.returncode == 2
+        told = rf"error: {re.escape(place)} cannot be written: [A-Z][a-z ]+\. Name another file\n"
+        assert re.fullmatch(told, done.stderr)
 
 
 def test_operations_of_every_shape_are_methods() -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from core.cli.style import difference
+from core.cli.style import put
 from core.errors import UsageError
 
 DESCRIPTION: Final = """\
@@ -46,15 +46,10 @@ def run(args: argparse.Namespace) -> int:
     if file is None:
         sys.stdout.write(new)
         return 0
-    old = file.read_text("utf-8") if file.is_file() else ""
-    if old == new:
+    old = file.read_text("utf-8", "replace") if file.is_file() else ""
+    if not put(file, old, new, check=args.check):
         print(f"{file} is up to date.")
-        return 0
-    if args.check:
-        sys.stdout.write(difference(old, new, str(file)))
+    elif args.check:
         print(f"{file} is not up to date. Run `core client {document} -o {file}`.")
         return 1
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(new, "utf-8")
-    print(f"{file} written.")
     return 0

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.cli.project import add_project_options, find_configuration
-from core.cli.style import say_refused, shown_path
+from core.cli.style import say_refused, shown_path, write
 from core.errors import DeveloperError, MissingExtraError, UsageError
 from core.http.json import JsonObject
 
@@ -116,8 +116,7 @@ def run(args: argparse.Namespace) -> int:
     if args.html is not None:
         from core.openapi.written import page
 
-        args.html.parent.mkdir(parents=True, exist_ok=True)
-        args.html.write_text(page(outcome.document), "utf-8")
+        write(args.html, page(outcome.document).encode())
         print(f"{shown_path(args.html)} written.", file=sys.stderr)
     problems = [problem for problem in outcome.problems if outcome.level != "off" and not _is_meant(problem)]
     for source, line, message in problems:
@@ -146,8 +145,7 @@ def _written(args: argparse.Namespace, file: Path | None, outcome: _Outcome) -> 
         assert file is not None
         return _check(file, text, outcome, args.mcp)
     if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8")
+        write(file, text.encode())
         print(f"{shown_path(file)} written.")
     else:
         sys.stdout.write(text)
@@ -169,7 +167,7 @@ def _outcome(path: Path, args: argparse.Namespace) -> _Outcome | None:
     from core.program.cache import Cache, python_of_now
 
     file: Path = args.output if args.output is not None else path.parent / _FILE
-    committed = "" if args.rename or not file.is_file() else file.read_text("utf-8")
+    committed = "" if args.rename or not file.is_file() else file.read_text("utf-8", "replace")
     environment = sorted(item for item in os.environ.items() if item[0] not in _OF_A_SHELL)
     key = [str(path), args.environment, args.openapi, args.server, committed, environment, python_of_now()]
     cache, since = Cache(path.parent), time.time_ns()
@@ -278,9 +276,11 @@ def _check(file: Path, text: str, outcome: _Outcome, mcp: bool) -> int:
     name = shown_path(file)
     command = f"core openapi {'--mcp ' if mcp else ''}-o {name}"
     try:
-        before = file.read_text("utf-8")
+        before = file.read_text("utf-8", "replace")
     except FileNotFoundError:
         raise DeveloperError(f"{name} does not exist. Write it, and commit it: {command}") from None
+    except OSError as error:
+        raise UsageError(f"{name} cannot be read: {error.strerror}. Name a file: {command}") from None
     from core.openapi.written import meaning
 
     kind = "mcp" if mcp else "openapi"

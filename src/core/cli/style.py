@@ -54,12 +54,33 @@ def tell_error(message: str) -> None:
     sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {message}\n")
 
 
-def difference(old: str, new: str, name: str) -> str:
-    """How a file changes, as a unified diff."""
+def put(
+    file: Path, old: str, new: str, *, check: bool, encoded: Callable[[str], bytes] = lambda text: text.encode()
+) -> bool:
+    """Write a file, or with `check` only show how it would change; return True if it is other than before."""
     from difflib import unified_diff
 
-    lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), name, name)
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    if new == old:
+        return False
+    name = shown_path(file)
+    if check:
+        lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), name, name)
+        sys.stdout.write("".join(line if line.endswith("\n") else f"{line}\n" for line in lines))
+        return True
+    write(file, encoded(new))
+    print(f"{name} written.")
+    return True
+
+
+def write(file: Path, content: bytes) -> None:
+    """Write a file, in a folder that need not be there. Raises UsageError for a place where none can be."""
+    from core.errors import UsageError
+
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    except (FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        raise UsageError(f"{shown_path(file)} cannot be written: {error.strerror}. Name another file") from None
 
 
 def say_refused(table: Table) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.cli.project import add_configuration, configurations_of, find_configuration
-from core.cli.style import difference, shown_path, tell_error
+from core.cli.style import put, shown_path, tell_error
 from core.errors import ConfigurationError, DeveloperError, UsageError
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def _rows(args: argparse.Namespace) -> int:
     changed = False
     for file, edits in sorted(rows.edits.items()):
         old, written_as = _read(file)
-        changed = _put(file, old, with_rows(old, edits, local), written_as, args.check) or changed
+        new = with_rows(old, edits, local)
+        changed = put(file, old, new, check=args.check, encoded=written_as.bytes_of) or changed
     if changed and rows.problems and not args.check:
         rows, _ = find_rows(configurations, args.rows)  # the lines have moved
     problems = sorted(dict.fromkeys((p.file, p.line, p.message) for p in rows.problems))
@@ -110,26 +111,12 @@ def _env(args: argparse.Namespace) -> int:
                 f"{file} has no class {args.class_name} over Bindings. Name it with --class, or another file with --output"
             )
         new = new_env(configurations, class_name=args.class_name)
-    if not _put(file, old, new, written_as, args.check):
+    if not put(file, old, new, check=args.check, encoded=written_as.bytes_of):
         print(f"{shown_path(file)} is up to date.")
         return 0
     if args.check:
         print(f"{shown_path(file)} is not up to date. Run `core types`.")
     return int(args.check)
-
-
-def _put(file: Path, old: str, new: str, written_as: _Written, check: bool) -> bool:
-    """Write a file, or only show how it would change; return True if it is other than before."""
-    if new == old:
-        return False
-    name = shown_path(file)
-    if check:
-        sys.stdout.write(difference(old, new, name))
-        return True
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(written_as.bytes_of(new))
-    print(f"{name} written.")
-    return True
 
 
 class _Written(NamedTuple):
