@@ -6,6 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from math import isfinite
 from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import Any, Final
@@ -79,7 +80,9 @@ def check_level(document: Document, environment: str | None, problems: Problems)
                     f" cannot be used: {connection_problem(value)}. Write "
                     "postgres://user:password@127.0.0.1:5432/database, with special characters as %40.",
                 )
-            case ("vars", *_) if isinstance(value, dt.date | dt.time | float) and not _is_json(value):
+            case ("vars", *_) if isinstance(value, dt.date | dt.time) or (
+                isinstance(value, float) and not isfinite(value)
+            ):
                 problems.add(path, f" is {type_name(value)}, which JSON does not have. Put it in quotes.")
             case _:
                 pass
@@ -142,7 +145,3 @@ def _is_date(text: str) -> bool:
     except ValueError:
         return False
     return _DATE.fullmatch(text) is not None
-
-
-def _is_json(value: Any) -> bool:
-    return isinstance(value, float) and value == value and abs(value) != float("inf")
