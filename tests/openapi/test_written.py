@@ -54,6 +54,12 @@ def test_a_page_escapes_what_the_document_says() -> None:
     assert "a &amp; b" in text
 
 
+def test_a_page_tells_the_bounds_of_a_day() -> None:
+    day = {"type": "string", "format": "date", "formatMinimum": "2020-01-01"}
+    text = page({"info": {"title": "a"}, "paths": {}, "components": {"schemas": {"Day": day}}})
+    assert "(formatMinimum 2020-01-01)" in text
+
+
 def test_order_means_nothing_where_it_says_nothing() -> None:
     one = {"a": {"enum": [1, "x"], "required": ["p", "q"]}, "b": {"prefixItems": [1, 2]}}
     other = {"b": {"prefixItems": [1, 2]}, "a": {"required": ["q", "p"], "enum": ["x", 1]}}

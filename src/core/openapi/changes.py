@@ -22,7 +22,7 @@ from core.validation.schema import is_object
 Schema: TypeAlias = Mapping[str, Any]
 _TEXT: Final[Schema] = {"type": "string"}
 _ANNOTATIONS: Final = frozenset(["default", "description", "examples", "title"])
-_UPPER: Final = (
+UPPER: Final = (
     "maximum",
     "exclusiveMaximum",
     "formatMaximum",
@@ -31,7 +31,8 @@ _UPPER: Final = (
     "maxItems",
     "maxProperties",
 )
-_LOWER: Final = tuple(word.replace("max", "min").replace("Max", "Min") for word in _UPPER)
+LOWER: Final = tuple(word.replace("max", "min").replace("Max", "Min") for word in UPPER)
+"""The bounds of a value in the words of JSON Schema, and for dates and decimal numbers those of `format`."""
 _REQUIREMENTS: Final = (
     "pattern",
     "multipleOf",
@@ -252,12 +253,12 @@ class _Comparison:
                 kind += "" if word in before and word in after else " new" if word in after else " gone"
                 shown = str(after.get(word)) if word == "format" else word if word == "pattern" else f"`{word}`"
                 yield at.change(kind, at.subject, shown)
-        for word in (*_UPPER, *_LOWER):
+        for word in (*UPPER, *LOWER):
             first = 0 if word == "minLength" else None
             one, other = before.get(word, first), after.get(word, first)
             if one != other:
                 grows = one is not None and other is not None and _amount(other) > _amount(one)
-                tighter = one is None or (other is not None and grows is (word in _LOWER))
+                tighter = one is None or (other is not None and grows is (word in LOWER))
                 rule = "bound new" if one is None else "tighter" if tighter else "looser"
                 yield at.change(rule, at.subject, f"no {word}" if other is None else f"{word} {other}")
         self._under_way.discard(key)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
+from core.openapi.changes import LOWER, UPPER
 from core.openapi.reading import Operation, operations
 from core.validation.schema import is_array, is_object
 
@@ -255,18 +256,7 @@ def _object(schema: Schema, indent: str) -> str:
 
 
 def _demands(schema: Schema) -> str:
-    words = (
-        "minimum",
-        "exclusiveMinimum",
-        "maximum",
-        "exclusiveMaximum",
-        "minLength",
-        "maxLength",
-        "minItems",
-        "maxItems",
-        "pattern",
-    )
-    told = [f"{word} {schema[word]}" for word in words if word in schema]
+    told = [f"{word} {value}" for word, value in schema.items() if word in (*LOWER, *UPPER, "pattern")]
     return f' <span class="soft">({escape(", ".join(told))})</span>' if told else ""
 
 
