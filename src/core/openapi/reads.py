@@ -6,7 +6,7 @@ from typing import Final
 
 from mypy.nodes import CallExpr, ComparisonExpr, Expression, IndexExpr, MemberExpr
 
-from core.openapi.facts import TEXT, Field, Read
+from core.openapi.facts import BODIES, TEXT, Field, Read
 from core.openapi.failures import INVALID, LOOKUPS, NOT_FOUND, error, object_of
 from core.openapi.here import Here
 from core.openapi.sent import contents
@@ -15,7 +15,6 @@ from core.validation.schema import Schema
 
 REQUEST: Final = "core.request.Request"
 PAGED: Final = {"core.pagination.page_of": "page", "core.pagination.cursor_of": "cursor"}
-_BODIES: Final = frozenset(["json", "form", "text", "bytes", "stream"])
 _NAMED: Final = {"header": "header", "signed_cookie": "cookie"}
 """The methods of a request that read one name of a part."""
 _PLACES: Final = {
@@ -65,7 +64,7 @@ def _may_fail(here: Here, part: str, schema: Schema) -> bool:
 def request(here: Here, call: CallExpr, callee: MemberExpr, receiver: str) -> None:
     """A call of a method of a request, or of a part of it."""
     method = callee.name
-    if receiver == REQUEST and method in _BODIES:
+    if receiver == REQUEST and method in BODIES:
         typed = method == "json" and bool(call.args)
         schema = here.followed.structured(call, here.frame) if typed else None
         _read(here, call.line, method, schema=_in_its_envelope(here, call, schema) if schema is not None else None)

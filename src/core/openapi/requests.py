@@ -11,13 +11,12 @@ from typing import Final
 
 from core.http.json import JsonObject
 from core.openapi.components import Components
-from core.openapi.facts import Effect, Raise, Read, RouteFacts, Security, StepFacts
+from core.openapi.facts import BODIES, Effect, Raise, Read, RouteFacts, Security, StepFacts
 from core.openapi.functions import Reader
 from core.validation.schema import Schema, any_of
 
 _SILENT_HEADERS: Final = frozenset(["accept", "authorization", "content-type", "cookie"])
 """Header parameters that OpenAPI says to leave out: other parts of a document say them."""
-_BODIES: Final = frozenset(["json", "form", "text", "bytes", "stream"])
 _BODILESS: Final = frozenset(["get", "head", "delete", "options", "trace"])
 _WORDS: Final = {"query": "query", "header": "headers", "cookie": "cookies"}
 _CHALLENGE: Final = "www-authenticate"
@@ -102,7 +101,7 @@ def body(components: Components, found: Sequence[Effect], method: str) -> JsonOb
     content: JsonObject = {}
     fields: dict[str, Schema] = {}
     for read in found:
-        if not isinstance(read, Read) or read.part not in _BODIES:
+        if not isinstance(read, Read) or read.part not in BODIES:
             continue
         if method in _BODILESS and read.part not in ("json", "form"):
             continue

@@ -28,6 +28,7 @@ from core.errors import UsageError
 from core.runtime.moving.statements import Statement, counts_of, insert, read_text, statements_of
 from core.runtime.moving.v8 import dump
 from core.runtime.plan import Plan
+from core.runtime.state_folder import database_file
 
 _KV: Final = "KVNamespace"
 _D1: Final = "D1Database"
@@ -243,7 +244,7 @@ def _embedded_kv(path: Path, id: str) -> Generator[Contents]:
 
 
 def _d1(state: Path, binding: str, database: str) -> Iterator[Source]:
-    path = state / "d1" / _D1 / f"{id_from_name(_D1, None, database)}.sqlite"
+    path = database_file(state, database)
     embedded = Store(state).file("d1", database)
     assert embedded is not None
     for place in (path, embedded):
