@@ -13,6 +13,7 @@ from core.dev.guard import is_loopback
 from core.dev.options import Options
 from core.dev.terminal import Style, core_version, table
 from core.errors import ConfigurationError, DeveloperError
+from core.runtime.listening import authority
 
 _MOST_ROUTES = 40
 
@@ -27,7 +28,8 @@ def start_screen(
     name = (loaded.configuration.worker.name if loaded is not None else None) or options.root.name
     environment = f" ({options.environment})" if options.environment else ""
     versions = f"core {core_version('from source')}, Python {platform.python_version()}"
-    url = address_of(options.host, address[1])
+    reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(options.host, options.host)
+    url = f"http://{authority(reached, address[1])}"
     lines = ["", f"  {style.bold(name)}{environment}  {style.dim(versions)}", ""]
     lines.append(f"  {style.bold('Address')}    {style.cyan(url)}")
     if explains:
@@ -48,12 +50,6 @@ def start_screen(
     keys = "Ctrl-C stops" + (", and saving a file loads it again" if options.reload else "")
     lines += ["", style.dim(f"  {keys}"), ""]
     return lines
-
-
-def address_of(host: str, port: int) -> str:
-    """The address as a browser takes it."""
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{shown}:{port}"
 
 
 def _bindings(loaded: Loaded, style: Style) -> list[str]:

@@ -25,6 +25,7 @@ from core.runtime.build_worker import KeptBytecode, prepare
 from core.runtime.bundle import Bundle, write_bundle
 from core.runtime.collect import collect
 from core.runtime.keeper import until_unwell
+from core.runtime.listening import authority
 from core.runtime.logs import LogReader, ServiceLog
 from core.runtime.make import check_compiled, inspect
 from core.runtime.node import Node, are_collected, collect_spans, make_ready, node_output, start_node
@@ -167,8 +168,7 @@ class _Dev:
             if isinstance(error, WorkerdError):
                 raise WorkerdError(_readable(str(error), root)) from None
             raise
-        host, port = self._listener.getsockname()[:2]
-        _write(f"workerd is ready on http://{host}:{port}")
+        _write(f"workerd is ready on http://{authority(*self._listener.getsockname()[:2])}")
 
     async def _stop(self) -> None:
         node, self._node = self._node, None

@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import attrs
 
 from core.errors import DeveloperError
-from core.runtime.listening import ask_listener, start_health, turn_away, turn_away_while_down
+from core.runtime.listening import ask_listener, authority, start_health, turn_away, turn_away_while_down
 from core.runtime.logs import ServiceLog
 from core.runtime.options import Serving
 from core.runtime.process import memory_of
@@ -176,9 +176,9 @@ class Keeper(Generic[P, V]):
             await asyncio.wait((stopping, *tasks), return_when=asyncio.FIRST_COMPLETED)
             if not stopping.done():
                 tasks.pop().result()
-                host, port = self._listener.getsockname()[:2]
-                at = health.sockets[0].getsockname()[1]
-                self._log.say(f"serving on http://{host}:{port}, health on http://{options.health[0]}:{at}")
+                serves = authority(*self._listener.getsockname()[:2])
+                health_at = authority(options.health[0], health.sockets[0].getsockname()[1])
+                self._log.say(f"serving on http://{serves}, health on http://{health_at}")
                 down = turn_away_while_down(self._listener, self._may_answer)
                 work = [*map(self._keep, self._kind.titles), self._roll(), down, *(begin() for begin in beside)]
                 tasks = [asyncio.ensure_future(part) for part in work]

@@ -44,13 +44,18 @@ def listen(host: str, port: int) -> socket.socket:
     return opened
 
 
+def authority(host: str, port: int) -> str:
+    """The address as it stands in a URL, where an IPv6 address has brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def open_listener(host: str, port: int, *, options: str = "--host and --port") -> socket.socket:
     """Listen. Raises DeveloperError, which names `options`, where the address is taken or not one of this machine."""
     try:
         return listen(host, port)
     except OSError as error:
         raise DeveloperError(
-            f"cannot listen on {host}:{port}: {error.strerror}. Choose another address with {options}"
+            f"cannot listen on {authority(host, port)}: {error.strerror}. Choose another address with {options}"
         ) from error
 
 

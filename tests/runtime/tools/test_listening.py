@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from core.errors import DeveloperError
 from core.runtime.listening import open_listener, turn_away_while_down
 
 
@@ -35,3 +36,8 @@ async def test_who_would_wait_for_a_process_that_cannot_start_is_turned_away_unt
             await ask_while_turned_away()
         turning.cancel()
         await asyncio.wait((turning,))
+
+
+def test_an_address_of_ipv6_is_told_as_a_browser_takes_it() -> None:
+    with pytest.raises(DeveloperError, match=r"cannot listen on \[2001:db8::1\]:1: "):
+        open_listener("2001:db8::1", 1)
