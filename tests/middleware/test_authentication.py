@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from typing import Any
+from uuid import UUID
 
 import attrs
 import pytest
@@ -369,6 +370,11 @@ async def sent(client: Client[Any], text: str) -> http.Response:
     return await client.get("/", headers={"Authorization": f"Bearer {text}"})
 
 
+@attrs.frozen
+class Account:
+    sub: UUID
+
+
 def decoded(part: str) -> bytes:
     return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
@@ -402,6 +408,12 @@ async def test_a_typed_user_goes_in_and_comes_out() -> None:
     client = issuing(jwt_auth(secret=by_env, claims=User), User("ada", ["x"]), FakeClock(NOW))
     text = await (await client.post("/sign-in")).text()
     assert await (await sent(client, text)).json() == {"user": {"sub": "ada", "tags": ["x"]}}
+
+
+async def test_a_subject_that_json_writes_as_text_is_one() -> None:
+    client = issuing(jwt_auth(secret=by_env, claims=Account), Account(UUID(int=7)), FakeClock(NOW))
+    text = await (await client.post("/sign-in")).text()
+    assert await (await sent(client, text)).json() == {"user": {"sub": str(UUID(int=7))}}
 
 
 async def test_the_newest_secret_signs() -> None:

@@ -19,6 +19,7 @@ import attrs
 from typing_extensions import TypedDict, TypeForm, TypeVar, Unpack
 
 from core.errors import DeveloperError, MissingExtraError, OptionError
+from core.http.json import dumps
 from core.middleware import options
 from core.middleware.authentication import Authentication, Refusal, SecretGiver, TokenSource, binding_of, secrets_of
 from core.middleware.jwks import FetchedKeySet, JWKSFetch, KeySet, given_keys
@@ -206,7 +207,7 @@ class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
         clock, `iss` and `aud` as `issuer` and `audience` demand (the first of several), unless `claims` has them.
 
         Raises ValueError for an `expires_in` that is not above 0, TypeError for claims that are no JSON object or whose
-        `sub` is not a str, DeveloperError where public keys prove tokens, and for a bad secret, as a request does.
+        `sub` is no text in JSON, DeveloperError where public keys prove tokens, and for a bad secret, as a request does.
         """
         keys = self.keys
         if isinstance(keys, KeySet):
@@ -237,7 +238,7 @@ def _object_of(claims: object) -> dict[str, Any]:
     if not isinstance(claims, Mapping):
         raise TypeError(f"issue(…) takes the claims as a mapping or an attrs instance, not {type(claims).__name__}")
     found: dict[str, Any] = dict(given)
-    if not isinstance(found.get("sub", ""), str):
+    if not dumps(found.get("sub", "")).startswith('"'):
         raise TypeError("issue(…): sub is a str, as RFC 7519 demands. Write sub=str(user.id)")
     return found
 
