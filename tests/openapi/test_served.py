@@ -13,6 +13,7 @@ import mypy.build  # first, or mypy's modules import each other in a circle  # n
 import pytest
 from openapi_spec_validator import validate
 from tests.support.libraries import with_libraries
+from tests.support.tokens import raw
 
 from core.openapi.changes import compare
 from core.openapi.client import write_client
@@ -30,6 +31,7 @@ from core import Bindings, CoreError, D1Database, Request, Response, create_app,
 from core.middleware.authentication import Authentication
 from core.middleware.static import static
 from core.middleware.bearer_auth import bearer_auth
+from core.middleware.jwt import jwt_auth
 from core.middleware.optional import optional
 from core.pagination import page_of
 
@@ -69,6 +71,7 @@ Req = Request[Env]
 app = create_app(Env)
 token: Authentication[Env, None] = bearer_auth(token=lambda req: req.env.TOKEN)
 perhaps: Authentication[Env, None] = optional(token)
+claims = jwt_auth(Env, secret=lambda req: req.env.TOKEN)
 
 
 @app.on_error(NoTitle)
@@ -99,6 +102,11 @@ async def kept(req: Req, res: Response) -> None:
         res.json(await req.env.DB.prepare("SELECT id, title FROM rows WHERE id = ?").bind(req.params["id"]).one(Row))
     except CoreError:
         res.status(203).json(None)
+
+
+@app.get("/claimed")
+async def claimed(req: Req, res: Response) -> None:
+    res.json({"sub": (await claims(req)).sub})
 
 
 @app.get("/keys/:id")
@@ -192,7 +200,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Desc
     del sys.modules["served"]
 
 
-BEARER = {"Authorization": "Bearer secret"}
+KEY = "secret" * 6
+BEARER = {"Authorization": f"Bearer {KEY}"}
+CLAIMED = {"Authorization": "Bearer " + raw('{"alg": "HS256"}', '{"sub": "ada", "exp": 9999999999}', KEY.encode())}
 REQUESTS: list[tuple[str, dict[str, str], int]] = [
     ("/rows/1", {}, 200),
     ("/rows/2", {}, 404),
@@ -224,6 +234,8 @@ REQUESTS: list[tuple[str, dict[str, str], int]] = [
     ("/mine", {}, 401),
     ("/mine", BEARER, 200),
     ("/mine", {**BEARER, "X-Banned": "yes"}, 403),
+    ("/claimed", {}, 401),
+    ("/claimed", CLAIMED, 200),
     ("/ours", {}, 200),
     ("/ours", {"Authorization": "Bearer wrong"}, 401),
     ("/old", {}, 299),
@@ -237,7 +249,7 @@ async def test_what_is_served_is_declared_and_the_other_way_round(served: tuple[
     database = FakeD1Database()
     await database.exec("CREATE TABLE rows (id INTEGER PRIMARY KEY, title TEXT NOT NULL)")
     await database.exec("INSERT INTO rows VALUES (1, 'one')")
-    client = Client(module.app, module.Env(DB=database, TOKEN="secret"), contract=contract)
+    client = Client(module.app, module.Env(DB=database, TOKEN=KEY), contract=contract)
     for target, headers, status in REQUESTS:
         assert (await client.get(target, headers=headers)).status == status, target
     malformed = {answer for answer in contract.declared if answer.status == "400"}
@@ -262,6 +274,8 @@ def test_an_authenticator_that_a_function_calls_is_the_security_of_its_routes(se
     document = served[1].document
     assert document["paths"]["/mine"]["get"]["security"] == [{"bearer": []}]
     assert document["paths"]["/ours"]["get"]["security"] == [{}, {"bearer": []}]
+    assert document["paths"]["/claimed"]["get"]["security"] == [{"jwt": []}]
+    assert "401" in document["paths"]["/claimed"]["get"]["responses"]
     assert document["components"]["securitySchemes"]["bearer"] == {"type": "http", "scheme": "bearer"}
 
 

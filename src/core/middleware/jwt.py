@@ -207,7 +207,7 @@ class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
         clock, `iss` and `aud` as `issuer` and `audience` demand (the first of several), unless `claims` has them.
 
         Raises ValueError for an `expires_in` that is not above 0, TypeError for claims that are no JSON object or whose
-        `sub` is no text in JSON, DeveloperError where public keys prove tokens, and for a bad secret, as a request does.
+        `sub` is no JSON text, DeveloperError where public keys prove tokens, and for a bad secret, as a request does.
         """
         keys = self.keys
         if isinstance(keys, KeySet):

@@ -37,7 +37,6 @@ from core.openapi.trees import MAKERS, argument, called, constant, parts_of
 from core.openapi.values import Target, Value
 
 _STATEMENT: Final = "core.bindings.d1.D1PreparedStatement"
-_AUTHENTICATION: Final = "core.middleware.authentication.Authentication"
 CONTEXT: Final = ("__aenter__", "__enter__", "__aexit__", "__exit__")
 _LATER: Final = frozenset(["wait_until", "on_send"])
 """The functions that run their argument after the response, so that its errors answer nobody."""
@@ -150,8 +149,8 @@ class Expressions(Here):
             self._makes(call, node)
             if not self.frames.is_program(node.fullname):
                 self._hands_on(call)
-        elif isinstance(node, Var) and self.class_of(callee) == _AUTHENTICATION:
-            self._authenticates(call, node)
+        elif isinstance(node, Var) and node.fullname in self.authenticators:
+            self._authenticates(call, node.fullname)
         elif found := self.followed.calls.targets(callee, self.frame):
             self._goes_into(found, call)
         else:
@@ -214,12 +213,9 @@ class Expressions(Here):
             ):
                 self._goes_into(self.followed.calls.targets(given, self.frame) or ())
 
-    def _authenticates(self, call: CallExpr, variable: Var) -> None:
+    def _authenticates(self, call: CallExpr, name: str) -> None:
         """A call of one of the framework's authenticators: the function answers as it does."""
-        facts = self.authenticators.get(variable.fullname)
-        if facts is None:
-            return
-        name = variable.fullname
+        facts = self.authenticators[name]
         read = Read(path=self.path, line=call.line, part="security", name=name, required=not facts.optional)
         self.effects.append(read)
         for answer in facts.answers:
