@@ -764,3 +764,70 @@ def test_a_main_that_is_a_link_has_its_name_in_base_dir(tmp_path: Path) -> None:
     entry = entry_of(load_all(tmp_path / "project" / "wrangler.toml")[0])
     assert entry.module == "shop.main"
     assert ask(entry).refusals == ()
+
+
+# Classes --------------------------------------------------------------------------------------------------------------
+
+USED = """
+import copy
+import linecache
+import pickle
+from typing import get_type_hints
+
+import attr
+import attrs
+import cattrs
+
+@attrs.frozen
+class Point:
+    '''Where it is.'''
+
+    x: int
+    y: int
+
+@attr.frozen
+class Unused:
+    x: int
+
+@attrs.frozen
+class Kept(Point):
+    z: int = 0
+
+class Bare(Point): ...
+
+def place(value: object) -> str:
+    match value:
+        case Point(x, y):
+            return f"{x} {y}"
+        case _:
+            return ""
+
+point = Point(1, y=2)
+assert point == Point(1, 2) != Point(2, 1) and {point: 1}[Point(1, 2)] and place(point) == "1 2"
+assert repr(point) == "Point(x=1, y=2)" and Point.__doc__ == "Where it is."
+assert repr(Kept(1, 2)) == "Kept(x=1, y=2, z=0)" and Bare(1, 2).y == 2 and attrs.evolve(point, x=3).x == 3
+assert [field.name for field in attrs.fields(Point)] == ["x", "y"] and list(get_type_hints(Point)) == ["x", "y"]
+assert cattrs.structure({"x": "1", "y": 2}, Point) == point == copy.copy(point) == pickle.loads(pickle.dumps(point))
+for wrong in (lambda: setattr(point, "x", 2), lambda: Point(1), lambda: Point(1, 2, 3)):
+    try:
+        wrong()
+    except (attrs.exceptions.FrozenInstanceError, TypeError):
+        continue
+    raise AssertionError("taken")
+written = [name for name in linecache.cache if "attrs generated" in name]
+assert any(".Point" in name for name in written) and not any(".Unused" in name for name in written)
+app = create_app()
+"""
+
+
+def test_attrs_finishes_a_class_of_the_program_when_it_is_used(tmp_path: Path) -> None:
+    table = table_of(tmp_path, USED)
+    assert refusals(table) == []
+    assert table.finished
+
+
+@pytest.mark.parametrize("fields", ["self: int", "_x: int\n    x: int", "x: int = 1\n    y: int"])
+def test_what_attrs_refuses_is_told_at_the_class(tmp_path: Path, fields: str) -> None:
+    text = f"import attrs\n\n@attrs.frozen\nclass Wrong:\n    {fields}\n\napp = create_app()\n"
+    (told,) = table_of(tmp_path, text).refusals
+    assert told.place.line in (line(tmp_path, "@attrs.frozen"), line(tmp_path, "class Wrong"))

@@ -76,6 +76,7 @@ class Start(Recorder):
         before, path = set(sys.modules), list(sys.path)
         self.watch_files()
         self.watch_imports()
+        self.watch_classes()
         self.watch_registrations()
         module = None
         try:
