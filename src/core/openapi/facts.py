@@ -15,9 +15,9 @@ from core.http.json import JsonObject
 from core.validation.schema import Schema, is_array, is_object
 
 TEXT: Final[Schema] = {"type": "string"}
-MAY_BE_EMPTY: Final = "x-may-be-empty"
 BODIES: Final = frozenset(["json", "form", "text", "bytes", "stream"])
 """How a body is read: methods of a request, and parts of it (`Read`)."""
+MAY_BE_EMPTY: Final = "x-may-be-empty"
 """What a document says of an answer with a body that is sent without one too, for which OpenAPI has no word."""
 
 

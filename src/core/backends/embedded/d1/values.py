@@ -34,7 +34,7 @@ def to_sqlite(value: Any) -> Any:
                 return bytes([int(number) for number in given])
         case _:
             pass
-    raise unfit(value)
+    raise unfit(given)
 
 
 def from_sqlite(row: tuple[Any, ...]) -> tuple[Any, ...]:
