@@ -142,6 +142,15 @@ async def test_a_range_of_a_large_file(client: Client[Any]) -> None:
     assert await response.bytes() == LARGE[1000:401000]
 
 
+async def test_the_end_of_a_range_may_be_the_largest_number_of_64_bits(client: Client[Any]) -> None:
+    response = await client.get("/assets/a.txt", headers={"Range": f"bytes=1-{2**64 - 1}"})
+    assert (response.status, response.headers["content-range"], await response.bytes()) == (
+        206,
+        "bytes 1-99/100",
+        TEXT[1:],
+    )
+
+
 @pytest.mark.parametrize("asked", ["bytes=100-", "bytes=500-600", "bytes=-0"])
 async def test_a_range_that_cannot_be_had_is_416(client: Client[Any], asked: str) -> None:
     response = await client.get("/assets/a.txt", headers={"Range": asked})
