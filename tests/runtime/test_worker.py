@@ -118,17 +118,26 @@ def test_a_streamed_answer_arrives_whole(worker: Running) -> None:
     assert worker.get("/ticks/10").text == "0;1;2;3;4;5;6;7;8;9;"
 
 
-def test_a_streamed_answer_comes_as_it_is_made_and_a_client_that_goes_away_closes_its_source(worker: Running) -> None:
+def test_a_streamed_answer_says_the_length_that_it_was_given(worker: Running) -> None:
+    answer = worker.get("/ticks/3?length=6")
+    assert ("Content-Length", "6") in answer.headers
+    assert answer.text == "0;1;2;"
+
+
+@pytest.mark.parametrize(("count", "query"), [("1000000", ""), ("1000001", "?length=6888898")])
+def test_a_streamed_answer_comes_as_it_is_made_and_a_client_that_goes_away_closes_its_source(
+    worker: Running, count: str, query: str
+) -> None:
     with socket.create_connection(("127.0.0.1", worker.node.port), timeout=300) as connection:
         # It takes 14 hours, so what arrives does while it is made.
-        connection.sendall(b"GET /ticks/1000000 HTTP/1.1\r\nHost: x\r\n\r\n")
+        connection.sendall(f"GET /ticks/{count}{query} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         received = b""
         while b"2;" not in received:
             piece = connection.recv(4096)
             assert piece, received
             received += piece
-        assert "1000000" not in worker.get("/closed").json()
-    worker.until("/closed", lambda closed: "1000000" in closed)
+        assert count not in worker.get("/closed").json()
+    worker.until("/closed", lambda closed: count in closed)
 
 
 def test_a_stream_that_fails_is_cut_short_and_logged(worker: Running) -> None:

@@ -175,7 +175,7 @@ async def ticks(req: Request[Env], res: Response) -> None:
         finally:
             closed.append(req.params["count"])
 
-    res.stream(chunks(), content_type="text/plain")
+    res.header("Content-Length", req.query.get("length")).stream(chunks(), content_type="text/plain")
 
 
 closed: list[str] = []

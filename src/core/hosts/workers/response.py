@@ -59,7 +59,11 @@ def js_response(res: Response, req: AnyRequest) -> object:
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     req.ctx.wait_until(ended)
     chunks = _until_leaving(Owned(_logged(body, req), body), res.content_type)
-    return across.new_response(js_stream(chunks, on_end=lambda: _end(ended)), **options)
+    stream: Any = js_stream(chunks, on_end=lambda: _end(ended))
+    length = (res.staged or {}).get("content-length")
+    if length is not None:  # which the runtime says of a stream that has it by itself alone
+        stream = stream.pipeThrough(across.js.FixedLengthStream.new(int(length)))
+    return across.new_response(stream, **options)
 
 
 def _open_socket(upgrade: Upgrade, ctx: ExecutionContext) -> object:
