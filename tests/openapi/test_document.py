@@ -28,7 +28,8 @@ SHOP = '''
 import attrs
 
 from core import (
-    UNSET, Bindings, CoreError, D1Database, D1Error, KVNamespace, Next, Request, Response, Router, Unset, create_app, given
+    UNSET, AuthenticationError, Bindings, CoreError, D1Database, D1Error, KVNamespace, Next, Request, Response, Router,
+    Unset, create_app, given
 )
 from core.handlers import before, declare, public
 from core.http.websocket import WebSocket
@@ -39,7 +40,7 @@ from core.middleware.csrf import csrf
 from core.middleware.etag import etag
 from core.middleware.ip_restriction import ip_restriction
 from core.middleware.rate_limit import rate_limit
-from core.middleware.sessions import sessions
+from core.middleware.sessions import session_of, sessions
 from core.middleware.timeout import timeout
 
 
@@ -176,6 +177,25 @@ async def baked(req: Request[Env, User], res: Response) -> None:
 @app.get("/remembered", sessions(kv_binding="COUNTERS", secret=lambda req: req.env.TOKEN))
 async def remembered(req: Req, res: Response) -> None:
     res.text("yes")
+
+
+visited = app.Router()
+visited.use(sessions(kv_binding="COUNTERS", secret=lambda req: req.env.TOKEN))
+
+
+async def visitor(req: Req) -> str:
+    name: str | None = (await session_of(req)).get("name")
+    if name is None:
+        raise AuthenticationError(missing=True)
+    return name
+
+
+@visited.authenticated(visitor).get("/")
+async def visit(req: Request[Env, str], res: Response) -> None:
+    res.text(req.user)
+
+
+app.use("/visited", visited)
 
 
 @app.get("/open", public())
@@ -319,6 +339,7 @@ def test_authenticators_become_security_schemes(document: dict[str, Any]) -> Non
     assert schemes["digest"] == {"type": "http", "scheme": "digest"}
     assert paths["/baked"]["get"]["security"] == [{"sid": []}]
     assert paths["/remembered"]["get"]["security"] == [{}, {"session": []}]
+    assert paths["/visited"]["get"]["security"] == [{"session": []}]
     assert paths["/admin"]["get"]["security"] == [{"bearer": []}]
     assert paths["/admin/{path}"]["delete"]["security"] == [{"basic": []}]
     assert paths["/open"]["get"]["security"] == []

@@ -155,7 +155,7 @@ class SecuritySchemes:
         optional: dict[str, list[str]] = {}
         unknown = False
         for step in (*route.steps, StepFacts(route.handler)):
-            security, is_optional = self._recognised(step)
+            security, is_optional = self._recognised(step, visited=bool(optional))
             if security is None:
                 unknown = unknown or step.authenticates
                 continue
@@ -182,9 +182,10 @@ class SecuritySchemes:
         returned = self.reader.returned(step.function)
         return {"type": "null"} in returned.get("anyOf", (returned,))
 
-    def _recognised(self, step: StepFacts) -> tuple[Security | None, bool]:
+    def _recognised(self, step: StepFacts, *, visited: bool) -> tuple[Security | None, bool]:
         """Return the security scheme of a step, and whether it is optional: its own, or that of an authenticator of the
-        framework that it calls, or by the part of a request that it reads, or by its challenge.
+        framework that it calls, or by the part of a request that it reads, or by its challenge. An authenticator that
+        reads no part and has a session before it (`visited`) looks into that.
         """
         if step.security is not None or step.function is None:
             return step.security, step.optional
@@ -200,7 +201,7 @@ class SecuritySchemes:
         if step.authenticates and own and len(own) == len(named):
             where, name = own[0]
             return _key_in(where, name), step.optional
-        for raised in found:
+        for raised in () if visited and step.authenticates and not named else found:
             if isinstance(raised, Raise) and 401 in raised.status:
                 for name, value in raised.headers.items():
                     scheme = str(value.get("const", "")).partition(" ")[0].lower()
