@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+import httpx
 import jwt
 import pytest
 
@@ -141,15 +142,21 @@ async def test_files_and_objects_in_whole_and_in_part() -> None:
     assert (part.status, await part.bytes(), part.headers["content-range"]) == (206, b"234", "bytes 2-4/10")
 
 
-async def test_bodies_forms_and_messages() -> None:
-    client = Client(receiving.app, None)
-    body = (
-        b'--B\r\nContent-Disposition: form-data; name="name"\r\n\r\nAda\r\n'
-        b'--B\r\nContent-Disposition: form-data; name="age"\r\n\r\n36\r\n'
-        b'--B\r\nContent-Disposition: form-data; name="photo"; filename="a.png"\r\n\r\n123\r\n--B--\r\n'
-    )
-    headers = {"Content-Type": "multipart/form-data; boundary=B"}
-    assert await (await client.post("/profile", body=body, headers=headers)).json() == {"name": "Ada", "photo": 3}
+# --8<-- [start:upload]
+async def test_a_profile_has_a_photo() -> None:
+    form = httpx.Request("POST", "http://x/", data={"name": "Ada", "age": "36"}, files={"photo": ("a.png", b"123")})
+    headers = {"Content-Type": form.headers["Content-Type"]}
+
+    answer = await Client(receiving.app, None).post("/profile", body=form.read(), headers=headers)
+
+    assert await answer.json() == {"name": "Ada", "photo": 3}
+
+
+# --8<-- [end:upload]
+
+
+async def test_bodies_and_messages() -> None:
+    client, headers = Client(receiving.app, None), {"Content-Type": "multipart/form-data; boundary=B"}
     assert (await client.post("/profile", body=b"x" * 1_000_001, headers=headers)).status == 413
     socket = await client.websocket("/rooms/7", protocols=["chat"])
     await socket.send("hello")
