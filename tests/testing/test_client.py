@@ -13,6 +13,7 @@ import pytest
 from tests.support.nested import PLAIN
 
 from core import App, Bindings, D1Database, KVNamespace, Request, Response, Secret, create_app
+from core.http.websocket import WebSocket
 from core.middleware.jwt import jwt_auth
 from core.testing import Client, FakeClock, FakeExecutionContext, env
 
@@ -282,3 +283,21 @@ async def test_a_fake_clock_handed_to_env_rules_the_requests_too() -> None:
 
 async def test_a_context_of_its_own_stands_at_the_present() -> None:
     assert abs(FakeExecutionContext().clock.time() - time.time()) < 60
+
+
+async def test_a_socket_that_hears_nothing_says_so_and_loses_no_message() -> None:
+    app = create_app()
+
+    @app.websocket("/late")
+    async def late(req: Request, socket: WebSocket) -> None:
+        async for message in socket:
+            await socket.send(message)
+
+    socket = await Client(app, None).websocket("/late")
+    assert socket.patience == 30
+    socket.patience = 0.01
+    with pytest.raises(TimeoutError, match=r"no message came within 0\.01 seconds"):
+        await socket.receive()
+    await socket.send("now")
+    assert await socket.receive() == "now"
+    await socket.close()

@@ -257,7 +257,8 @@ class Client(Generic[E]):
             assert await socket.receive() == "hello"
 
         The session runs beside the test until either side closes. Raises WebSocketClosed with the status as its code
-        and the body as its reason where the application refuses.
+        and the body as its reason where the application refuses. `receive` waits for 30 seconds, its `patience`: a
+        handler that fails in a Durable Object is in the log, and leaves the connection open.
         """
         from core.http.websocket import WebSocketClosed, pair
 
@@ -268,6 +269,7 @@ class Client(Generic[E]):
         if res.status_code != 101 or res.upgrade is None:
             raise WebSocketClosed(res.status_code, await res.to_http().text())
         server, client = pair(res.upgrade.protocol)
+        client.patience = 30
         client.headers = res.to_http().headers
         for cookie in client.headers.get_set_cookie():
             self._keep(cookie)
