@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import http.client
 import json
 import os
@@ -138,6 +139,14 @@ def test_a_streamed_answer_comes_as_it_is_made_and_a_client_that_goes_away_close
             received += piece
         assert count not in worker.get("/closed").json()
     worker.until("/closed", lambda closed: count in closed)
+
+
+@pytest.mark.parametrize("how", ["whole", "stream", "by-hand", "passed-on"])
+def test_an_encoded_answer_is_encoded_once(worker: Running, how: str) -> None:
+    answer = worker.get(f"/zipped/{how}", headers={"Accept-Encoding": "gzip"})
+    encoded = ("Content-Encoding", "gzip") in answer.headers
+    assert encoded or how == "passed-on"
+    assert (gzip.decompress(answer.body) if encoded else answer.body) == b"zipped " * 100
 
 
 def test_a_stream_that_fails_is_cut_short_and_logged(worker: Running) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import time
 from collections.abc import AsyncIterator
@@ -34,6 +35,7 @@ from core.errors import D1Error, KVError
 from core.hosts.workers import durable_object, entrypoint
 from core.http.sse import Event
 from core.http.websocket import WebSocket
+from core.middleware.compress import compress
 from core.middleware.request_id import current_request_id, request_id
 from core.spans import current_traceparent
 
@@ -75,6 +77,8 @@ class Counter(DurableObject["Env"]):
 
     async def fetch(self, request: http.Request, /) -> http.Response:
         text = await request.text()
+        if request.path == "/zipped":
+            return http.Response(gzip.compress(b"zipped " * 100), headers={"Content-Encoding": "gzip"})
         return http.Response(f"{request.method} {request.path} {text}", status=202, headers={"x-from": "counter"})
 
 
@@ -184,6 +188,23 @@ closed: list[str] = []
 @app.get("/closed")
 async def show_closed(req: Request[Env], res: Response) -> None:
     res.json(closed)
+
+
+@app.get("/zipped/:how", compress(min_size=1))
+async def zipped(req: Request[Env], res: Response) -> None:
+    async def chunks() -> AsyncIterator[str]:
+        for _ in range(100):
+            yield "zipped "
+
+    match req.params["how"]:
+        case "whole":
+            res.text("zipped " * 100)
+        case "stream":
+            res.stream(chunks(), content_type="text/plain")
+        case "by-hand":
+            res.header("Content-Encoding", "gzip").send(gzip.compress(b"zipped " * 100))
+        case _:
+            res.send(await req.env.COUNTER.get_by_name("zipped").fetch(http.Request("https://object.test/zipped")))
 
 
 @app.get("/broken")

@@ -52,6 +52,10 @@ def response_of(response: Any) -> Response:
         socket = WorkerdWebSocket(response.webSocket, headers.get("sec-websocket-protocol"))
         return Response.websocket(socket, headers=headers)
     body = response.body
+    if not is_null(body) and (headers.get("content-encoding") or "").lower() in ("gzip", "br"):
+        # The runtime decodes the body as it is read, and leaves the headers of the encoded one.
+        headers.delete("content-encoding")
+        headers.delete("content-length")
     return Response.assembled(int(response.status), headers, None if is_null(body) else JsBody(response))
 
 

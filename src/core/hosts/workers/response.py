@@ -46,6 +46,8 @@ def js_response(res: Response, req: AnyRequest) -> object:
     options: dict[str, object] = {"headers": _js_headers(tuple(res.header_fields()))}
     if res.status_code != 200:
         options["status"] = res.status_code
+    if res.staged is not None and "content-encoding" in res.staged:
+        options["encodeBody"] = "manual"  # the runtime would encode once more what is encoded
     if body is None:
         return across.new_response(None, **options)
     if isinstance(body, str):
@@ -112,6 +114,8 @@ def js_response_of(response: http.Response) -> object:
         # Of another kind it could not have been made here.
         given["webSocket"] = cast("WorkerdWebSocket", response.web_socket).js_socket
         return across.new_response(None, **given)
+    if "content-encoding" in response.headers:
+        given["encodeBody"] = "manual"
     if response.status_text:
         given["statusText"] = response.status_text
     whole = response.body_bytes_or_none()
