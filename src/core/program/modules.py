@@ -23,6 +23,7 @@ FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _Node = TypeVar("_Node", bound=ast.AST)
 _BUILTINS: Final = frozenset(vars(builtins))
 _STEPS: Final = 50
+_NAMES: Final = (ast.Name, ast.Attribute)
 
 
 class Definition(NamedTuple):
@@ -371,7 +372,7 @@ class Modules:
 
     def value(self, expression: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
         """An expression, or the value that the variable it names was assigned once, wherever that is."""
-        resolved = self.resolve(expression, scope) if isinstance(expression, ast.Name | ast.Attribute) else None
+        resolved = self.resolve(expression, scope) if isinstance(expression, _NAMES) else None
         if not isinstance(resolved, Local) or resolved.definition.value is None:
             return expression, scope
         return resolved.definition.value, resolved.scope

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -36,12 +37,14 @@ from core.program.problems import no_env, not_bindings
 from core.program.reader import Reader
 from core.program.receivers import Receivers
 from core.program.registered import registered
-from core.program.row_classes import RowClasses
 from core.program.settings import Settings
 from core.program.sources import CLASSES, Sources, dotted_names, named_nowhere, read_sources, source_files
 from core.program.table import Place, Table
 from core.program.wording import did_you_mean
 from core.program.worker import worker_findings
+
+if TYPE_CHECKING:
+    from core.program.row_classes import RowClasses
 
 
 @attrs.frozen
@@ -160,6 +163,8 @@ def find_rows(configurations: Sequence[Configuration], paths: Sequence[Path] = (
 
     The names are those of the program's own packages and modules.
     """
+    from core.program.row_classes import RowClasses
+
     program = _Program(configurations, Options(paths=paths), Memory())
     files = {module.path for module in program.modules_of(paths)} if paths else None
     rows = RowClasses(program.receivers, program.program, files)

@@ -7,12 +7,16 @@ is not understood is none of them.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from core.config.model import Configuration
+from core.program.bodies import Bodies
 from core.program.databases import OBJECTS, Databases
 from core.program.entered import entered
 from core.program.modules import ClassScope, FunctionScope, Local, Scope
+from core.program.reader import Reader
+from core.program.sources import Sources
 from core.program.syntax import REQUESTS, Node
 
 REQUEST: Final = "Request"
@@ -74,6 +78,13 @@ _STATEMENT: Final = ASYNC_METHODS["D1PreparedStatement"]
 class Receivers(Databases):
     """The receivers of calls in one program."""
 
+    def __init__(
+        self, reader: Reader, bodies: Bodies, configurations: Sequence[Configuration], sources: Sources
+    ) -> None:
+        super().__init__(reader, bodies, configurations, sources)
+        self._parameters: dict[ast.AST, str] = {}
+        """The kinds of parameters: most are asked for several times."""
+
     def kind(self, expression: ast.expr, scope: Scope) -> str:
         """`Request`, `Response`, `Next`, `ExecutionContext`, or the kind of a binding; nothing for others."""
         return self.kind_of(*self.modules.value(expression, scope))
@@ -84,7 +95,10 @@ class Receivers(Databases):
             case ast.Name():
                 resolved = self.modules.resolve(value, scope)
                 if isinstance(resolved, Local):
-                    return self._parameter(resolved)
+                    node = resolved.definition.node
+                    if node not in self._parameters:
+                        self._parameters[node] = self._parameter(resolved)
+                    return self._parameters[node]
                 given = entered(self.reader, value, scope)
                 if given is None:
                     return ""

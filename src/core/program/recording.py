@@ -185,8 +185,7 @@ class Recorder(Imports):
             place = self.places[id(one)]
             try:
                 for entry in own(router, one, prefix, errors):
-                    if id(entry) not in self.registered_at:
-                        self.registered_at[id(entry)] = place
+                    self.registered_at.setdefault(id(entry), place)
                     yield entry
             except RegistrationError as error:
                 if isinstance(error, PathError) or not (id(one) in self._refused or (self.imported and self.stopped)):

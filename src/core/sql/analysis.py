@@ -107,7 +107,7 @@ class StatementAnalysis:
                 self._say(f"no such table: {name}. SQLite may have it, and D1 is built without", token)
         if self.problems:
             return self._finish(None)
-        error = self._compile()
+        error = self._compile(takes)
         if error is not None:
             self._explain(error)
         else:
@@ -185,11 +185,11 @@ class StatementAnalysis:
                 at = token.end
         return "".join([*parts, text[at:end]])
 
-    def _compile(self) -> str | None:
+    def _compile(self, takes: int) -> str | None:
         """Return SQLite's message about the statement, or None."""
         text = self._safe_text()
         if self.known and self.tokens[0].word == "SELECT" and all(token.word != "LIMIT" for token in self.tokens):
-            self.names = self._described(f"{text} LIMIT 0", self.tokens)
+            self.names = self._described(f"{text} LIMIT 0", takes)
         try:
             if self.names is None:
                 self.migrated.connection.execute(text if self.tokens[0].word == "EXPLAIN" else f"EXPLAIN {text}")
@@ -338,18 +338,19 @@ class StatementAnalysis:
     def _names(self) -> list[str] | None:
         """The names of the columns of a SELECT: of the same one that gives no row."""
         tokens = self.tokens[: next((at for at, token in outside(self.tokens) if token.word == "LIMIT"), None)]
-        names = self._described(f"{self._safe_text(tokens)} LIMIT 0", tokens)
+        takes = parameter_count(tokens)
         # VALUES takes no LIMIT.
-        return names if names is not None else self._described(f"SELECT * FROM ({self._safe_text()}) LIMIT 0", tokens)
+        wrapped = f"SELECT * FROM ({self._safe_text()}) LIMIT 0"
+        return self._described(f"{self._safe_text(tokens)} LIMIT 0", takes) or self._described(wrapped, takes)
 
-    def _described(self, text: str, tokens: Sequence[Token]) -> list[str] | None:
-        """The names of the columns that SQLite gives a query whose parameters are those of `tokens`."""
+    def _described(self, text: str, takes: int) -> list[str] | None:
+        """The names of the columns that SQLite gives a query that takes so many values."""
         connection = self.migrated.connection
         # What is read behind a join may be made before the LIMIT counts, and a WITH RECURSIVE may have no end.
         connection.set_progress_handler(lambda: True, _STEPS_AT_MOST)
         try:
-            return [column[0] for column in connection.execute(text, [None] * parameter_count(tokens)).description]
-        except (sqlite3.Error, ValueError):
+            return [column[0] for column in connection.execute(text, [None] * takes).description]
+        except (sqlite3.Error, sqlite3.Warning, ValueError):
             return None
         finally:
             connection.set_progress_handler(None, 0)
