@@ -8,9 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
-
-import attrs
+from typing import Any, Final, NamedTuple
 
 from core.bindings.kinds import KINDS
 from core.program.classes import TYPING, Classes, parsed_string
@@ -39,8 +37,7 @@ _SCALARS: Final[Mapping[str, str]] = {
 _DEEPEST: Final = 20
 
 
-@attrs.frozen
-class Annotation:
+class Annotation(NamedTuple):
     """An annotation, understood as far as it can be. `arguments` are the full names of its type arguments."""
 
     kind: str
@@ -112,7 +109,7 @@ class Annotations(Classes):
         shown = " | ".join(annotation.shown for annotation in inner)
         optional = optional or any(annotation.optional for annotation in inner)
         if len(inner) == 1:
-            return attrs.evolve(inner[0], optional=optional)
+            return inner[0]._replace(optional=optional)
         if inner and all(annotation.kind == "Literal" for annotation in inner):
             literals = [literal for annotation in inner for literal in annotation.literals]
             return Annotation("Literal", shown, optional, literals=literals)
@@ -123,9 +120,9 @@ class Annotations(Classes):
         match self.form(expression.value, scope):
             case name if name in WRAPPERS and arguments:
                 inner = self.annotation(arguments[0], scope)
-                return attrs.evolve(inner, not_required=inner.not_required or name == "NotRequired")
+                return inner._replace(not_required=inner.not_required or name == "NotRequired")
             case "Optional" if len(arguments) == 1:
-                return attrs.evolve(self.annotation(arguments[0], scope), optional=True)
+                return self.annotation(arguments[0], scope)._replace(optional=True)
             case "Union":
                 return self._union(arguments, scope)
             case "ClassVar":
@@ -137,7 +134,7 @@ class Annotations(Classes):
         base = self._named(expression.value, scope)
         shown = f"{base.shown}[{', '.join(self.annotation(argument, scope).written for argument in arguments)}]"
         names = tuple(self.full_name(argument, scope) for argument in arguments)
-        return attrs.evolve(base, shown=shown, arguments=names)
+        return base._replace(shown=shown, arguments=names)
 
     def _literal(self, arguments: Sequence[ast.expr]) -> Annotation:
         values = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
@@ -165,7 +162,7 @@ class Annotations(Classes):
                 value = definition.value
                 if isinstance(value, ast.Call):  # NewType("Port", int)
                     if self.modules.outside(value.func, inner).endswith(".NewType") and len(value.args) == 2:
-                        return attrs.evolve(self.annotation(value.args[1], inner), shown=bare)
+                        return self.annotation(value.args[1], inner)._replace(shown=bare)
                 elif value is not None and definition not in self._open:
                     with self._reading(definition):
                         return self.annotation(value, inner)

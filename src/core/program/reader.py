@@ -11,8 +11,6 @@ import functools
 from collections.abc import Mapping
 from typing import Final, cast
 
-import attrs
-
 from core.program.annotations import Annotation, Annotations
 from core.program.envs import EnvAttribute, EnvShape, json_fits
 from core.program.findings import Location
@@ -68,7 +66,7 @@ def _read(reader: Annotations, expression: ast.expr, scope: Scope) -> tuple[Anno
                 kind, inside = "list", item
             case _:
                 pass
-    return attrs.evolve(annotation, kind=kind), inside
+    return annotation._replace(kind=kind), inside
 
 
 def _is_known(reader: Annotations, class_: ClassScope) -> bool:
