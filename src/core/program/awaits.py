@@ -35,18 +35,17 @@ def used_problems(receivers: Receivers, used: ast.Attribute | ast.Subscript, sco
 
 def awaits_problems(receivers: Receivers, expression: ast.Call, scope: Scope) -> Iterator[Finding]:
     """A call that is a statement by itself, or whose result is used at once, without `await`."""
-    node = Node(expression, scope)
     if isinstance(scope.nodes.parents.get(expression), ast.Expr):
-        if receivers.is_coroutine(*node):
+        if receivers.is_coroutine(expression, scope):
             if isinstance(expression.func, ast.Name) and receivers.kind(expression.func, scope) == NEXT:
                 name = expression.func.id
                 told = f"{name}() is not awaited, so nothing after this middleware runs. Write `await {name}()`"
-                yield node.finding("core-await", told, "unused-awaitable")
+                yield finding_at(expression, scope, "core-await", told, "unused-awaitable")
             else:
                 told = f"{_shown(expression)} is not awaited, so it does nothing. Write `await` before it"
-                yield node.finding("core-await", told, "unused-coroutine")
-    elif _is_looked_at(receivers, node) and receivers.is_coroutine(*node):
-        yield node.finding("core-await", _NOT_YET.format(_shown(expression)))
+                yield finding_at(expression, scope, "core-await", told, "unused-coroutine")
+    elif _is_looked_at(receivers, expression, scope) and receivers.is_coroutine(expression, scope):
+        yield finding_at(expression, scope, "core-await", _NOT_YET.format(_shown(expression)))
 
 
 def kept_problems(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
@@ -57,13 +56,12 @@ def kept_problems(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
         if len(given) == 1 and isinstance(given[0].value, ast.Call) and receivers.is_coroutine(given[0].value, scope)
     }
     for name in scope.nodes.of(ast.Name) if kept else ():
-        if name.id in kept and isinstance(name.ctx, ast.Load) and _is_looked_at(receivers, Node(name, scope)):
+        if name.id in kept and isinstance(name.ctx, ast.Load) and _is_looked_at(receivers, name, scope):
             yield finding_at(name, scope, "core-await", _NOT_YET.format(name.id))
 
 
-def _is_looked_at(receivers: Receivers, node: Node) -> bool:
+def _is_looked_at(receivers: Receivers, expression: ast.expr, scope: Scope) -> bool:
     """Return True where it is asked what a value is, or shows: a test, a comparison, an operator, a text."""
-    expression, scope = node
     match scope.nodes.parents.get(expression):
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
             return test is expression

@@ -89,7 +89,7 @@ class Databases:
             for binding in configuration.bindings.values():
                 if binding.kind == "d1":
                     self._found.setdefault(binding.name, (configuration, binding))
-        self._schemas: dict[Path, Schema] = {}
+        self._schemas: dict[tuple[str | None, str], Schema] = {}
         self._built = BuiltTexts(self.reader)
         self._statements: dict[Node, _Asked] = {}
         self.read: int = 0
@@ -252,10 +252,10 @@ class Databases:
 
     def schema(self, configuration: Configuration, binding: Binding) -> Schema:
         """The schema of a database: one for all environments that have the same migrations."""
-        folder = configuration.migrations_directory(binding.entry)
-        if folder not in self._schemas:
-            self._schemas[folder] = schema_of(folder)
-        return self._schemas[folder]
+        key = configuration.environment, binding.name
+        if key not in self._schemas:
+            self._schemas[key] = schema_of(configuration.migrations_directory(binding.entry))
+        return self._schemas[key]
 
     def columns(self) -> frozenset[str]:
         """The columns of every table; none where a table may have others than the migrations tell."""
