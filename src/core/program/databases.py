@@ -251,7 +251,7 @@ class Databases:
     # -- databases
 
     def schema(self, configuration: Configuration, binding: Binding) -> Schema:
-        """The schema of a database: one for all environments that have the same migrations."""
+        """The schema of a database in an environment; those with the same migrations share one."""
         key = configuration.environment, binding.name
         if key not in self._schemas:
             self._schemas[key] = schema_of(configuration.migrations_directory(binding.entry))
