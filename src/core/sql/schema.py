@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from core.sql.analysis import StatementAnalysis
-from core.sql.catalog import Migrated, migrate
+from core.sql.catalog import Migrated, MigrationProblem, migrate
 from core.sql.migrations import migration_digest
 from core.sql.rules import MAX_SQL_BYTES
 from core.sql.scans import scan_problems
@@ -43,6 +43,11 @@ class Schema:
     def __init__(self, migrated: Migrated) -> None:
         self.migrated = migrated
         self._kept = lru_cache(_KEPT)(self._analyse)
+
+    @property
+    def problems(self) -> tuple[MigrationProblem, ...]:
+        """The mistakes in the migrations themselves."""
+        return self.migrated.problems
 
     @property
     def known(self) -> bool:
