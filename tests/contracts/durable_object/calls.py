@@ -164,6 +164,12 @@ async def an_aborted_object_starts_anew_from_what_was_kept(one: Subject) -> None
 
 
 @case()
+async def what_aborted_objects_leave_can_be_collected(one: Subject) -> None:
+    await refused(one.abort(), DurableObjectError)
+    assert await one.collect() >= 0
+
+
+@case()
 async def an_error_without_a_text_reaches_the_caller(one: Subject) -> None:
     error = await refused(one.fail_without_words(), Exception)
     assert "Traceback" not in words_of(error)

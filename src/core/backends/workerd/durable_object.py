@@ -279,11 +279,11 @@ class WorkerdDurableObjectState(JsBacked, DurableObjectState):
         return None if at is None else date_of(at)
 
     def abort(self, reason: str | None = None) -> None:
-        state, across = self._js, bridge()
-        from pyodide.ffi import create_once_callable
-
-        # Aborting at once would end JavaScript under Python's feet, in the middle of this very call.
-        across.js.queueMicrotask(create_once_callable(lambda: state.abort(*(() if reason is None else (reason,)))))
+        # It ends JavaScript where it is. A call of Python that is under way then never returns, and its frame stays in
+        # the chain of those that run: Python's next garbage collection goes around in that chain for ever. So
+        # JavaScript calls it, when no call of Python is left, and with nothing of Python between them.
+        given = () if reason is None else (reason,)
+        bridge().js.queueMicrotask(self._js.abort.bind(self._js, *given))
         raise DurableObjectError(reason or "Durable Object reset because it called abort()")
 
 
