@@ -274,12 +274,23 @@ class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
     async def sync(self) -> None:
         self.commit()
 
-    async def _refuse_bookmarks(self, *_: object) -> NoReturn:
-        raise UnsupportedBindingError(
-            "Bookmarks (point-in-time recovery) of Durable Objects are not embedded: only the platform has them"
-        )
+    async def get_current_bookmark(self) -> str:
+        """Not embedded. See `DurableObjectStorage.get_current_bookmark`."""
+        return _refuse_bookmarks()
 
-    get_current_bookmark = get_bookmark_for_time = on_next_session_restore_bookmark = _refuse_bookmarks
+    async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
+        """Not embedded. See `DurableObjectStorage.get_bookmark_for_time`."""
+        return _refuse_bookmarks()
+
+    async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
+        """Not embedded. See `DurableObjectStorage.on_next_session_restore_bookmark`."""
+        return _refuse_bookmarks()
 
     async def _check(self, operation: str) -> None:
         await self._object.turn()
+
+
+def _refuse_bookmarks() -> NoReturn:
+    raise UnsupportedBindingError(
+        "Bookmarks (point-in-time recovery) of Durable Objects are not embedded: only the platform has them"
+    )
