@@ -151,16 +151,16 @@ class Recorder(Imports):
         setattr(cls, name, call)
 
     def _watch_use(self, router: Any) -> None:
-        self._lenient(router, "use", lambda _: None)
+        # With a prefix alone it was meant to be a decorator.
+        self._lenient(router, "use", lambda args: _same if isinstance(args[-1], str) else None)
         own = router.use
 
-        def use(one: Any, first: Any, /, *more: Any) -> None:
+        def use(one: Any, first: Any, /, *more: Any) -> Any:
             # One by one, so that the others count where one is refused.
             prefix = (first,) if isinstance(first, str) else ()
             for step in more if prefix else (first, *more):
                 own(one, *prefix, step)
-            if prefix and not more:
-                own(one, first)
+            return own(one, first) if prefix and not more else None
 
         router.use = use
 
