@@ -15,7 +15,7 @@ import time
 from asyncio import CancelledError
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from core.bindings.calls import BindingCall, CallHook, Proceed, add_hook
 from core.bindings.kinds import bindings_of
@@ -59,33 +59,65 @@ class Family(NamedTuple):
     help: str
 
 
-# Name, type, labels and help of each.
-_FAMILIES: Final = """
-core_http_requests counter method,route,status Requests that were answered.
-core_http_request_duration_seconds histogram method,route Time from a request's arrival until its response is final.
-core_websockets_open gauge - WebSockets of routes that are open.
-core_binding_calls counter binding,kind,method,outcome Calls of bindings; outcome is ok or error.
-core_binding_call_duration_seconds histogram binding,kind Time that calls of bindings took.
-core_queue_batches counter queue,outcome Batches that were consumed; outcome is ok or error.
-core_queue_dead_letters counter queue Messages that were given up after their last attempt.
-core_queue_messages gauge queue Messages that wait, or are being consumed.
-core_queue_oldest_message_age_seconds gauge queue Age of the oldest of these; 0 without any.
-core_cron_runs counter cron,outcome Handlers of crons that ran; outcome is ok or error.
-core_durable_object_alarms counter class,outcome Alarms of Durable Objects that ran; outcome is ok or error.
-core_durable_objects_alive gauge class Durable Objects whose instance is in memory.
-core_process_event_loop_lag_seconds gauge process Longest time that the event loop was late since the numbers were last asked for.
-core_process_open_connections gauge process Connections of clients, WebSockets included.
-core_process_requests_in_flight gauge process Requests being answered, WebSockets included.
-core_process_resident_memory_bytes gauge process Resident memory of a process.
-core_process_up gauge process 1 for a process that serves, else 0.
-core_process_restarts counter process Processes that ended, hung or grew, and were replaced.
-core_reloads counter outcome SIGHUP; outcome is replaced, or refused for a program that fails.
-core_start_time_seconds gauge - Start of the supervisor, in seconds since 1970.
-core_build info version,place,build What runs: version of core, place, and build.
-"""
 FAMILIES: Final[Mapping[str, Family]] = {
-    name: Family(name, cast("Any", type), () if labels == "-" else (*labels.split(","),), help)
-    for name, type, labels, help in (line.split(" ", 3) for line in _FAMILIES.strip().splitlines())
+    family.name: family
+    for family in (
+        Family("core_http_requests", "counter", ("method", "route", "status"), "Requests that were answered."),
+        Family(
+            "core_http_request_duration_seconds",
+            "histogram",
+            ("method", "route"),
+            "Time from a request's arrival until its response is final.",
+        ),
+        Family("core_websockets_open", "gauge", (), "WebSockets of routes that are open."),
+        Family(
+            "core_binding_calls",
+            "counter",
+            ("binding", "kind", "method", "outcome"),
+            "Calls of bindings; outcome is ok or error.",
+        ),
+        Family(
+            "core_binding_call_duration_seconds", "histogram", ("binding", "kind"), "Time that calls of bindings took."
+        ),
+        Family(
+            "core_queue_batches", "counter", ("queue", "outcome"), "Batches that were consumed; outcome is ok or error."
+        ),
+        Family(
+            "core_queue_dead_letters", "counter", ("queue",), "Messages that were given up after their last attempt."
+        ),
+        Family("core_queue_messages", "gauge", ("queue",), "Messages that wait, or are being consumed."),
+        Family(
+            "core_queue_oldest_message_age_seconds", "gauge", ("queue",), "Age of the oldest of these; 0 without any."
+        ),
+        Family("core_cron_runs", "counter", ("cron", "outcome"), "Handlers of crons that ran; outcome is ok or error."),
+        Family(
+            "core_durable_object_alarms",
+            "counter",
+            ("class", "outcome"),
+            "Alarms of Durable Objects that ran; outcome is ok or error.",
+        ),
+        Family("core_durable_objects_alive", "gauge", ("class",), "Durable Objects whose instance is in memory."),
+        Family(
+            "core_process_event_loop_lag_seconds",
+            "gauge",
+            ("process",),
+            "Longest time that the event loop was late since the numbers were last asked for.",
+        ),
+        Family("core_process_open_connections", "gauge", ("process",), "Connections of clients, WebSockets included."),
+        Family(
+            "core_process_requests_in_flight", "gauge", ("process",), "Requests being answered, WebSockets included."
+        ),
+        Family("core_process_resident_memory_bytes", "gauge", ("process",), "Resident memory of a process."),
+        Family("core_process_up", "gauge", ("process",), "1 for a process that serves, else 0."),
+        Family(
+            "core_process_restarts", "counter", ("process",), "Processes that ended, hung or grew, and were replaced."
+        ),
+        Family(
+            "core_reloads", "counter", ("outcome",), "SIGHUP; outcome is replaced, or refused for a program that fails."
+        ),
+        Family("core_start_time_seconds", "gauge", (), "Start of the supervisor, in seconds since 1970."),
+        Family("core_build", "info", ("version", "place", "build"), "What runs: version of core, place, and build."),
+    )
 }
 """Every metric by its name; docs/reference/metrics.md is held to this."""
 
