@@ -263,7 +263,7 @@ class Router(Generic[E, U, M_contra]):
             if not given:
                 raise RegistrationError(
                     f'use("{first}") mounts nothing. Name a middleware or a router after the prefix: use("{first}", name). '
-                    "It is a decorator without a prefix only"
+                    "A decorator takes no prefix: @app.use"
                 )
         else:
             prefix, given = ROOT, (first, *more)

@@ -207,7 +207,7 @@ class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
         clock, `iss` and `aud` as `issuer` and `audience` demand (the first of several), unless `claims` has them.
 
         Raises ValueError for an `expires_in` that is not above 0, TypeError for claims that are no JSON object or whose
-        `sub` is no JSON text, DeveloperError where public keys prove tokens, and for a bad secret, as a request does.
+        `sub` is no JSON string, DeveloperError where public keys prove tokens, and for a bad secret, as a request does.
         """
         keys = self.keys
         if isinstance(keys, KeySet):
@@ -238,6 +238,7 @@ def _object_of(claims: object) -> dict[str, Any]:
     if not isinstance(claims, Mapping):
         raise TypeError(f"issue(…) takes the claims as a mapping or an attrs instance, not {type(claims).__name__}")
     found: dict[str, Any] = dict(given)
+    # A UUID is a string in JSON.
     if not dumps(found.get("sub", "")).startswith('"'):
         raise TypeError("issue(…): sub is a str, as RFC 7519 demands. Write sub=str(user.id)")
     return found

@@ -336,7 +336,10 @@ def _outgoing(value: Any, classes: bool) -> Any:
                 given = {name: part for name, part in fields.items() if part is not UNSET}
                 named = {CLASS: f"{cls.__module__}:{cls.__qualname__}"} if classes else {}
                 return _outgoing({**named, **given}, classes)
-            raise BindingTypeError(f"a {cls.__name__} cannot be handed to JavaScript")
+            raise BindingTypeError(
+                f"a {cls.__name__} cannot be handed to JavaScript. Values are None, bool, int, float, str, bytes, "
+                "datetime, and lists, dicts and sets of them"
+            )
 
 
 def _plain_key(value: object) -> Any:
