@@ -19,6 +19,8 @@ from core.errors import DurableObjectTypeError
 from core.values import frozen
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
     from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
     from core.http import Request, Response
 
@@ -56,6 +58,8 @@ DurableObjectLocationHint: TypeAlias = Literal[
 
 SqlStorageValue: TypeAlias = str | int | float | bytes | None
 """The value of a column of `storage.sql`."""
+
+R = TypeVar("R", default=dict[str, SqlStorageValue])
 
 
 def sql_binding(value: object) -> str | float | bytes | None:
@@ -333,8 +337,8 @@ class SyncKvStorage(Protocol):
 
 
 @runtime_checkable
-class SqlStorageCursor(Protocol):
-    """The rows of one `exec`, each a dict. Iterating goes on where it stopped; it cannot go back."""
+class SqlStorageCursor(Protocol[R]):
+    """The rows of one `exec`: dicts, or what `as_` names. Iterating goes on where it stopped; it cannot go back."""
 
     @property
     def column_names(self) -> list[str]:
@@ -351,19 +355,29 @@ class SqlStorageCursor(Protocol):
         """Rows written."""
         ...
 
-    def __iter__(self) -> Iterator[dict[str, SqlStorageValue]]:
+    def as_(self, type_: TypeForm[T], /) -> SqlStorageCursor[T]:
+        """The same rows, from the next one on, each as a `T`.
+
+            for message in self.ctx.storage.sql.exec("SELECT id, text FROM messages").as_(Message):
+                ...
+
+        A row that is no `T` raises a StructureError with its mistakes.
+        """
+        ...
+
+    def __iter__(self) -> Iterator[R]:
         """The rows that were not read yet."""
         ...
 
-    def __next__(self) -> dict[str, SqlStorageValue]:
+    def __next__(self) -> R:
         """The next row."""
         ...
 
-    def to_array(self) -> list[dict[str, SqlStorageValue]]:
+    def to_array(self) -> list[R]:
         """All rows that were not read yet."""
         ...
 
-    def one(self) -> dict[str, SqlStorageValue]:
+    def one(self) -> R:
         """The only row. Raises DurableObjectError when there is none, or more than one."""
         ...
 

@@ -355,6 +355,8 @@ _FIXES: Final[Mapping[str, Mapping[str, str]]] = {
         "`cursor.to_array()`, or `for row in cursor`": "fetchall, all, results, rows, [], len",
         "`next(cursor, None)`, or `cursor.one()` for exactly one row": "fetchone, first, get",
         "`cursor.rows_written`": "rowcount",
+        "`cursor.as_(Message).to_array()`, or `for message in cursor.as_(Message)`": "to_array(…)",
+        "`cursor.as_(Message).one()`": "one(…)",
         "Rows are there at once: remove the `await`.": "await",
         "`for row in cursor`": "async for",
     },

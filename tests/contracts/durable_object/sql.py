@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from tests.contracts.contract import refused
-from tests.contracts.durable_object.subject import Subject, Subjects, case, contract
+from tests.contracts.durable_object.subject import Pair, Subject, Subjects, case, contract
 
 from core.errors import DurableObjectError, DurableObjectTypeError
+from core.validation.mistakes import StructureError
 
 # ---------------------------------------------------------------------- SQL
 
@@ -31,6 +32,20 @@ async def sql_has_rows_and_bindings(one: Subject) -> None:
 @contract.case()
 async def a_cursor_goes_on_where_it_stopped(subjects: Subjects) -> None:
     assert await subjects.get_by_name("one").sql_cursor() == 2
+
+
+@case()
+async def rows_of_sql_are_of_a_class_where_one_is_named(one: Subject) -> None:
+    await one.sql("CREATE TABLE t (a INTEGER, b TEXT); INSERT INTO t VALUES (1, 'x'), (2, NULL), (3, 'z')")
+    assert await one.sql_typed("SELECT b, a FROM t ORDER BY a") == [Pair(1, "x"), Pair(2), Pair(3, "z")]
+    assert await one.sql_typed_one("SELECT * FROM t WHERE a = 2") == Pair(2)
+    many = "Expected exactly one result from SQL query, but got multiple results."
+    await refused(one.sql_typed_one("SELECT * FROM t"), DurableObjectError, many)
+    error = await refused(one.sql_typed_one("SELECT b AS a, a AS b FROM t WHERE a = 3"), StructureError)
+    assert error.issues == [
+        {"path": "a", "message": "must be an integer"},
+        {"path": "b", "message": "must be a string"},
+    ]
 
 
 @case()

@@ -38,6 +38,14 @@ class Point:
     tags: tuple[str, ...] = ()
 
 
+@attrs.frozen
+class Pair:
+    """A row of `sql`."""
+
+    a: int
+    b: str | None = None
+
+
 class Colour(Enum):
     """A value that has a name of its own."""
 
@@ -237,6 +245,17 @@ class Subject(DurableObject[Any]):
         assert cursor.to_array() == []
         assert sql.database_size > 0
         return cursor.rows_read
+
+    async def sql_typed(self, query: str, *bindings: Any) -> list[Pair]:
+        """The rows of one `exec` as a class: one by one, then the rest."""
+        cursor = self.ctx.storage.sql.exec(query, *bindings)
+        typed = cursor.as_(Pair)
+        assert typed.column_names == cursor.column_names
+        return [next(typed), *typed.to_array(), *cursor]
+
+    async def sql_typed_one(self, query: str) -> Pair:
+        """The only row as a class."""
+        return self.ctx.storage.sql.exec(query).as_(Pair).one()
 
     async def sql_transaction(self) -> Any:
         """SQL and values in one transaction that fails."""

@@ -28,6 +28,12 @@ class Env:
     GREETING: str
 
 
+@attrs.frozen
+class Pair:
+    number: int
+    text: str | None
+
+
 class Counter(DurableObject[Env]):
     def __init__(self, ctx: DurableObjectState, env: Env) -> None:
         super().__init__(ctx, env)
@@ -143,6 +149,12 @@ def sql(sql: SqlStorage) -> None:
     assert_type(next(cursor), dict[str, SqlStorageValue])
     for row in cursor:
         assert_type(row, dict[str, SqlStorageValue])
+    typed = cursor.as_(Pair)
+    assert_type(typed.one(), Pair)
+    assert_type(typed.to_array(), list[Pair])
+    assert_type(next(typed), Pair)
+    for each in typed:
+        assert_type(each.number, int)
     assert_type(sql.database_size, int)
 
 

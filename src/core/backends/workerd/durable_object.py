@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypeVar
 
 from core.backends.workerd.conversion import (
     attribute,
@@ -52,11 +54,12 @@ from core.errors import (
 from core.http import Request, Response
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import TypeForm, Unpack
 
     from core.bindings.durable_object import ReadOptions, WriteOptions
 
 T = TypeVar("T")
+R = TypeVar("R", default=dict[str, Any])
 
 _error = translator(DurableObjectError, TypeError=DurableObjectTypeError, RangeError=DurableObjectValueError)
 
@@ -447,8 +450,17 @@ class WorkerdSqlStorage(JsBacked, SqlStorage):
         return WorkerdSqlCursor(_call(self._js.exec, query, *outgoing))
 
 
-class WorkerdSqlCursor(JsBacked, SqlStorageCursor):
+class WorkerdSqlCursor(JsBacked, SqlStorageCursor[R]):
     """`SqlStorageCursor` over the runtime's."""
+
+    def __init__(self, js: object, read: Callable[[dict[str, Any]], Any] = lambda row: row) -> None:
+        super().__init__(js)
+        self._read = read
+
+    def as_(self, type_: TypeForm[T], /) -> WorkerdSqlCursor[T]:
+        from core.validation.rows import structure_row
+
+        return WorkerdSqlCursor(self._js, lambda row: structure_row(row, type_))
 
     @property
     def column_names(self) -> list[str]:
@@ -462,20 +474,24 @@ class WorkerdSqlCursor(JsBacked, SqlStorageCursor):
     def rows_written(self) -> int:
         return int(self._js.rowsWritten)
 
-    def __iter__(self) -> WorkerdSqlCursor:
+    def __iter__(self) -> WorkerdSqlCursor[R]:
         return self
 
-    def __next__(self) -> dict[str, Any]:
+    def __next__(self) -> R:
         step = _call(self._js.next)
         if step.done:
             raise StopIteration
-        return _sql_row(step.value)
+        return self._row(step.value)
 
-    def to_array(self) -> list[dict[str, Any]]:
-        return [_sql_row(row) for row in _call(self._js.toArray)]
+    def to_array(self) -> list[R]:
+        return [self._row(row) for row in _call(self._js.toArray)]
 
-    def one(self) -> dict[str, Any]:
-        return _sql_row(_call(self._js.one))
+    def one(self) -> R:
+        return self._row(_call(self._js.one))
+
+    def _row(self, js: Any) -> R:
+        row: R = self._read({str(entry[0]): _sql_cell(entry[1]) for entry in js.object_entries()})
+        return row
 
     def raw(self) -> Iterator[list[Any]]:
         for row in _call(self._js.raw):
@@ -487,10 +503,6 @@ def _copied(value: Any) -> Any:
         return js_value(value)
     except BindingTypeError as error:
         raise DurableObjectTypeError(f"the value cannot be stored: {error}") from None
-
-
-def _sql_row(row: Any) -> dict[str, Any]:
-    return {str(entry[0]): _sql_cell(entry[1]) for entry in row.object_entries()}
 
 
 def _sql_cell(value: Any) -> Any:

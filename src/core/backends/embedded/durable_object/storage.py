@@ -7,8 +7,11 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from copy import copy
 from datetime import datetime
-from typing import Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, cast
+
+from typing_extensions import TypeVar
 
 from core.backends.embedded.d1 import Refused, drop_all
 from core.backends.embedded.durable_object.arguments import (
@@ -25,6 +28,7 @@ from core.bindings.durable_object import (
     DurableObjectStorage,
     DurableObjectTransaction,
     SqlStorage,
+    SqlStorageCursor,
     SqlStorageValue,
     StorageOperations,
     SyncKvStorage,
@@ -36,8 +40,13 @@ from core.errors import (
     DurableObjectValueError,
     UnsupportedBindingError,
 )
+from core.validation.rows import row_reader
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
 
 T = TypeVar("T")
+R = TypeVar("R", default=dict[str, SqlStorageValue])
 
 _MISSING: Final[Any] = object()
 
@@ -153,7 +162,7 @@ class SyncKv(SyncKvStorage):
         return self._storage.remove([encode_key(key)]) > 0
 
 
-class Cursor:
+class Cursor(Generic[R]):
     """The rows of one `exec`. See `SqlStorageCursor`."""
 
     def __init__(self, columns: list[str], rows: list[Any], written: int) -> None:
@@ -161,17 +170,24 @@ class Cursor:
         self.rows_read: int = len(rows)
         self.rows_written = written
         self._rows = iter(rows)
+        self._read: Callable[[Any], Any] = lambda row: dict(zip(columns, row, strict=True))
 
-    def __iter__(self) -> Iterator[dict[str, SqlStorageValue]]:
+    def as_(self, type_: TypeForm[T], /) -> SqlStorageCursor[T]:
+        typed: Any = copy(self)
+        typed._read = row_reader(type_, tuple(self.column_names))
+        return cast("Cursor[T]", typed)
+
+    def __iter__(self) -> Iterator[R]:
         return self
 
-    def __next__(self) -> dict[str, SqlStorageValue]:
-        return dict(zip(self.column_names, next(self._rows), strict=True))
+    def __next__(self) -> R:
+        row: R = self._read(next(self._rows))
+        return row
 
-    def to_array(self) -> list[dict[str, SqlStorageValue]]:
+    def to_array(self) -> list[R]:
         return [*self]
 
-    def one(self) -> dict[str, SqlStorageValue]:
+    def one(self) -> R:
         rows = self.to_array()
         if len(rows) != 1:
             got = "no" if not rows else "multiple"
