@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.contracts.contract import Case
 from tests.contracts.durable_object import Subject, contract
+from tests.support.pythons import VERSIONS, packages, python_of, run
 
 from core import http
 from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
@@ -130,3 +131,13 @@ async def test_a_client_that_is_lost_is_told_to_the_object(tmp_path: Path) -> No
         closes = await both.there[0].get_by_name("one").get("closes")
         assert closes == [[1006, "WebSocket disconnected without sending Close frame.", False, True]]
         await b.close()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_next_process_is_found_at_the_socket_of_one_that_has_ended(version: str, tmp_path: Path) -> None:
+    python = python_of(version)
+    if python is None:
+        pytest.skip(f"there is no Python {version} on this machine")
+    program = str(Path(__file__).with_name("ending.py"))
+    path = {"PYTHONPATH": str(packages(tmp_path)), "PYTHONDONTWRITEBYTECODE": "1"}
+    assert run(python, "-S", program, str(tmp_path / "objects"), **path) == "connected"

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.support.pythons import VERSIONS, packages, python_of, run
 from tests.testing.simulation.schedules import DIGEST, digest
 
 from core.runtime.toolchain import missing_reason, toolchain
 
 PROGRAM = Path(__file__).with_name("schedules.py")
-PACKAGES = ("core", "attr", "attrs", "cattr", "cattrs", "typing_extensions")
-"""What the program imports, without anything that is made for one version of Python."""
-
 NODE = """
 import { loadPyodide } from "%s/pyodide.mjs";
 const [folder, program] = process.argv.slice(-2);
@@ -53,42 +47,14 @@ runpy.run_path("/program/schedules.py", run_name="__main__")
 """
 
 
-def packages(folder: Path) -> Path:
-    """A folder with nothing but PACKAGES."""
-    for name in PACKAGES:
-        spec = find_spec(name)
-        assert spec is not None
-        assert spec.origin is not None
-        source = Path(spec.origin)
-        if source.name == "__init__.py":
-            shutil.copytree(source.parent, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-        else:
-            shutil.copy(source, folder)
-    return folder
-
-
-def pythons(version: str) -> list[str]:
-    """The commands that may be this version of Python."""
-    installed = sorted(
-        Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv").glob(f"versions/{version}.*/bin/python")
-    )
-    return [command for command in (shutil.which(f"python{version}"), *map(str, installed)) if command is not None]
-
-
-def run(*command: str, **env: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **env}, check=False)
-    return done.stdout.strip() if done.returncode == 0 else done.stderr
-
-
 def test_a_seed_is_the_same_runs_in_this_python() -> None:
     assert digest() == DIGEST
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_seed_is_the_same_runs_in_every_version_of_python(version: str, tmp_path: Path) -> None:
-    asked = [sys.executable, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-    found = next((each for each in pythons(version) if run(each, *asked[1:]) == version), None)
+    found = python_of(version)
     expected = f"{version.replace('.', ' ')} {DIGEST}"
     if found is not None:
         path = {"PYTHONPATH": str(packages(tmp_path)), "PYTHONDONTWRITEBYTECODE": "1"}

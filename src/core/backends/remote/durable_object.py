@@ -233,7 +233,8 @@ class ObjectServer:
 
     async def start(self) -> None:
         """Begin to answer."""
-        self._server = await asyncio.start_unix_server(self._accepted, sock=self._listener)
+        # From Python 3.13 on start_unix_server would remove the socket's file at its end: the next process has it too.
+        self._server = await asyncio.start_server(self._accepted, sock=self._listener)
 
     async def close(self) -> None:
         """Begin no more calls, close the WebSockets with 1001, and return when the calls that run have been
