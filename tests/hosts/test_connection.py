@@ -164,6 +164,42 @@ async def test_a_head_that_is_refused_takes_no_answer_from_the_requests_before_i
     assert await answered(request("/known") * number + wrong) == pong * number + REFUSED
 
 
+async def test_a_coding_that_is_not_spoken_here_is_no_body_of_a_request() -> None:
+    """RFC 9112, section 6.1."""
+    sent = request("/echo", "Transfer-Encoding: gzip", "Transfer-Encoding: Chunked", body=b"2\r\nhi\r\n0\r\n\r\n")
+    received = await answered(request("/known") + sent)
+    assert received.startswith(OK + b"content-length: 4\r\n\r\npongHTTP/1.1 501 Not Implemented\r\n")
+    assert b"\r\nconnection: close\r\n" in received
+
+
+async def test_a_websocket_of_another_version_is_told_the_one_that_is_spoken() -> None:
+    """RFC 6455, section 4.4."""
+    received = await answered(WEBSOCKET.replace(b"Version: 13", b"Version: 8"))
+    assert received.startswith(b"HTTP/1.1 426 Upgrade Required\r\n")
+    assert b"\r\nsec-websocket-version: 13\r\n" in received
+    assert b"\r\nupgrade: websocket\r\n" in received
+
+
+@pytest.mark.parametrize(
+    ("target", "host"),
+    [
+        ("http://b.test:81/host", b"b.test:81"),
+        ("HTTPS://[::1]/host?a=http://c.test", b"[::1]"),
+        ("http://who@b.test/host", b"b.test"),
+    ],
+)
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+async def test_the_host_of_a_target_that_names_one_is_that(target: str, host: bytes, version: str) -> None:
+    """RFC 9112, section 3.2.2."""
+    received = await answered(request(target, "X-Other: 1", CLOSE, version=version))
+    assert received == OK + b"content-length: %d\r\n" % len(host) + CLOSED + host
+
+
+async def test_a_websocket_at_a_target_that_names_a_host_opens_at_its_path() -> None:
+    sent = WEBSOCKET.replace(b"GET /socket", b"GET http://b.test/host?a=b")
+    assert (await answered(sent, until=b"/host b.test")).startswith(b"HTTP/1.1 101 ")
+
+
 async def test_a_body_that_breaks_behind_its_answer_has_no_second_one() -> None:
     sent = request("/known", "Transfer-Encoding: chunked", method="POST", body=b"2\r\nhi\r\n")
     pong = OK + b"content-length: 4\r\n\r\npong"

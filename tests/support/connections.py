@@ -28,7 +28,9 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.accept"})
-        await send({"type": "websocket.send", "text": "pong"})
+        hosts = [value.decode() for name, value in scope["headers"] if name == b"host"]
+        where = " ".join([scope["path"], *hosts])
+        await send({"type": "websocket.send", "text": where if scope["path"] == "/host" else "pong"})
         return
     match scope["path"]:
         case "/known":
@@ -78,6 +80,10 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
         case "/":
             await start((b"content-length", b"%d" % len(scope["raw_path"])))
             await body(scope["raw_path"])
+        case "/host":
+            host = b" ".join(value for name, value in scope["headers"] if name == b"host")
+            await start((b"content-length", b"%d" % len(host)))
+            await body(host)
         case "/given":
             name, _, value = scope["query_string"].partition(b"=")
             await start((name, value.replace(b"%0d", b"\r")), (b"content-length", b"0"))

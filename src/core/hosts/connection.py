@@ -1,8 +1,9 @@
 """A connection of the HTTP server of `core serve --python` and `core dev`: uvicorn's with httptools.
 
 Each request on it is answered by an `Exchange`. Added are limits (connections, and the time that a client may take:
-`Limits`), the check of Host (RFC 9112, section 3.2), an answer to `OPTIONS *`, which asks the server itself whether it
-answers (RFC 9110, section 9.3.7), and an end in good order. Importing this needs uvicorn and httptools.
+`Limits`), which host is asked for (RFC 9112, section 3.2), a refusal of codings and versions that are not spoken here,
+an answer to `OPTIONS *`, which asks the server itself whether it answers (RFC 9110, section 9.3.7), and an end in good
+order. Importing this needs uvicorn and httptools.
 """
 
 from __future__ import annotations
@@ -25,9 +26,19 @@ from core.hosts.process import UNAVAILABLE
 
 # uri-host [ ":" port ] of RFC 9110, section 7.2; an address in brackets is looked at by who uses it.
 _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?")
-_TIMEOUT: Final = (
-    STATUS_LINE[408] + b"content-type: text/plain; charset=utf-8\r\ncontent-length: 15\r\nconnection: close\r\n\r\n"
-    b"Request Timeout"
+_TARGET: Final = re.compile(rb"[^:]+://(?:[^/?#]*@)?([^/?#]*)")
+
+
+def _refusal(status: int, text: bytes, headers: bytes = b"") -> bytes:
+    head = b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n%b\r\n"
+    return STATUS_LINE[status] + head % (len(text), headers) + text
+
+
+_TIMEOUT: Final = _refusal(408, b"Request Timeout")
+_INVALID: Final = _refusal(400, b"Invalid HTTP request received.")
+_CODING: Final = _refusal(501, b"The only transfer coding of a request is chunked.")
+_VERSION: Final = _refusal(
+    426, b"The version of WebSockets here is 13.", b"upgrade: websocket\r\nsec-websocket-version: 13\r\n"
 )
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 # What a client says behind its body, when its request is answered already, is no header (RFC 9110, section 6.5.1).
@@ -65,6 +76,7 @@ class Connection(HttpToolsProtocol):
     reading: Literal["head", "body", "nothing"] = "head"
     since: float | None = None
     _host: bytes = b""
+    _refused_with: bytes = _INVALID
     _behind: Callable[[], None] | None = None
     """What is done behind the answers; set, nothing is read any more."""
     _unsent = 0
@@ -101,6 +113,10 @@ class Connection(HttpToolsProtocol):
             if _HOST.fullmatch(hosts[0]) is None:
                 raise ValueError("Host is not a host")
             self._host = hosts[0]
+        for name, value in headers:
+            if name == b"transfer-encoding" and value.lower() != b"chunked":
+                self._refused_with = _CODING
+                raise ValueError("a coding that is not spoken here")
         method = parser.get_method().decode("ascii")
         app = self.app
         if self.url == b"*" and method == "OPTIONS":
@@ -113,6 +129,8 @@ class Connection(HttpToolsProtocol):
             path = raw_path.decode("ascii")
             if "%" in path:
                 path = urllib.parse.unquote(path)
+            if parsed.host:
+                self._ask_named_host(raw_path, query)
         scope = self.scope = {
             "type": "http",
             "asgi": _ASGI,
@@ -130,6 +148,9 @@ class Connection(HttpToolsProtocol):
         if parser.should_upgrade():
             if method == "CONNECT":
                 raise ValueError("this is no proxy")
+            if self._should_upgrade() and dict(headers).get(b"sec-websocket-version", b"13") != b"13":
+                self._refused_with = _VERSION
+                raise ValueError("a version that is not spoken here")
             self.last = None  # `data_received` goes on
             return
         # Behind all that may be refused: what is refused is a head, of which nothing was begun.
@@ -149,6 +170,14 @@ class Connection(HttpToolsProtocol):
         else:
             self.flow.pause_reading()
             self.pipeline.append(exchange)
+
+    def _ask_named_host(self, path: bytes, query: bytes) -> None:
+        """Take the host of a target that names one, whatever Host says (RFC 9112, section 3.2.2)."""
+        named = _TARGET.match(self.url)
+        if named is None or not named[1] or _HOST.fullmatch(named[1]) is None:
+            raise ValueError("the target names no host")
+        self.url = path + b"?" + query if query else path
+        self.headers[:] = [(b"host", named[1]), *(pair for pair in self.headers if pair[0] != b"host")]
 
     def _answer(self, exchange: Exchange) -> None:
         self.active = exchange
@@ -192,7 +221,8 @@ class Connection(HttpToolsProtocol):
             self._refuse()
 
     def _refuse(self) -> None:
-        super().send_400_response("Invalid HTTP request received.")
+        self.transport.write(self._refused_with)
+        self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         while self._behind is None:
