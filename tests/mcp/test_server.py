@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from datetime import date
@@ -13,10 +14,11 @@ import pytest
 
 from core import Bindings, CoreError, Next, Request, Response, Router, create_app
 from core.errors import AuthenticationError, DeveloperError, RegistrationError
+from core.http.streams import close
 from core.mcp import MCP, Audio, Content, Embedded, Image, Link, ToolError, elicit
 from core.mcp.messages import CAPABILITIES_KEY, LATEST, LEVEL_KEY, VERSION_KEY, ProtocolError
 from core.middleware.jwt import jwt_auth
-from core.testing import Client
+from core.testing import Client, FakeClock, FakeExecutionContext
 from core.validation.structure import structure
 
 
@@ -663,6 +665,46 @@ async def test_progress_makes_a_stream_only_where_the_client_asks_for_it() -> No
     text = await streamed.text()
     assert text.count("notifications/progress") == 2
     assert text.index('"message":"half"') < text.index('"id":7')
+
+
+@pytest.mark.parametrize("accept", ["application/json, text/event-stream", "application/json"])
+@pytest.mark.parametrize("version", [LATEST, "2025-11-25"])
+async def test_a_tool_that_takes_long_is_cancelled_where_its_client_closes_the_stream(
+    version: str, accept: str
+) -> None:
+    """The cancellation of revision 2026-07-28; in earlier ones, a connection that ends is none."""
+    clock = FakeClock()
+    app = create_app(Env)
+    client, mcp = Client(app, Env(), ctx=FakeExecutionContext(clock=clock)), MCP(app, "pens")
+    begun, goes_on, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @mcp.tool
+    async def think(req: Request[Env]) -> str:
+        """Think."""
+        begun.set()
+        try:
+            await goes_on.wait()
+        finally:
+            ended.set()
+        return "thought"
+
+    meta = {VERSION_KEY: LATEST, CAPABILITIES_KEY: {}} if version == LATEST else {}
+    body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "think", "_meta": meta}}
+    headers = {"MCP-Protocol-Version": version, "Mcp-Method": "tools/call", "Mcp-Name": "think", "Accept": accept}
+    asking = asyncio.ensure_future(client.post("/mcp", json=body, headers=headers))
+    await begun.wait()
+    await clock.advance(1)
+    if version == LATEST and "event-stream" in accept:
+        response = await asking
+        assert response.headers["content-type"] == "text/event-stream"
+        stream = response.stream()
+        assert (await anext(stream)).startswith(b":")
+        await close(stream)
+        await ended.wait()
+    else:
+        goes_on.set()
+        assert (await (await asking).json())["result"]["content"][0]["text"] == "thought"
+    assert clock.pending == 0
 
 
 @pytest.mark.parametrize(

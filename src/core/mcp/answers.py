@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from core.errors import CoreError, DeveloperError
 from core.http import json
 from core.http.json import JsonObject
+from core.http.sse import Event
 from core.mcp import messages
 from core.mcp.content import Content, Message, block_of, contents_of, resource_of
 from core.mcp.messages import Call, InputRequired, ProtocolError
@@ -37,6 +38,8 @@ STATE = "core.mcp"
 """The key of a request's state that has its `Call`."""
 _TOLD = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
 _MOST_URIS = 100
+_SECONDS = 1.0
+"""The time in which a tool is answered with JSON alone."""
 
 
 @frozen(kw_only=True)
@@ -107,7 +110,8 @@ class Answers:
             return
         req.state[STATE] = call
         listens = isinstance(call.meta.get("progressToken"), str | int) or call.least < len(messages.LEVELS)
-        if listens and "text/event-stream" in (req.header("accept") or ""):
+        ends_with_client = call.stateless and call.method == "tools/call"
+        if (listens or ends_with_client) and "text/event-stream" in (req.header("accept") or ""):
             await self._serve_with_notifications(req, res, call)
             return
         self._send(req, res, call, *await self._answer(req, call))
@@ -121,24 +125,34 @@ class Answers:
         res.sse(events(call, self.listeners(req.env), answer, req.clock))
 
     async def _serve_with_notifications(self, req: AnyRequest, res: Response, call: Call) -> None:
-        """Answer with JSON where nothing comes before the answer, with a stream of events otherwise."""
+        """Answer with JSON where nothing comes before the answer, with a stream of events otherwise.
+
+        A tool that takes long is answered with a stream too: a client cancels it by closing that, which every host
+        tells.
+        """
         import asyncio
 
-        waiting: asyncio.Queue[JsonObject | None] = asyncio.Queue()
+        waiting: asyncio.Queue[JsonObject | Event | None] = asyncio.Queue()
         call.notify = waiting.put_nowait
         task = asyncio.ensure_future(self._answer(req, call))
         task.add_done_callback(lambda _: waiting.put_nowait(None))
+        late = None
+        if call.stateless:
+            late = req.clock.call_later(_SECONDS, lambda: waiting.put_nowait(Event(comment="it goes on")))
         try:
             first = await waiting.get()
         except BaseException:
             task.cancel()
             raise
+        finally:
+            if late is not None:
+                late.cancel()
         if first is None:
             self._send(req, res, call, *await task)
             return
 
-        async def events() -> AsyncIterator[JsonObject]:
-            event: JsonObject | None = first
+        async def events() -> AsyncIterator[JsonObject | Event]:
+            event: JsonObject | Event | None = first
             try:
                 while event is not None:
                     yield event
