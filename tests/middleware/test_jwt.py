@@ -566,6 +566,21 @@ async def test_a_new_key_of_the_issuer_is_found_within_half_a_minute() -> None:
     assert await accepted(bench, signed("ES256", EC, kid="2"))
 
 
+@pytest.mark.parametrize("replacing", [rsa.generate_private_key(65537, 2048), EC], ids=["RS256", "ES256"])
+async def test_the_only_key_is_replaced_for_tokens_without_a_kid_within_half_a_minute(replacing: Any) -> None:
+    issuer = Issuer(jwk(RSA))
+    bench = issuer.bench(algorithms=["RS256", "ES256"])
+    assert await accepted(bench, signed("RS256", RSA))
+    issuer.keys = [jwk(replacing)]
+    newer = signed("ES256" if replacing is EC else "RS256", replacing)
+    assert not await accepted(bench, newer)
+    await bench.clock.advance(30)
+    for _ in range(3):
+        assert await accepted(bench, newer)
+        assert not await accepted(bench, signed("RS256", RSA))
+    assert issuer.asked == 2
+
+
 async def test_a_new_key_is_found_after_an_issuer_was_away_or_late_with_it() -> None:
     issuer = Issuer(jwk(RSA, kid="1"))
     bench = issuer.bench(algorithms=["RS256", "ES256"])

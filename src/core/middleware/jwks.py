@@ -1,9 +1,9 @@
 """The public keys of an issuer (JSON Web Key Set, RFC 7517): given as they are, or fetched when first needed and kept.
 
 Decided here: how often the issuer is asked. Once for everyone who waits at the same time; again when
-the keys are old, or when a token names a key that is not there, but then at most every half minute,
-so that made-up key names cannot turn this server against the issuer. In a worker no request may wait
-for what another one began: those that come while there are no keys yet ask each for themselves.
+the keys are old, or when a token names a key that is not there or names none and is signed with another, but then at
+most every half minute, so that made-up tokens cannot turn this server against the issuer. In a worker no request may
+wait for what another one began: those that come while there are no keys yet ask each for themselves.
 """
 
 from __future__ import annotations
@@ -59,6 +59,10 @@ class KeySet:
     async def find(self, kid: str | None, algorithm: str, clock: Clock) -> Any:
         """The key of that name, or the only one for `algorithm` where a token names none; None where there is none."""
         return self._key(kid, algorithm)
+
+    async def renew(self, header: Mapping[str, Any], req: AnyRequest) -> bool:
+        """Return True where there are newer keys now, for a token that names none and that ours do not prove."""
+        return False
 
     def _key(self, kid: str | None, algorithm: str) -> Any:
         kty = _FAMILIES[algorithm[:2]]
@@ -132,12 +136,20 @@ class FetchedKeySet(KeySet):
         if self._fetched is None or now - self._fetched >= _KEPT_SECONDS:
             await self._refresh(clock)
         key = self._key(kid, algorithm)
-        if key is None and kid is not None:
+        if key is None:
             await self._refresh(clock)
             key = self._key(kid, algorithm)
         if self._fetched is None:
             raise CoreError(503, "Service Unavailable")
         return key
+
+    async def renew(self, header: Mapping[str, Any], req: AnyRequest) -> bool:
+        """As of a `KeySet`."""
+        if header.get("kid") is not None:
+            return False
+        before = self._fetched
+        await self._refresh(req.clock)
+        return self._fetched != before
 
     async def _refresh(self, clock: Clock) -> None:
         """Fetch the keys, or wait for who does already; nothing within the pause after the last try."""

@@ -127,6 +127,10 @@ class SecretKeys:
         """
         return [self._prepare(given, algorithm) for given in await self._given(req)]
 
+    async def renew(self, header: Mapping[str, Any], req: AnyRequest) -> bool:
+        """Return False: the secrets are asked for with each request."""
+        return False
+
     async def signing_key(self, algorithm: str, req: AnyRequest) -> Any:
         """The key that new tokens are signed with. Raises DeveloperError where it can only prove."""
         if algorithm not in _LEAST_BYTES:
@@ -327,10 +331,14 @@ def jwt_auth(
         algorithm = token.header.get("alg")
         if not isinstance(algorithm, str) or algorithm not in allowed:
             raise Refusal("the algorithm is not allowed")
-        for key in await proving.candidates(token.header, algorithm, req):
-            if await _proves(known[algorithm], token.signed, key, token.signature, proving):
-                break
-        else:
+
+        async def is_signed() -> bool:
+            for key in await proving.candidates(token.header, algorithm, req):
+                if await _proves(known[algorithm], token.signed, key, token.signature, proving):
+                    return True
+            return False
+
+        if not (await is_signed() or (await proving.renew(token.header, req) and await is_signed())):
             raise Refusal("the signature is wrong")
         found = token.claims()
         demanded.check(found, req.clock.time())
