@@ -14,6 +14,14 @@ def after_prefix(prefix: bytes) -> bytes:
     return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else b"\xff"
 
 
+def first_of_page(start: bytes, after: bytes | None) -> tuple[str, bytes]:
+    """The comparison of the keys that begin with `start` and come after `after`, as one operator of SQL and its key.
+
+    Of two lower bounds SQLite seeks the first and reads all rows up to the other.
+    """
+    return (">=", start) if after is None or after < start else (">", after)
+
+
 def decode_cursor(cursor: str) -> bytes:
     """The key that a cursor means. An invented one is read as far as it goes: the platform raises for none."""
     letters = re.sub(r"[^A-Za-z0-9+/]", "", cursor.split("=", 1)[0].replace("-", "+").replace("_", "/"))

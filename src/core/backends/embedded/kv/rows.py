@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from core.backends.embedded.disk import StoreError
 from core.backends.embedded.files import Files
-from core.backends.embedded.keys import after_prefix
+from core.backends.embedded.keys import after_prefix, first_of_page
 from core.backends.embedded.kv.arguments import Verb, failed
 from core.backends.embedded.store import Store, run_script
 
@@ -49,7 +49,7 @@ _PUT_BARE: Final = (
 )
 _BARE: Final = (None, None, None)
 _PAGE: Final = (
-    "SELECT key, expiration, metadata FROM kv WHERE key >= ? AND key > ? AND key < ?"
+    "SELECT key, expiration, metadata FROM kv WHERE key {} ? AND key < ?"
     " AND (expiration IS NULL OR expiration > ?) ORDER BY key LIMIT ?"
 )
 _DELETE: Final = "DELETE FROM kv WHERE key = ?"
@@ -86,8 +86,9 @@ class KVRows:
         return stored
 
     def _rows(self, start: bytes, after: bytes, count: int) -> KeyRows:
+        compared, first = first_of_page(start, after)
         return self._connection.execute(
-            _PAGE, (start, after, after_prefix(start), self._clock.time(), count)
+            _PAGE.format(compared), (first, after_prefix(start), self._clock.time(), count)
         ).fetchall()
 
     def _write(self, raw: bytes, stored: Stored | None) -> None:

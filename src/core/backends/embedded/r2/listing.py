@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import attrs
 
-from core.backends.embedded.keys import after_prefix, decode_cursor
+from core.backends.embedded.keys import after_prefix, decode_cursor, first_of_page
 from core.backends.embedded.r2.arguments import refuse
 from core.backends.embedded.r2.rows import COLUMNS, Row
 from core.backends.embedded.store import Database
@@ -71,6 +71,7 @@ def read_page(database: Database, start: bytes, delimiter: bytes, after: bytes |
         while True:
             wanted = count - len(rows) - len(prefixes)
             found = _rows_after(connection, start, last, wanted + 1)
+            # Read as far as the first prefix only: all that begins so is behind it, and passed over.
             for index, row in enumerate(found):
                 if index == wanted:
                     return Page(rows, prefixes, last)
@@ -78,7 +79,6 @@ def read_page(database: Database, start: bytes, delimiter: bytes, after: bytes |
                 cut = key.find(delimiter, len(start)) if delimiter else -1
                 if cut >= 0:
                     prefixes.append(key[: cut + len(delimiter)])
-                    # The search goes on behind all that begins so.
                     last = _last_key_of(connection, prefixes[-1])
                     break
                 rows.append(row)
@@ -87,14 +87,10 @@ def read_page(database: Database, start: bytes, delimiter: bytes, after: bytes |
                 return Page(rows, prefixes, None)
 
 
-def _rows_after(connection: sqlite3.Connection, start: bytes, after: bytes | None, count: int) -> list[Row]:
-    sql = f"SELECT {COLUMNS} FROM r2_objects WHERE key >= ? AND key < ?"
-    parameters: list[object] = [start, after_prefix(start)]
-    if after is not None:
-        sql += " AND key > ?"
-        parameters.append(after)
-    found = connection.execute(f"{sql} ORDER BY key LIMIT ?", [*parameters, count])
-    return [Row._make(row) for row in found]
+def _rows_after(connection: sqlite3.Connection, start: bytes, after: bytes | None, count: int) -> Iterator[Row]:
+    compared, first = first_of_page(start, after)
+    sql = f"SELECT {COLUMNS} FROM r2_objects WHERE key {compared} ? AND key < ? ORDER BY key LIMIT ?"
+    return map(Row._make, connection.execute(sql, (first, after_prefix(start), count)))
 
 
 def _last_key_of(connection: sqlite3.Connection, prefix: bytes) -> bytes:
