@@ -19,7 +19,7 @@ from core.assembly.embedded import _MAKERS, _NAMES
 from core.backends.workerd.env import _KINDS
 from core.bindings.kinds import KINDS, PROTOCOLS, Kind, bindings_of
 from core.bindings.kv import KVNamespace
-from core.config.model import HyperdriveTable, Worker
+from core.config.model import HyperdriveTable, RateLimitTable, SimpleLimit, Worker
 from core.runtime.project import unsupported
 from core.testing import FakeKVNamespace
 
@@ -134,6 +134,13 @@ def test_a_database_behind_hyperdrive_is_said_to_need_cpython() -> None:
     assert name == "PG"
     assert reason.startswith("a client of a database opens sockets, which Python has not in workerd")
     assert reason.endswith("Run the worker on CPython: `core serve --python`")
+
+
+def test_a_rate_limit_is_said_to_be_counted_elsewhere_in_workerd() -> None:
+    limiter = RateLimitTable(name="LIMITER", namespace_id="1001", simple=SimpleLimit(limit=100, period=60))
+    ((name, reason),) = unsupported(Worker(ratelimits=[limiter])).items()
+    assert name == "LIMITER"
+    assert reason.startswith("workerd alone has no service for this rate limit. Count with the middleware rate_limit")
 
 
 LAMP = Kind("lamp", "lamp", ("lamps",), protocol="Lamp", engines=("Workerd", "Embedded", "Fake"))

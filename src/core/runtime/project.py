@@ -161,6 +161,13 @@ def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Pla
     )
 
 
+_ELSEWHERE = "`core dev` has an embedded one where there is one, and the hosted platform has the real one"
+_INSTEAD = {
+    KINDS["rate_limit"].title: "Count with the middleware rate_limit, in a KV namespace (kv_binding=…) or exactly in a "
+    "Durable Object (store=DurableObjectStore(…)), which it has",
+}
+
+
 def unsupported(worker: Worker) -> dict[str, str]:
     """The bindings of a configuration that workerd by itself has no service for, one sentence each."""
     database = KINDS["hyperdrive"]
@@ -176,8 +183,7 @@ def unsupported(worker: Worker) -> dict[str, str]:
         "a client of a database opens sockets, which Python has not in workerd, so no asyncpg and no other driver "
         "connects there. Run the worker on CPython: `core serve --python`",
     ) | {
-        name: f"workerd alone has no service for this {kind}. `core dev` has an embedded one where there is one, and "
-        "the hosted platform has the real one"
+        name: f"workerd alone has no service for this {kind}. {_INSTEAD.get(kind, _ELSEWHERE)}"
         for kind, names in places.items()
         for name in names
     }
