@@ -226,8 +226,6 @@ class ConnectedWebSocket(WebSocket):
         """The close of the connection, None while it is open."""
         self.headers: Headers = Headers()
         """The headers of the answer to the handshake, at a client's end."""
-        self.patience: float | None = None
-        """The seconds that `receive` waits for a message before it raises TimeoutError; None waits for ever."""
 
     def connect(self, other: ConnectedWebSocket) -> None:
         """Make `other` the other end."""
@@ -244,11 +242,7 @@ class ConnectedWebSocket(WebSocket):
             if self.closed is not None:
                 raise self.closed
             self._arrived.clear()
-            try:
-                async with asyncio.timeout(self.patience):
-                    await self._arrived.wait()
-            except TimeoutError:
-                raise TimeoutError(f"receive(): no message came within {self.patience} seconds") from None
+            await self._arrived.wait()
         return self._messages.popleft()
 
     async def send(self, message: str | bytes, /) -> None:

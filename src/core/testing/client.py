@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from core.response import Response
     from core.testing.mcp import MCPClient
     from core.testing.spans import SpanRecorder
+    from core.testing.web_socket import ClientWebSocket
 
 __tracebackhide__ = True  # pytest shows the line of the test
 
@@ -249,7 +250,7 @@ class Client(Generic[E]):
 
     async def websocket(
         self, url: str, *, protocols: Sequence[str] = (), headers: Mapping[str, str] | None = None
-    ) -> ConnectedWebSocket:
+    ) -> ClientWebSocket:
         """Open a WebSocket on a route of `app.websocket`, and return the client's end.
 
             socket = await client.websocket("/rooms/7")
@@ -260,7 +261,8 @@ class Client(Generic[E]):
         and the body as its reason where the application refuses. `receive` waits for 30 seconds, its `patience`: a
         handler that fails in a Durable Object is in the log, and leaves the connection open.
         """
-        from core.http.websocket import WebSocketClosed, pair
+        from core.http.websocket import ConnectedWebSocket, WebSocketClosed
+        from core.testing.web_socket import ClientWebSocket
 
         own = {"Upgrade": "websocket", "Connection": "Upgrade", **(headers or {})}
         if protocols:
@@ -268,8 +270,8 @@ class Client(Generic[E]):
         res = await self._dispatched(self._message("GET", url, own))
         if res.status_code != 101 or res.upgrade is None:
             raise WebSocketClosed(res.status_code, await res.to_http().text())
-        server, client = pair(res.upgrade.protocol)
-        client.patience = 30
+        server, client = ConnectedWebSocket(res.upgrade.protocol), ClientWebSocket(res.upgrade.protocol)
+        server.connect(client)
         client.headers = res.to_http().headers
         for cookie in client.headers.get_set_cookie():
             self._keep(cookie)
