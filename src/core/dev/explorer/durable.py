@@ -169,7 +169,8 @@ async def _delete(req: Request[Places], res: Response) -> None:
 async def _query(req: Request[Places], res: Response) -> None:
     query, living = await req.json(Query), _living(req)
     storage, started = living.storage, monotonic()
-    connection: sqlite3.Connection = living.objects.database(living.id).connection
+    database = living.objects.database(living.id)
+    connection: sqlite3.Connection = database.connection
     # It runs where the object's own code would, and nothing else of the server runs meanwhile.
     connection.set_progress_handler(lambda: monotonic() > started + _MOST_SECONDS, 100_000)
     try:
@@ -182,7 +183,7 @@ async def _query(req: Request[Places], res: Response) -> None:
             400, f"The statement was stopped after {_MOST_SECONDS} s: the server waits for what an object runs"
         ) from None
     finally:
-        connection.set_progress_handler(None, 0)
+        database.engine.keep_time()
     await storage.sync()
     res.json(
         {

@@ -125,6 +125,22 @@ async def test_a_database_is_usable_after_every_kind_of_failure(db: EmbeddedD1Da
         assert await value(db, "SELECT count(*) FROM t") == 1
 
 
+@pytest.mark.parametrize("write", ["", "INSERT INTO t "])
+async def test_a_statement_without_an_end_is_ended_and_leaves_nothing(db: EmbeddedD1Database, write: str) -> None:
+    await db.exec("CREATE TABLE t (n INTEGER)")
+    endless = f"{write}WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up) SELECT count(*) FROM up"
+    db.engine.seconds = 0.01
+    for work in (
+        db.prepare(endless).all,
+        lambda: db.batch([db.prepare("INSERT INTO t VALUES (1)"), db.prepare(endless)]),
+    ):
+        with pytest.raises(D1Error, match=r"interrupted after 0\.01 s.*needs a LIMIT: SQLITE_INTERRUPT"):
+            await work()
+    db.engine.seconds = 30.0
+    await db.prepare("INSERT INTO t VALUES (7)").run()
+    assert await value(db, "SELECT group_concat(n) FROM t") == "7"
+
+
 async def test_a_name_in_double_quotes_is_a_string_once_its_column_is_gone(db: EmbeddedD1Database) -> None:
     await db.exec("CREATE TABLE t (a, b)")
     await db.prepare("INSERT INTO t VALUES ('x', 'y')").run()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from core.backends.embedded.d1.plans import Plan, Step
@@ -46,6 +47,8 @@ _KEPT_PLANS: Final = 1000
 _CHANGES: Final = ("CREATE", "ALTER")
 # How many rows may change until size_after is looked up again; a change of the schema is looked up at once.
 _MEASURE_EVERY: Final = 100
+# SQLite's own, between two looks at the time; most statements take none.
+_STEPS: Final = 1_000_000
 
 Answer: TypeAlias = "tuple[tuple[str, ...], list[tuple[Any, ...]], Numbers]"
 Query: TypeAlias = tuple[str, tuple[Any, ...]]
@@ -92,6 +95,10 @@ class Engine:
         # True if a statement that SQLite prepares is ours. It is not while a statement of the application runs, and
         # only then.
         self._trusted = True
+        self.seconds: float = 30.0
+        """The longest that a statement may run, as on the platform: nothing else of the process runs meanwhile."""
+        self._since: float | None = None
+        self.keep_time()
         for limit, value in LIMITS.items():
             connection.setlimit(limit, value)
         connection.execute("PRAGMA foreign_keys = ON")
@@ -101,6 +108,16 @@ class Engine:
         self._page_size: int = connection.execute("PRAGMA page_size").fetchone()[0]
         self._size = self._read_size()
         connection.set_authorizer(self._authorize)
+
+    def keep_time(self) -> None:
+        """Have SQLite end a statement that runs too long."""
+        self._connection.set_progress_handler(self._is_too_long, _STEPS)
+
+    def _is_too_long(self) -> bool:
+        now = monotonic()
+        if self._since is None:
+            self._since = now
+        return now - self._since > self.seconds
 
     def next_bookmark(self) -> str:
         """A string that is later than every one before it, in the form that the platform's bookmarks have."""
@@ -264,6 +281,7 @@ class Engine:
         started = now()
         before = 0 if reading else connection.total_changes
         cursor: sqlite3.Cursor | None = None
+        self._since = None
         self._trusted = False
         try:
             if step.plain and step.unchecked:
@@ -309,6 +327,7 @@ class Engine:
 
     def _start(self, step: Step) -> None:
         """Take one step of a statement, as the platform does where its rows are nobody's."""
+        self._since = None
         self._trusted = False
         try:
             self._execute(step, ()).close()
@@ -399,6 +418,10 @@ class Engine:
         if token is not None and self._step is not None:
             message += f" at offset {len(self._step.piece.text[: token.start].encode('utf-8', 'replace'))}"
         extended = name_of(error)
+        if extended == "SQLITE_INTERRUPT":
+            message += (
+                f" after {self.seconds:g} s, the most that a statement may take: one that has no end needs a LIMIT"
+            )
         # SQLITE_CONSTRAINT of SQLITE_CONSTRAINT_UNIQUE.
         name = "_".join(extended.split("_")[:2])
         return f"{message}: {name}" if name == extended else f"{message}: {name} (extended: {extended})"
