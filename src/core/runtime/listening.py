@@ -94,6 +94,8 @@ async def _answer_each(
                 await writer.drain()
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, IndexError, TimeoutError):
             pass  # whoever asked is gone, or sent something else
+        except asyncio.CancelledError:
+            pass  # with the loop, at the end: some versions of asyncio write a traceback for that
         finally:
             writer.close()
 
