@@ -200,6 +200,26 @@ async def test_a_websocket_at_a_target_that_names_a_host_opens_at_its_path() -> 
     assert (await answered(sent, until=b"/host b.test")).startswith(b"HTTP/1.1 101 ")
 
 
+@pytest.mark.parametrize("path", ["/turns", "/large", "/stream"])
+async def test_a_client_that_has_said_that_it_sends_no_more_reads_its_answers(path: str) -> None:
+    whole = await answered(request("/turns") + request(path, CLOSE))
+    assert await answered(request("/turns") + request(path), ends=True) in (whole, whole.replace(CLOSED, b"\r\n"))
+
+
+async def test_an_application_is_told_that_a_client_sends_no_more_which_may_be_gone() -> None:
+    sent = request("/gone", "Content-Length: 5", method="POST", body=b"first")
+    assert await answered(sent, ends=True) == OK + b"content-length: 4\r\n" + CLOSED + b"gone"
+
+
+async def test_a_stream_ends_with_a_client_that_sends_no_more(caplog: pytest.LogCaptureFixture) -> None:
+    assert await answered(request("/left"), ends=True) == OK + b"transfer-encoding: chunked\r\n\r\n"
+    assert not caplog.records
+
+
+async def test_a_client_that_ends_within_a_body_has_no_answer() -> None:
+    assert await answered(request("/gone", "Content-Length: 5", method="POST", body=b"fir"), ends=True) == b""
+
+
 async def test_a_body_that_breaks_behind_its_answer_has_no_second_one() -> None:
     sent = request("/known", "Transfer-Encoding: chunked", method="POST", body=b"2\r\nhi\r\n")
     pong = OK + b"content-length: 4\r\n\r\npong"

@@ -58,6 +58,15 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
             await body(EVENT, more_body=True)
             while (await receive())["type"] != "http.disconnect":
                 pass
+        case "/left":
+            await start()
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        case "/gone":
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            await start((b"content-length", b"4"))
+            await body(b"gone")
         case "/bare":
             await send({"type": START, "status": 204})
             await send({"type": BODY})

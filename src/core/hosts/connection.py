@@ -322,6 +322,20 @@ class Connection(HttpToolsProtocol):
 
     # -- the end
 
+    def eof_received(self) -> bool:  # type: ignore[override]  # as asyncio has it; that of uvicorn never keeps one open
+        """Go on with answers to whole requests: a client may read after it has said that it sends no more.
+
+        One that is gone says the same, so the applications are told; a stream that has begun has no end for it.
+        """
+        active, last = self._answered_now(), self.last
+        if active is None or last is None or self.reading != "nothing" or active.is_stream():
+            return False
+        last.keep_alive = False
+        for exchange in (active, *self.pipeline):
+            exchange.ended = True
+            exchange.tell()
+        return True
+
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         if (active := self._answered_now()) is not None:

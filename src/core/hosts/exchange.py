@@ -46,8 +46,11 @@ class Exchange:
     """The answer is written, whole."""
     gone: bool = False
     """Nothing more is sent, and nothing read."""
+    ended: bool = False
+    """The client sends no more behind its request. It may read the answer, or be gone."""
     task: asyncio.Task[None] = attrs.field(init=False)
     _news: bool = False
+    _read: bool = False  # the body, whole
     _event: asyncio.Event | None = None  # made where somebody waits
     _head: bytes = b""  # of an answer whose body has not begun
     _left: int | None = None  # of the body, in bytes; None where chunks, or the connection's end, tell
@@ -57,7 +60,10 @@ class Exchange:
         try:
             await self._app(self.scope, self.receive, self.send)
             if not self.complete and not self.gone:
-                raise RuntimeError("the application has not answered")
+                if not self.ended:
+                    raise RuntimeError("the application has not answered")
+                self.gone = True
+                self._connection.transport.close()
         except BaseException as error:
             if self.task.cancelling():  # by the server, which ends
                 if self.start is None:
@@ -80,7 +86,7 @@ class Exchange:
         if self.waited_for and not connection.transport.is_closing():
             self.waited_for = False
             connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if not self.gone and not self.complete:
+        if not self._is_over():
             connection.flow.resume_reading()
             if self._event is None and not self._news:
                 self._event = asyncio.Event()
@@ -88,10 +94,14 @@ class Exchange:
                 await self._event.wait()
                 self._event.clear()
             self._news = False
-        if self.gone or self.complete:
+        if self._is_over():
             return {"type": "http.disconnect"}
         body, self.body = self.body, b""
+        self._read = not self.more_body
         return {"type": "http.request", "body": body, "more_body": self.more_body}
+
+    def _is_over(self) -> bool:
+        return self.gone or self.complete or (self.ended and self._read)
 
     def tell(self) -> None:
         """Let `receive` look again."""
@@ -166,13 +176,14 @@ class Exchange:
         lines.append(b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n")
         return b"".join(lines)
 
+    def is_stream(self) -> bool:
+        """True while a body is sent whose length is not known."""
+        return self.start is not None and not self.complete and self._left is None
+
     def is_events(self) -> bool:
         """True while a stream of events is sent: it has no end of its own, and its reader asks for it again."""
-        return (
-            self.start is not None
-            and not self.complete
-            and self._left is None
-            and any(
+        return self.is_stream() and (
+            any(
                 name == b"content-type" and value.startswith(b"text/event-stream")
                 for name, value in self.start.get("headers", ())
             )
