@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from pathlib import Path
 
 import pytest
 
-from core.dev.reload import changes_in, wanted
+from core.dev.reload import Packages, changes_in, wanted
 
 ROOT = Path("/srv/shop")
 
@@ -58,3 +59,21 @@ def test_a_package_that_is_installed_from_its_source_is_followed_too(
     stop.set()
 
     assert seen == (str(shared / "src" / "prices" / "__init__.py"),)
+
+
+def test_packages_that_are_installed_together_are_one_change(tmp_path: Path) -> None:
+    (tmp_path / "old-1.0.dist-info").mkdir()
+    packages = Packages(tmp_path)
+
+    def install(name: str, at: int) -> None:
+        (tmp_path / f"{name}.dist-info").mkdir()
+        os.utime(tmp_path, (at, at))
+
+    assert packages.new(10.0) == ()
+    install("PyJWT-2.10.1", 1)
+    assert packages.new(10.2) == ()
+    install("cryptography-46.0.1", 2)
+    assert packages.new(11.0) == ()
+    assert packages.new(11.9) == ()
+    assert packages.new(12.1) == ("PyJWT 2.10.1", "cryptography 46.0.1")
+    assert packages.new(14.0) == ()

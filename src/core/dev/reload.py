@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 PATIENCE: Final = 30.0
 """Seconds that a process that was replaced may take to finish its background work."""
 
+_QUIET: Final = 1.0
+
 _SUFFIXES: Final = frozenset({".py", ".toml", ".json", ".jsonc", ".sql", ".env", ".html", ".jinja", ".txt", ".yaml"})
 
 _SECRETS: Final = re.compile(r"\.(dev\.vars|env)(\.[\w-]+)*")
@@ -67,23 +69,29 @@ def _sources() -> Iterator[Path]:
                 yield folder
 
 
-class _Packages:
-    """The packages that are installed: the application may have failed for want of one."""
+class Packages:
+    """The packages that are installed in a folder: the application may have failed for want of one."""
 
-    def __init__(self) -> None:
-        self._folder = Path(sysconfig.get_path("purelib"))
-        self._read()
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known = self._read()
+        self._grew = 0.0
 
-    def _read(self) -> None:
+    def _read(self) -> set[str]:
         self._changed = self._folder.stat().st_mtime_ns
         self._names = {path.name for path in self._folder.glob("*.dist-info")}
+        return self._names
 
-    def new(self) -> tuple[str, ...]:
-        """The packages that were installed since the last call, as `PyJWT 2.10.1`."""
-        if self._folder.stat().st_mtime_ns == self._changed:
+    def new(self, now: float) -> tuple[str, ...]:
+        """The packages that were installed since the last answer, as `PyJWT 2.10.1`, once no further one has come for a
+        second. Most bring others along.
+        """
+        if self._folder.stat().st_mtime_ns != self._changed:
+            self._read()
+            self._grew = now
+        if self._names == self._known or now - self._grew < _QUIET:
             return ()
-        before = self._names
-        self._read()
+        before, self._known = self._known, self._names
         return tuple(sorted(name.removesuffix(".dist-info").replace("-", " ") for name in self._names - before))
 
 
@@ -96,7 +104,7 @@ def changes_in(root: Path, stop: threading.Event) -> Iterator[tuple[str, ...]]:
         from watchfiles import watch
     except ImportError:
         raise MissingExtraError("core dev: pip install 'core-edge[dev]' (or --no-reload)") from None
-    packages = _Packages()
+    packages = Packages(Path(sysconfig.get_path("purelib")))
     roots = [root, *_sources()]
     changes = watch(
         *roots,
@@ -110,7 +118,9 @@ def changes_in(root: Path, stop: threading.Event) -> Iterator[tuple[str, ...]]:
         ignore_permission_denied=True,
     )
     return (
-        (*sorted({shown(path, root) for _, path in found}), *packages.new()) for found in changes if not stop.is_set()
+        (*sorted({shown(path, root) for _, path in found}), *packages.new(time.monotonic()))
+        for found in changes
+        if not stop.is_set()
     )
 
 
