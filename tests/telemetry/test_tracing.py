@@ -29,6 +29,7 @@ from core import (
 )
 from core.context import Spans
 from core.spans import NO_SPAN, current_traceparent, is_traceparent, running, span
+from core.telemetry.metrics import Meter, measure
 from core.telemetry.tracing import trace, trace_bindings, untrace
 from core.testing import (
     Client,
@@ -286,6 +287,29 @@ async def test_what_is_untraced_is_as_it_was() -> None:
     with recorder.span("test"):
         await bindings.CACHE.get("a")
     assert [each.name for each in recorder.spans] == ["test"]
+
+
+@pytest.mark.parametrize("order", ["measure trace", "trace measure"])
+async def test_a_tracer_and_other_instruments_leave_each_other_alone(order: str) -> None:
+    app, meter, first, second = make_app(), Meter(), SpanRecorder(), SpanRecorder()
+    for step in order.split():
+        trace(app, first) if step == "trace" else measure(app, None, meter)
+    client = Client(app, env(Env, STOCK=FakeDurableObjectNamespace(Stock)))
+
+    def seen() -> tuple[int, int, float]:
+        counted = sum(values[0] for _, values in meter.snapshot()["core_http_requests"])
+        return len(first.spans), len(second.spans), counted
+
+    await client.get("/refuses")
+    traced = len(first.spans)
+    assert seen() == (traced, 0, 1)
+    assert traced > 0
+    trace(app, second)
+    await client.get("/refuses")
+    assert seen() == (traced, traced, 2)
+    untrace(app)
+    await client.get("/refuses")
+    assert seen() == (traced, traced, 3)
 
 
 async def test_a_context_of_ones_own_has_spans_by_its_base_class() -> None:

@@ -11,13 +11,14 @@ values, no key, no query and no body. Nothing here is imported where nothing tra
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.bindings.calls import BindingCall, BoundHook, Hookable, Proceed, add_hook, has_hook
 from core.bindings.kinds import bindings_of
 from core.handlers import info_of, name_of
 from core.spans import AttributeValue, Elsewhere, Running, RunningSpan, Span, SpanKind, Tracer, is_traceparent, running
-from core.telemetry.instruments import Run, in_place_of
+from core.telemetry.instruments import Run, Wrapping, in_place_of, wrap
 from core.types import Middleware, Next
 
 if TYPE_CHECKING:
@@ -63,14 +64,25 @@ BINDING_SPANS: Final[Mapping[str, BindingSpans]] = {
 
 
 def trace(app: App[Any], tracer: Tracer, /) -> None:
-    """Let `tracer` see every request, message batch and scheduled event of `app`. A second call replaces the first."""
-    app.dispatcher.finder.instrument = app.instrument = _Instrument(tracer)
-    app.dispatcher.finder.reload()
+    """Let `tracer` see every request, message batch and scheduled event of `app`. A second call replaces the first.
+
+    Other instruments, such as metrics, stay.
+    """
+    untrace(app)
+    wrap(app, lambda requests, events: _Instrument(tracer, requests, events))
 
 
 def untrace(app: App[Any], /) -> None:
-    """Trace `app` no more."""
-    app.dispatcher.finder.instrument = app.instrument = None
+    """Trace `app` no more. Other instruments stay."""
+    around, found = None, app.instrument
+    while isinstance(found, Wrapping) and not isinstance(found, _Instrument):
+        around, found = found, found._events
+    if not isinstance(found, _Instrument):
+        return
+    if around is None:
+        app.dispatcher.finder.instrument, app.instrument = found._requests, found._events
+    else:
+        around._requests, around._events = found._requests, found._events
     app.dispatcher.finder.reload()
 
 
@@ -138,12 +150,13 @@ def _describe_result(call: BindingCall, result: Any, current: Span) -> None:
         current.set_attribute("cloudflare.d1.response.rows_written", sum(meta.rows_written for meta in metas))
 
 
-class _Instrument:
+class _Instrument(Wrapping):
     """The tracer that the dispatcher and the application hand their work to while they are traced."""
 
     __slots__ = ("tracer",)
 
-    def __init__(self, tracer: Tracer) -> None:
+    def __init__(self, tracer: Tracer, requests: Any, events: Any) -> None:
+        super().__init__(requests, events)
         self.tracer = tracer
 
     def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
@@ -151,17 +164,17 @@ class _Instrument:
         info = info_of(middleware)
         if info is not None and (info.public or info.before is not None):
             return middleware
-        name = name_of(middleware)
+        name, inner = name_of(middleware), super().middleware(middleware)
 
         async def traced(req: AnyRequest, res: Response, next: Next, /) -> None:
             with RunningSpan(name, {"core.middleware": name}):
-                await middleware(req, res, next)
+                await inner(req, res, next)
 
         return in_place_of(middleware, traced)
 
     def request(self, run: Run, route: Route | None, /) -> Run:
         """The same chain, in the span of its request, which ends when the response is finalized."""
-        tracer = self.tracer
+        tracer, inner = self.tracer, super().request(run, route)
         pattern = None if route is None else route.pattern.text
 
         async def traced(req: AnyRequest, res: Response) -> object:
@@ -188,7 +201,7 @@ class _Instrument:
 
             res.on_finalize(end)
             try:
-                return await run(req, res)
+                return await inner(req, res)
             except Exception as error:
                 failure.append(error)
                 raise
@@ -208,7 +221,8 @@ class _Instrument:
         sent_by: list[str] = [*getattr(batch, "traceparents", ())]
         traces = {traceparent.split("-")[1] for traceparent in sent_by if is_traceparent(traceparent)}
         parent = sent_by[0] if len(traces) == 1 else None
-        await self._event(f"queue {batch.queue}", "consumer", attributes, consume, parent)
+        work = partial(super().batch, batch, consume)
+        await self._event(f"queue {batch.queue}", "consumer", attributes, work, parent)
 
     async def scheduled(self, event: ScheduledEvent, run: Callable[[], Awaitable[None]], /) -> None:
         """Run a handler in a span of its cron expression."""
@@ -217,11 +231,12 @@ class _Instrument:
             "faas.cron": event.cron,
             "cloudflare.scheduled_time": int(event.scheduled_time * 1000),
         }
-        await self._event(f"scheduled {event.cron}", "internal", attributes, run)
+        await self._event(f"scheduled {event.cron}", "internal", attributes, partial(super().scheduled, event, run))
 
     async def alarm(self, name: str, run: Callable[[], Awaitable[None]], /) -> None:
         """Run the alarm of a Durable Object in a span of its class, which begins a trace."""
-        await self._event(f"alarm {name}", "internal", {"faas.trigger": "timer", "core.durable_object": name}, run)
+        attributes: dict[str, AttributeValue] = {"faas.trigger": "timer", "core.durable_object": name}
+        await self._event(f"alarm {name}", "internal", attributes, partial(super().alarm, name, run))
 
     async def _event(
         self,
