@@ -52,6 +52,12 @@ INTERNAL = (
             id="stream",
         ),
         pytest.param(request("/stream", version="1.0"), OK + CLOSED + b"firstsecond", id="stream over HTTP/1.0"),
+        pytest.param(
+            request("/known", "Connection: Keep-Alive", version="1.0") * 2
+            + request("/stream", "Connection: Keep-Alive", version="1.0"),
+            (OK + b"content-length: 4\r\nconnection: keep-alive\r\n\r\npong") * 2 + OK + CLOSED + b"firstsecond",
+            id="a kept connection over HTTP/1.0",
+        ),
         pytest.param(request("/bare", CLOSE), b"HTTP/1.1 204 No Content\r\n" + CLOSED, id="nothing but a status"),
         pytest.param(
             request("/events"),
@@ -170,6 +176,13 @@ async def test_a_coding_that_is_not_spoken_here_is_no_body_of_a_request() -> Non
     received = await answered(request("/known") + sent)
     assert received.startswith(OK + b"content-length: 4\r\n\r\npongHTTP/1.1 501 Not Implemented\r\n")
     assert b"\r\nconnection: close\r\n" in received
+
+
+async def test_a_coding_is_no_part_of_http_1_0() -> None:
+    """RFC 9112, section 6.1."""
+    lines = ("Connection: keep-alive", "Transfer-Encoding: chunked")
+    sent = request("/echo", *lines, method="POST", version="1.0", body=b"2\r\nhi\r\n0\r\n\r\n")
+    assert await answered(sent) == REFUSED
 
 
 async def test_a_websocket_of_another_version_is_told_the_one_that_is_spoken() -> None:

@@ -114,9 +114,12 @@ class Connection(HttpToolsProtocol):
                 raise ValueError("Host is not a host")
             self._host = hosts[0]
         for name, value in headers:
-            if name == b"transfer-encoding" and value.lower() != b"chunked":
-                self._refused_with = _CODING
-                raise ValueError("a coding that is not spoken here")
+            if name == b"transfer-encoding":
+                if version == "1.0":
+                    raise ValueError("HTTP/1.0 has no codings: a proxy of it may see another end of the body")
+                if value.lower() != b"chunked":
+                    self._refused_with = _CODING
+                    raise ValueError("a coding that is not spoken here")
         method = parser.get_method().decode("ascii")
         app = self.app
         if self.url == b"*" and method == "OPTIONS":
@@ -161,7 +164,7 @@ class Connection(HttpToolsProtocol):
             self,
             app,
             scope,
-            keep_alive=version != "1.0" and parser.should_keep_alive() and not self.server_state.stopping,
+            keep_alive=parser.should_keep_alive() and not self.server_state.stopping,
             waited_for=self.expect_100_continue and version != "1.0",
         )
         active = self.active

@@ -171,9 +171,15 @@ class Exchange:
                     self.keep_alive = False
                     continue
             lines.append(_LINES.get(pair) or _line(pair))
-        if self._left is None and self.scope["http_version"] != "1.0":
-            lines.append(b"transfer-encoding: chunked\r\n")
-        lines.append(b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n")
+        if self.scope["http_version"] != "1.0":
+            if self._left is None:
+                lines.append(b"transfer-encoding: chunked\r\n")
+            kept = b"\r\n"
+        else:
+            # Which has no chunks, and closes a connection of which nothing is said (RFC 9112, appendix C.2.2).
+            self.keep_alive = self.keep_alive and self._left is not None
+            kept = b"connection: keep-alive\r\n\r\n"
+        lines.append(kept if self.keep_alive else b"connection: close\r\n\r\n")
         return b"".join(lines)
 
     def is_stream(self) -> bool:
