@@ -22,7 +22,7 @@ from uvicorn.server import ServerState
 
 from core.hosts.exchange import Exchange
 from core.hosts.limits import Limits
-from core.hosts.process import UNAVAILABLE
+from core.hosts.process import TurnedAway
 
 # uri-host [ ":" port ] of RFC 9110, section 7.2; an address in brackets is looked at by who uses it.
 _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?")
@@ -45,8 +45,6 @@ _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 _TRAILERS: Final = deque[tuple[bytes, bytes]](maxlen=0)
 # The parser copies a line that has no end yet for each piece of it.
 _FRAMING_MOST: Final = 65536
-_TURNED_AWAY_MOST: Final = 256
-_TURNED_AWAY_SECONDS: Final = 2.0
 _CLOSING_SECONDS: Final = 5.0
 
 
@@ -56,7 +54,7 @@ class State(ServerState):
     def __init__(self, limits: Limits) -> None:
         super().__init__()
         self.limits = limits
-        self.turned_away: set[_TurnedAway] = set()
+        self.turned_away: set[TurnedAway] = set()
         self.stopping = False
 
 
@@ -87,7 +85,7 @@ class Connection(HttpToolsProtocol):
         state = self.server_state
         if len(state.connections) >= state.limits.connections:
             self.parser = None  # it refers to this
-            _TurnedAway(transport, state, self.loop)
+            TurnedAway(transport, state.turned_away, self.loop)
             return
         super().connection_made(transport)
 
@@ -379,33 +377,6 @@ class Connection(HttpToolsProtocol):
 
 def _over(waited: float, seconds: float) -> bool:
     return 0 < seconds < waited
-
-
-class _TurnedAway(asyncio.Protocol):
-    """A connection beyond the limit: answered 503 when its request comes, so that the client reads it."""
-
-    def __init__(self, transport: asyncio.Transport, state: State, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._all = state.turned_away
-        self._answered = False
-        transport.set_protocol(self)
-        self._timer = loop.call_later(_TURNED_AWAY_SECONDS, transport.abort)
-        if len(self._all) >= _TURNED_AWAY_MOST:
-            transport.write(UNAVAILABLE)
-            transport.close()
-        else:
-            self._all.add(self)
-
-    def data_received(self, data: bytes) -> None:
-        if not self._answered:
-            self._answered = True
-            self._transport.write(UNAVAILABLE)
-            # Closed with bytes unread, the connection would be reset, and the answer lost with it.
-            self._transport.write_eof()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._all.discard(self)
-        self._timer.cancel()
 
 
 async def _answer_for_itself(scope: Any, receive: Any, send: Any) -> None:

@@ -28,6 +28,38 @@ UNAVAILABLE: Final = (
 ) % (len(_BODY), _BODY)
 """The answer of a server that takes no request at the moment."""
 
+_TURNED_AWAY_MOST: Final = 256
+_TURNED_AWAY_SECONDS: Final = 2.0
+
+
+class TurnedAway(asyncio.Protocol):
+    """A connection beyond the limit: answered 503 when its request comes, so that the client reads it. `others` are the
+    open ones of its kind.
+    """
+
+    def __init__(self, transport: asyncio.Transport, others: set[TurnedAway], loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._others = others
+        self._answered = False
+        transport.set_protocol(self)
+        self._timer = loop.call_later(_TURNED_AWAY_SECONDS, transport.abort)
+        if len(others) >= _TURNED_AWAY_MOST:
+            transport.write(UNAVAILABLE)
+            transport.close()
+        else:
+            others.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._answered:
+            self._answered = True
+            self._transport.write(UNAVAILABLE)
+            # Closed with bytes unread, the connection would be reset, and the answer lost with it.
+            self._transport.write_eof()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._others.discard(self)
+        self._timer.cancel()
+
 
 class BackgroundContext(Spans):
     """The execution context of a process: work given to `wait_until` runs on its event loop until `drain`."""
