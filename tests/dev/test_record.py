@@ -157,6 +157,22 @@ async def test_the_same_statement_again_and_again_is_marked_and_rows_are_counted
     assert exchange.summary()["repeated"]
 
 
+async def test_a_row_with_a_column_that_is_called_as_a_part_of_a_result_is_counted_as_a_row(
+    recorder: Recorder, env: Env
+) -> None:
+    @attrs.frozen
+    class Page:
+        meta: str
+
+    exchange = recorder.begin("request", "GET", "/")
+    token = current.set(exchange)
+    assert await env.DB.prepare("SELECT 'draft' AS meta").one(Page) == Page("draft")
+    assert await env.DB.prepare("SELECT 'draft' AS meta").first(Page) == Page("draft")
+    current.reset(token)
+
+    assert [call.rows_returned for call in exchange.calls] == [1, 1]
+
+
 async def test_the_rows_that_a_request_reads_are_those_that_its_database_counts(recorder: Recorder) -> None:
     db = FakeD1Database()
     await db.exec("CREATE TABLE cats (id INTEGER PRIMARY KEY, name TEXT)")

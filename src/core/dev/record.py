@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
@@ -20,6 +20,7 @@ from core.app import App
 from core.backends.embedded.d1.reads import Counted, counted
 from core.backends.embedded.store import Database
 from core.bindings.calls import BindingCall, Hookable, Proceed
+from core.bindings.d1 import D1Result
 from core.dev.exchange import Exchange, RecordedCall, RecordedStep, current
 from core.dev.journal import Journal
 from core.handlers import before, info_of, name_of
@@ -209,17 +210,17 @@ def _counting(exchange: Exchange, recorded: RecordedCall | None) -> Generator[No
 
 def _note_rows(recorded: RecordedCall, result: Any) -> None:
     """Note the rows that statements gave back and wrote, as far as their answer tells."""
-    if recorded.kind != "d1":
-        return
-    results: list[Any] = [*result] if isinstance(result, (list, tuple)) else [result]
-    metas = [meta for each in results if (meta := getattr(each, "meta", None)) is not None]
-    if metas:
-        recorded.rows_returned = sum(len(each.results) for each in results)
-        recorded.rows_written = sum(meta.rows_written for meta in metas)
-    elif recorded.method == "raw":
-        recorded.rows_returned = len(results)
-    elif recorded.method in ("first", "one"):
-        recorded.rows_returned = 0 if result is None else 1
+    match recorded.kind, recorded.method:
+        case "d1", "all" | "run" | "batch":
+            results: Sequence[D1Result[Any]] = result if recorded.method == "batch" else [result]
+            recorded.rows_returned = sum(len(each.results) for each in results)
+            recorded.rows_written = sum(each.meta.rows_written for each in results)
+        case "d1", "raw":
+            recorded.rows_returned = len(result)
+        case "d1", "first" | "one":
+            recorded.rows_returned = 0 if result is None else 1
+        case _:
+            pass
 
 
 def _described(call: BindingCall) -> str:
