@@ -170,7 +170,7 @@ class App(_Router[E]):
     def not_found(self, handler: Handler[E], /) -> Handler[E]:
         """Let `handler(req, res)` answer requests that no route matches; usable as a decorator.
 
-        Raises RegistrationError for a second one.
+        The status is 404 unless it sets another. Raises RegistrationError for a second one.
         """
         require_first("not_found", self.dispatcher.not_found, handler)
         require_shape(handler, 2, "not_found", "(req, res)")

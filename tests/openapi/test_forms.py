@@ -920,7 +920,7 @@ async def grown(req: Req, res: Response) -> None:
 
 @app.not_found
 async def missing(req: Req, res: Response) -> None:
-    res.status(404).json({"missing": req.path})
+    res.json({"missing": req.path})
 '''
 
 

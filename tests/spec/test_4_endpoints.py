@@ -160,6 +160,18 @@ class TestBehaviour:
 
         assert await answer(app, "/x") == (404, {"error": "Not Found", "path": "/x"})
 
+    async def test_1_what_replaces_it_is_404_too_unless_it_sets_another_status(self) -> None:
+        app = create_app()
+
+        @app.not_found
+        async def lost(req: Request, res: Response) -> None:
+            if req.path == "/gone":
+                res.status(410)
+            res.json({"path": req.path})
+
+        assert await answer(app, "/x") == (404, {"path": "/x"})
+        assert await answer(app, "/gone") == (410, {"path": "/gone"})
+
     async def test_2_an_unexpected_error_is_500_without_its_message_and_logged(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:

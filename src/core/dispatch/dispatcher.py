@@ -138,7 +138,7 @@ class Dispatcher:
         if res.sent:
             return  # a middleware sent and then called next(): that answer counts
         if self.not_found is not None:
-            await self.not_found(req, res)
+            await self.not_found(req, res.status(404))
         else:
             res.status(404)._send("json", NOT_FOUND, "application/json")
 

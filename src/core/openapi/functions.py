@@ -89,13 +89,14 @@ class Reader:
             effects.append(Open(path=late[0], line=late[1], reason=reason))
         return effects
 
-    def alone(self, held: Held, raised: Raise | None = None) -> list[Effect]:
+    def alone(self, held: Held, raised: Raise | None = None, *, status: int = 200) -> list[Effect]:
         """The effects of one function, with nothing before and behind it; `raised` is what an error handler is for."""
-        key = (held.name, held.place, repr(raised and attrs.evolve(raised, path="", line=0, levels=None)))
+        key = (held.name, held.place, status, repr(raised and attrs.evolve(raised, path="", line=0, levels=None)))
         if key not in self._handled:
             effects: list[Effect] = []
             self._handled[key] = effects
-            self._entry(held, effects, State(), lambda state: state, is_step=raised is None, raised=raised)
+            state = State(status=(status,))
+            self._entry(held, effects, state, lambda state: state, is_step=raised is None, raised=raised)
         return self._handled[key]
 
     def returned(self, held: Held) -> Schema:

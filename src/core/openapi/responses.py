@@ -157,7 +157,7 @@ class Responses:
         default = self._default(NOT_FOUND)
         assert default is not None
         own = self.reader.application.not_found
-        return (self.reader.alone(own) if own is not None else []) or [default]
+        return (self.reader.alone(own, status=404) if own is not None else []) or [default]
 
     def not_found(self) -> JsonObject:
         """The answer to a path that no route has."""
