@@ -6,6 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,38 @@ def test_mypy_passes_as_generated_with_the_plugin_on(tmp_path: Path, mypy_cache:
     )
     with pytest.raises(AssertionError, match=r'main\.py:\d+: error: Value of type "Awaitable\[None\]" must be used'):
         tool(folder, *command)
+
+
+def test_what_a_binding_says_of_its_error_is_the_status_and_only_the_log_has_the_rest(tmp_path: Path) -> None:
+    run("new", "my-notes", folder=tmp_path)
+    folder = tmp_path / "my-notes"
+    (folder / "tests" / "test_away.py").write_text(
+        textwrap.dedent("""\
+            from core import D1Error
+            from core.testing import Client, FakeD1Database
+
+            from my_notes.env import Env
+            from my_notes.main import app
+
+
+            class Gone(Exception):
+                status = 410
+
+
+            async def test_away() -> None:
+                db = FakeD1Database()
+                db.fail_next(D1Error("D1_ERROR: Network connection lost."))
+                db.fail_next(Gone("at /etc/shadow"))
+                client = Client(app, Env(DB=db))
+
+                away, gone = await client.get("/notes"), await client.get("/notes")
+
+                assert (away.status, away.headers["Retry-After"]) == (503, "1")
+                assert (gone.status, await gone.json()) == (410, {"error": "Gone"})
+        """)
+    )
+
+    assert "passed" in tool(folder, "pytest", "-q", *PLAIN, "tests/test_away.py")
 
 
 def test_core_check_finds_a_binding_with_a_wrong_letter(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """The application: global middleware, routers, and what happens to errors, in this order."""
 
-import logging
-
 from core import CoreError, ExecutionContext, MessageBatch, Next, Request, Response, create_app, public
 from core.hosts.workers import entrypoint
 from core.middleware.logger import logger
@@ -12,8 +10,6 @@ from my_notes.env import Env
 from my_notes.events import NoteWritten, count_words
 from my_notes.routes.accounts import accounts
 from my_notes.routes.notes import notes
-
-log = logging.getLogger(__name__)
 
 app = create_app(Env, default_deny=True)  # every route is public(), or behind app.authenticated(…)
 app.use(request_id())
@@ -36,12 +32,9 @@ async def consume(batch: MessageBatch[NoteWritten], env: Env, ctx: ExecutionCont
         message.ack()
 
 
-@app.on_error
-async def answer_error(err: Exception, req: Request[Env], res: Response, next: Next) -> None:
-    """Add the request's id to every error, so that a client can name the line in the log."""
-    if not isinstance(err, CoreError):
-        log.error("%s %s failed", req.method, req.path, exc_info=err)
-        err = CoreError(500, "Internal Server Error")
+@app.on_error(CoreError)
+async def answer_error(err: CoreError, req: Request[Env], res: Response, next: Next) -> None:
+    """Add the request's id to what a client is told, so that it can name the line in the log."""
     for name, value in err.headers.items():
         res.header(name, value)
     res.status(err.status).json({**err.body, "requestId": req.id})
