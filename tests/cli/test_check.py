@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,17 @@ def test_what_was_not_read_is_said_and_is_an_error_where_everything_is_to_be_rea
     proven, unread = {"handlers": 6, "statements": 6, "names": 4}, {"handlers": 0, "statements": 1}
     assert log["properties"] == {"proven": proven, "unread": unread}
     assert json.loads(run("check", "--format", "json", folder=users).stdout)["unread"] == unread
+
+
+@pytest.mark.skipif(sqlite3.sqlite_version_info >= (3, 46), reason="this SQLite knows it")
+def test_a_statement_for_a_newer_sqlite_is_not_proven_by_an_older_one(users: Path) -> None:
+    routes = users / "src/users_api/routes/users.py"
+    sql = '    await env.DB.prepare("SELECT 1_000 AS n").run()'
+    routes.write_text(f"{routes.read_text()}\n\nasync def one(env: Env) -> None:\n{sql}\n")
+    assert (
+        "note: this statement is not read: it needs SQLite 3.46, which the platform has. This Python has "
+        f"{sqlite3.sqlite_version}, and core dev and tests refuse it: use a newer Python, or write it otherwise  [core-unread]"
+    ) in run("check", folder=users).stdout
 
 
 def test_sarif_has_what_the_standard_demands(users: Path) -> None:

@@ -220,6 +220,13 @@ def test_what_is_new_to_an_old_sqlite_alone_is_no_mistake(schema: Schema) -> Non
     assert said(schema.analyse("SELECT 1_000")) == []
 
 
+@pytest.mark.skipif(sqlite3.sqlite_version_info >= (3, 46), reason="this SQLite knows it")
+@pytest.mark.parametrize("sql", ["SELECT 1_000 FROM users", "SELECT 1; SELECT 1_000 FROM users"])
+def test_what_is_new_to_this_sqlite_is_said_with_the_version_that_it_needs(schema: Schema, sql: str) -> None:
+    statement = schema.analyse_lines(sql.replace("; ", "\n")) if ";" in sql else schema.analyse(sql)
+    assert (said(statement), statement.newer) == ([], "3.46")
+
+
 @pytest.mark.parametrize(
     "sql",
     [

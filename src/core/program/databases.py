@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -215,6 +216,9 @@ class Databases:
         why = f"the table {made} is made by the program itself" if made else ""
         if statement.unknown:
             why = f"a migration of {label} that makes {statement.unknown} fails"
+        elif statement.newer:
+            has = f"it needs SQLite {statement.newer}, which the platform has. This Python has {sqlite3.sqlite_version}"
+            why = f"{has}, and core dev and tests refuse it: use a newer Python, or write it otherwise"
         elif not schema.known:
             why = f"no migrations make the tables of {label}"
         return _Asked(texts, label, statement, schema, why)

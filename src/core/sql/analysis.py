@@ -38,8 +38,7 @@ _BEFORE_TABLES: Final = frozenset(["FROM", "JOIN", "INTO", "UPDATE"])
 _ROWS: Final = frozenset(["SELECT", "VALUES"])
 _CHANGES: Final = frozenset(["INSERT", "REPLACE", "UPDATE", "DELETE"])
 
-_STEPS_AT_MOST: Final = 1_000_000
-"""The instructions of SQLite after which a question for names is given up."""
+_STEPS_AT_MOST: Final = 1_000_000  # the instructions of SQLite after which a question for names is given up
 _BATCH: Final = "Run the statements together with batch(), which is a transaction"
 _FIXES: Final = {"D1 does not authorize temporary tables": ". Use WITH for a table of one statement"}
 
@@ -51,8 +50,8 @@ _GRAMMAR: Final = re.compile(
 _AGGREGATE: Final = rf"\b({'|'.join(sorted(AGGREGATES))})"
 # The features of SQLite since 3.37, by the text that shows it and the words of an older one against it. There, a
 # statement with that mistake is not judged; any other mistake in it is one on D1 too.
-_NEWER: Final[Sequence[tuple[re.Pattern[str], re.Pattern[str]]]] = tuple(
-    (re.compile(text, re.IGNORECASE), re.compile(error, re.IGNORECASE))
+_NEWER: Final[Sequence[tuple[str, re.Pattern[str], re.Pattern[str]]]] = tuple(
+    (".".join(map(str, version[:2])), re.compile(text, re.IGNORECASE), re.compile(error, re.IGNORECASE))
     for version, text, error in (
         ((3, 38, 0), r"->", r'near ">+": syntax error'),
         ((3, 39, 0), r"\b(RIGHT|FULL)\b|\bDISTINCT\s+FROM\b", r".*: syntax error|.*\bJOINs? .*"),
@@ -75,13 +74,13 @@ class StatementAnalysis:
         names = ((token.name or "").lower() for token in part.tokens) if known and migrated.unmade else ()
         self.unknown: str = next((name for name in names if name in migrated.unmade), "")
         self.known: bool = known and not self.unknown
+        self.newer: str = ""
         self.problems: list[SqlProblem] = []
         self.names: Sequence[str] | None = None  # of its columns, where SQLite told them when it compiled it
 
     def read(self) -> Statement:
         """Return all that can be said about the statement."""
-        first = self.tokens[0]
-        word = first.word
+        first, word = self.tokens[0], self.tokens[0].word
         takes = self.part.parameter_count
         refused = refusal(self.part)
         if refused is not None:
@@ -166,7 +165,7 @@ class StatementAnalysis:
         self.problems.append(SqlProblem(message, at, table))
 
     def _finish(self, takes: int | None) -> Statement:
-        return Statement(tuple(self.problems), takes, unknown=self.unknown)
+        return Statement(tuple(self.problems), takes, unknown=self.unknown, newer=self.newer)
 
     # -- asking SQLite
 
@@ -205,9 +204,10 @@ class StatementAnalysis:
         is_late = self.tokens[0].word in _SCHEMA_WORDS  # it runs over tables that may be made at run time too
         if (is_late or not self.known) and not _GRAMMAR.search(error):
             return
-        for text, against in _NEWER:
-            if text.search(self.part.text) and against.fullmatch(error):
-                return
+        text = self.part.text
+        self.newer = next((since for since, new, old in _NEWER if new.search(text) and old.fullmatch(error)), "")
+        if self.newer:
+            return
         place = self._place_of(error)
         if match := re.fullmatch(r"no such table: (?:main\.)?(.+)", error):
             self._no_such_table(match[1], place)

@@ -62,12 +62,12 @@ class Schema:
     def analyse_lines(self, sql: str) -> Statement:
         """What can be said about the text of one `exec`, which runs a statement in each line, without values."""
         problems: list[SqlProblem] = []
-        unknown, at = "", 0
+        unknown, newer, at = "", "", 0
         lines = sql.split("\n")
         for line in lines:
             if line.strip() or not sql.strip():
                 one = self.analyse(line)
-                unknown = unknown or one.unknown
+                unknown, newer = unknown or one.unknown, max(newer, one.newer)
                 for problem in one.problems:
                     is_cut = len(lines) > 1 and ("syntax error" in problem.message or "breaks off" in problem.message)
                     more = ". exec() runs each line by itself: write a statement on one line" if is_cut else ""
@@ -75,7 +75,7 @@ class Schema:
                 if one.takes:
                     problems.append(SqlProblem("exec() binds no values. Write prepare(…).bind(…) in its place", at))
             at += len(line) + 1
-        return Statement(tuple(problems), columns=(), unknown=unknown)
+        return Statement(tuple(problems), columns=(), unknown=unknown, newer=newer)
 
     def scans(self, sql: str) -> tuple[str, ...]:
         """The tables that a statement reads without an index; nothing where the schema or the statement is not

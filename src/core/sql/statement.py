@@ -85,7 +85,8 @@ class Statement:
 
     `takes` is the number of values to bind, None where that is not known. `columns` are those of its rows: none at
     all for a statement without rows, None where that is not known. `slots` are the places of its parameters, as far as
-    they are understood. `certain`: it gives a row for certain; None where that is not known.
+    they are understood. `certain`: it gives a row for certain; None where that is not known. `unknown` is a table whose
+    migration fails, and `newer` the version of SQLite that it needs, where this one is older.
     """
 
     problems: tuple[SqlProblem, ...] = ()
@@ -94,6 +95,7 @@ class Statement:
     slots: tuple[Slot, ...] = ()
     certain: bool | None = None
     unknown: str = ""
+    newer: str = ""
 
     @classmethod
     def either(cls, statements: Mapping[Text, Statement]) -> Statement:
@@ -115,7 +117,8 @@ class Statement:
             _same([one.columns for one in every], None),
             _same([one.slots for one in every], ()),
             _same([one.certain for one in every], None),
-            next((one.unknown for one in every if one.unknown), ""),
+            max(one.unknown for one in every),
+            max(one.newer for one in every),
         )
 
     def column(self, name: str) -> Column | None:
