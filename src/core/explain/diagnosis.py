@@ -205,7 +205,10 @@ _BINDING: Final = (
         r"NOT NULL constraint failed",
         "Bind a value for the column, or let it be NULL by a migration (`core migrate new`).",
     ),
-    (r"FOREIGN KEY constraint failed", "Write the row that it refers to first, or correct the id."),
+    (
+        r"FOREIGN KEY constraint failed",
+        "Write the row that it refers to first, or correct the id. A DELETE comes after that of the rows that refer to it.",
+    ),
     (r"CHECK constraint failed", "Test the value before it is written: `req.json(T)` with a validator answers 422."),
     (
         r"table \S+ already exists",

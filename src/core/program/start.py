@@ -128,7 +128,7 @@ class Start(Recorder):
         self._prove(entries)
         for entry, what in app._open() if app.default_deny else ():
             told = f"default_deny: {what} is neither public nor behind an authenticator, so no request is served"
-            way = "Put public() before it, or register it on router.authenticated(…)"
+            way = "Put public() before it, app.use(prefix, public()) before a mount, or register it on router.authenticated(…)"
             self.note("DefaultDeny", f"{told}. {way}", self.registered_at[id(entry)])
         router_errors = {id(one) for one in app._everything_below()}
         return App(
