@@ -80,6 +80,7 @@ OF_MYPY = {
     "test_a_function_that_is_no_tool_is_told_by_mypy_and_by_core_check",
     "test_a_named_environment_that_lacks_a_binding_is_named",
     "test_a_type_that_can_be_none_does_not_fit_a_column_that_cannot",
+    "test_the_values_of_a_starred_tuple_are_counted_and_checked",
     "test_columns_are_held_against_the_fields_of_inner_classes",
     "test_each_env_of_a_project_belongs_to_the_nearest_configuration",
 }

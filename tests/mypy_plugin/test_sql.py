@@ -185,6 +185,31 @@ async def changed(env: Env, state: Literal["public", "gone"] | Unset, kept: Lite
     project.check()
 
 
+def test_the_values_of_a_starred_tuple_are_counted_and_checked(project: Project) -> None:
+    """mypy alone: it knows how many there are. Statements of a list and its count share the values of a filter so."""
+    project.usual().write(
+        "users.py",
+        HEAD
+        + """
+async def counted(env: Env, values: list[str], several: tuple[int, ...]) -> None:
+    two = env.DB.prepare("SELECT id FROM users WHERE id = ? AND name = ?")
+    pair = (1, None)
+    await two.bind(*pair).run()
+    #^ core-sql: DB: nothing is equal to NULL, users.name neither. Write IS NULL in place of the comparison with None
+    await two.bind(*(1, "a")).run()
+    await two.bind(*pair, 3).run()
+    #^ core-sql: DB: the statement takes 2 values, but bind() gives 3. Give one for each ? of the statement
+    await two.bind(*pair[:1], "a").run()
+    await two.bind(*pair[:1]).run()
+    #^ core-sql: DB: the statement takes 2 values, but bind() gives 1. Give one for each ? of the statement
+    await two.bind(*(each for each in pair)).run()
+    await two.bind(*values).run()
+    await two.bind(*several).run()
+""",
+    )
+    project.check()
+
+
 def test_what_an_insert_leaves_out_or_writes_null_into_is_told(project: Project) -> None:
     project.usual().write(
         "app.py",

@@ -173,24 +173,39 @@ class CorePlugin(TypesOfQueries):
         return self._hook("get_method_hook", "default_return_type", fullname)
 
     def _bound(self, ctx: MethodContext) -> Type:
-        """`.bind(…)`: each value can be where it is, as far as its type tells."""
-        from core.mypy_plugin.types import given_value
+        """`.bind(…)`: each value can be where it is, as far as its type tells, and a starred tuple has as many as are
+        missing.
+        """
+        from core.mypy_plugin.types import given_value, items_of
         from core.sql.parameters import check_parameter
+        from core.sql.rows import check_values
 
         api: Any = ctx.api
         self._report(api, api.tree)
         found = self.called(api.path, ctx.context)
-        if found is None or not found.statement.takes or found.values != found.statement.takes:
+        if found is None or not found.statement.takes or found.values not in (found.statement.takes, -1):
             return ctx.default_return_type
         told = {(one.line, one.message) for one in self.found(api.path)}
-        given = zip(chain(*ctx.args), chain(*ctx.arg_types), strict=True)
-        for number, (argument, type_) in enumerate(given, 1):
-            value = given_value(type_)
-            problem = check_parameter(number, found.statement.slots, value) if value is not None else None
+        given: list[tuple[Context, Type]] = []
+        for argument, type_, kind in zip(chain(*ctx.args), chain(*ctx.arg_types), chain(*ctx.arg_kinds), strict=True):
+            # A starred tuple is here once for each of its items.
+            items = items_of(type_) if kind.is_star() else [type_]
+            if items is None:
+                return ctx.default_return_type
+            given.append((argument, items[sum(place is argument for place, _ in given)]))
+        problems = [(ctx.context, check_values(found.statement, len(given)))]
+        if problems[0][1] is None:
+            values = ((number, place, given_value(type_)) for number, (place, type_) in enumerate(given, 1))
+            problems = [
+                (place, check_parameter(number, found.statement.slots, value))
+                for number, place, value in values
+                if value is not None
+            ]
+        for place, problem in problems:
             message = f"{found.label}: {problem}"
-            if problem is not None and (argument.line, message) not in told:
-                place, end = (argument.line, argument.column), argument.end_line or argument.line
-                self._tell(api, Told(*place, message, "core-sql", found.level, "", end))
+            if problem is not None and (place.line, message) not in told:
+                at, end = (place.line, place.column), place.end_line or place.line
+                self._tell(api, Told(*at, message, "core-sql", found.level, "", end))
         return ctx.default_return_type
 
 

@@ -6,6 +6,7 @@ A type that is not understood has no kind, and nothing is reported about it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from mypy.nodes import TypeInfo
@@ -17,6 +18,7 @@ from mypy.types import (
     Type,
     TypedDictType,
     UnionType,
+    UnpackType,
     get_proper_type,
 )
 
@@ -93,6 +95,14 @@ def given_value(type_: Type) -> Given | None:
     # An Enum of texts is one of the values that `bind` takes as they are.
     kinds = (kinds - _ANY) | _STR if texts else kinds
     return Given(kinds, texts=texts) if kinds - {"date"} or not kinds else None
+
+
+def items_of(type_: Type) -> Sequence[Type] | None:
+    """The types of a tuple's items; None for any other type, and for a tuple of a length that is not known."""
+    proper = get_proper_type(type_)
+    if not isinstance(proper, TupleType) or any(isinstance(item, UnpackType) for item in proper.items):
+        return None
+    return proper.items
 
 
 def _texts_of(type_: Type) -> frozenset[str]:
