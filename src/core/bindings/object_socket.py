@@ -41,13 +41,13 @@ class SocketCarrier(Protocol):
 
 
 class DurableObjectWebSocket:
-    """The object's end of a WebSocket. Two of the same connection are equal, also before and after an eviction.
+    """The object's end of a WebSocket. A connection has one; those from before and after an eviction are equal.
 
     Nothing here waits, so that the messages of one event are sent before another event's: every member of a room gets
     the same messages in the same order.
     """
 
-    __slots__ = ("_carrier", "_client")
+    __slots__ = ("__weakref__", "_carrier", "_client")
 
     def __init__(self, carrier: SocketCarrier | None = None) -> None:
         self._carrier: SocketCarrier | None = carrier

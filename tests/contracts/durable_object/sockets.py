@@ -98,7 +98,7 @@ async def tags_find_the_members_again(subjects: Subjects) -> None:
 
 
 @contract.case()
-async def a_socket_is_equal_to_itself_alone(subjects: Subjects) -> None:
+async def a_socket_is_itself_alone(subjects: Subjects) -> None:
     a, b = await join(subjects, "a"), await join(subjects, "b")
     await a.send("same:")
     assert sorted(str(await a.receive())[1:-1].split(", ")) == ["False", "True"]

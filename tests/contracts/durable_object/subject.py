@@ -391,7 +391,7 @@ class Subject(DurableObject[Any]):
             case "tags":
                 socket.send(",".join(self.ctx.get_tags(socket)))
             case "same":
-                socket.send(str([socket == member for member in self.ctx.get_web_sockets()]))
+                socket.send(str([socket == member and socket is member for member in self.ctx.get_web_sockets()]))
             case "keep":
                 socket.serialize_attachment({"name": rest})
             case "attach":

@@ -258,11 +258,10 @@ class WorkerdDurableObjectState(JsBacked, DurableObjectState):
         accept(self._js, socket, [*dict.fromkeys(tags)])
 
     def get_web_sockets(self, tag: str | None = None) -> list[DurableObjectWebSocket]:
-        from core.backends.workerd.object_socket import WorkerdSocketCarrier
+        from core.backends.workerd.object_socket import WorkerdSocketCarrier, socket_of
 
         found = _call(self._js.getWebSockets, *(() if tag is None else (tag,)))
-        carriers = [WorkerdSocketCarrier(socket) for socket in found]
-        return [DurableObjectWebSocket(carrier) for carrier in carriers if not carrier.is_closed]
+        return [socket_of(socket) for socket in found if not WorkerdSocketCarrier(socket).is_closed]
 
     def get_tags(self, socket: DurableObjectWebSocket, /) -> list[str]:
         return [str(tag) for tag in _call(self._js.getTags, _js_socket(socket))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakValueDictionary
 
 from core.backends.workerd.conversion import bridge, call_now, from_js, js_value, translator
 from core.backends.workerd.leaving import holders
@@ -16,6 +17,9 @@ _error = translator(DurableObjectError, TypeError=DurableObjectTypeError)
 
 # The states of a WebSocket that the WHATWG standard numbers.
 _CLOSED = 3
+# Those that a program holds, so that `member is not socket` leaves out the one who speaks, as it does on CPython. A
+# number is another object's only when nobody holds the one that it was of.
+_held: WeakValueDictionary[int, DurableObjectWebSocket] = WeakValueDictionary()
 
 
 class WorkerdSocketCarrier(SocketCarrier):
@@ -74,6 +78,7 @@ def accept(state: Any, socket: DurableObjectWebSocket, tags: list[str]) -> None:
     carrier = WorkerdSocketCarrier(server)
     socket.accepted(carrier, WorkerdWebSocket(client, None))
     call_now(_error, state.acceptWebSocket, server, across.to_js(tags))
+    _held[server.js_id] = socket
     holders.add(str(state.id))
 
 
@@ -84,5 +89,8 @@ def forget_without_sockets(ctx: DurableObjectState) -> None:
 
 
 def socket_of(socket: Any) -> DurableObjectWebSocket:
-    """The application's form of a socket that was accepted before."""
-    return DurableObjectWebSocket(WorkerdSocketCarrier(socket))
+    """The application's form of a socket that was accepted before: the one that it holds, else a new one."""
+    held = _held.get(socket.js_id)
+    if held is None:
+        held = _held[socket.js_id] = DurableObjectWebSocket(WorkerdSocketCarrier(socket))
+    return held
