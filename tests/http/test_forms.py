@@ -75,6 +75,7 @@ async def test_a_file_can_be_read_whole_again_as_text_and_in_pieces() -> None:
     assert await upload.text() == "\ufffddata"
     assert b"".join([chunk async for chunk in upload]) == b"\xffdata"
     assert (form.text("f"), form.file("nope"), form.get("nope")) == (None, None, None)
+    assert (form.files("f"), form.files("nope")) == ([form.file("f")], [])
 
 
 async def test_a_large_file_waits_on_disk_and_is_closed_with_its_last_reference() -> None:

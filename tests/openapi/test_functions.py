@@ -665,6 +665,7 @@ async def bodies(req: Req, res: Response) -> None:
     form.parse(Box)
     form["title"]
     form.file("picture")
+    form.files("pages")
     await req.bytes()
 
 
@@ -1080,6 +1081,11 @@ def test_bodies_are_read_into_types(functions: Functions) -> None:
         ("form", None, {"$class": "app.Box"}),
         ("form", "title", {"type": "string"}),
         ("form", "picture", {"type": "string", "contentMediaType": "application/octet-stream"}),
+        (
+            "form",
+            "pages",
+            {"type": "array", "items": {"type": "string", "contentMediaType": "application/octet-stream"}},
+        ),
         ("bytes", None, None),
     ]
 

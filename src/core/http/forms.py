@@ -155,9 +155,11 @@ class Form(Mapping[str, "str | UploadedFile"]):
 
     def file(self, name: str, /) -> UploadedFile | None:
         """The first file under `name`, or None."""
-        return next(
-            (value for key, value in self.items_in_order if key == name and isinstance(value, UploadedFile)), None
-        )
+        return next(iter(self.files(name)), None)
+
+    def files(self, name: str, /) -> list[UploadedFile]:
+        """Every file under `name`, in order."""
+        return [value for value in self.get_all(name) if isinstance(value, UploadedFile)]
 
     def parse(self, type_: TypeForm[T], /) -> T:
         """The text fields as a `T`, an attrs class or TypedDict: texts become the annotated scalars, as in a query.

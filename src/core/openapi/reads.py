@@ -80,9 +80,10 @@ def request(here: Here, call: CallExpr, callee: MemberExpr, receiver: str) -> No
         return
     if method == "parse":
         _read(here, call.line, where, schema=here.followed.structured(call, here.frame))
-    elif method in ("get", "get_all", "text", "file") and where != "path":
-        kind: Schema = contents("application/octet-stream") if method == "file" else TEXT
-        _read_names(here, call.args[0], where, {"type": "array", "items": kind} if method == "get_all" else kind)
+    elif method in ("get", "get_all", "text", "file", "files") and where != "path":
+        kind: Schema = contents("application/octet-stream") if method in ("file", "files") else TEXT
+        several = method in ("get_all", "files")
+        _read_names(here, call.args[0], where, {"type": "array", "items": kind} if several else kind)
 
 
 def _in_its_envelope(here: Here, call: CallExpr, schema: Schema) -> Schema:
