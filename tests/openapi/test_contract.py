@@ -13,6 +13,7 @@ from tests.support.nested import PLAIN
 from core import CoreError, Next, Request, Response, create_app
 from core.errors import DeveloperError
 from core.openapi.contract import Contract, ContractError, Declared
+from core.openapi.examples import Examples, add_examples
 from core.openapi.written import as_yaml
 from core.testing import Client
 
@@ -131,6 +132,24 @@ async def test_bytes_without_a_content_type_are_an_octet_stream() -> None:
     responses["200"] = json_of({})
     with pytest.raises(ContractError, match="is without a content type, but application/json is declared"):
         await Client(app, None, contract=Contract(document)).get("/file")
+
+
+async def test_a_content_type_is_the_same_however_it_is_spelt() -> None:
+    app = create_app()
+
+    @app.get("/records/:id")
+    async def record(req: Request, res: Response) -> None:
+        res.header("Content-Type", "Application/JSON; charset=utf-8").text('{"id": 1}')
+
+    document = json.loads(json.dumps(DOCUMENT))
+    answer = document["paths"]["/records/{id}"]["get"]["responses"]["200"]
+    answer["content"] = {"application/JSON": answer["content"]["application/json"]}
+    contract = Contract(document)
+    contract.examples = Examples(test="test_it")
+    await Client(app, None, contract=contract).get("/records/1")
+    assert list(contract.examples.found["get_record"]["200"]) == ["application/json"]
+    add_examples(document, contract.examples)
+    assert answer["content"]["application/JSON"]["examples"]["it"]["value"] == {"id": 1}
 
 
 async def test_a_stream_is_not_read_and_the_path_without_parameters_is_meant_first() -> None:

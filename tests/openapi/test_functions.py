@@ -829,7 +829,7 @@ def test_types_are_what_json_writes(functions: Functions) -> None:
     assert properties["m"] == {"type": "object", "additionalProperties": {"type": "number"}}
     assert properties["n"] == {"type": "array", "items": {"type": "integer"}}
     assert properties["o"] == {"type": "array", "items": {"anyOf": [{"type": "boolean"}, {"type": "null"}]}}
-    assert properties["z"] == {"type": "string", "format": "time"}
+    assert properties["z"] == {"type": "string", "format": "time-local"}
     assert [name for name, schema in properties.items() if "$unknown" in schema] == ["p", "q", "r"]
     assert properties["s"] == {"$class": "app.Tree"}
     assert properties["w"] != properties["x"]

@@ -39,7 +39,7 @@ from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import Held
 from core.openapi.frames import Frames
 from core.openapi.solving import instance_of, member, solved
-from core.openapi.trees import Notes, called, constant, within
+from core.openapi.trees import CONTEXT, Notes, called, constant, within
 from core.openapi.values import Depth, Frame, Target, Value, bounded
 
 
@@ -319,6 +319,19 @@ class Calls:
                 case _:
                     return []
         return parts
+
+    def given_by(self, name: NameExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
+        """What a context manager gives the name of its `with`: what its function yields, or its method returns."""
+        node, notes = name.node, frame.notes
+        if node is None or node not in notes.entered or notes.assigned[node] != [None] or node in self.frames.changed:
+            return []
+        manager = self.frames.origin(notes.entered[node], frame)
+        made = self.frames.made(*manager.place) if manager.place is not None else None
+        if made is not None and (found := [(each, at) for at in self.entered(*made) for each in at.notes.yielded]):
+            return found
+        info = self.frames.info_of(notes.entered[node], frame)
+        methods = [each for way in CONTEXT[:2] if info is not None for each in self.methods(info, way, manager) or ()]
+        return [(each, at) for at in self._enter(methods, (), {}) for each in at.notes.returned]
 
     def entered(self, call: CallExpr, frame: Frame) -> Iterator[Frame]:
         """The frames of the program's functions that a call goes to."""

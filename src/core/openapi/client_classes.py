@@ -44,7 +44,8 @@ _SCALARS: Final[Mapping[str, str]] = {
     "string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None",
 }  # fmt: skip
 _FORMATS: Final[Mapping[str, str]] = {
-    "date-time": "dt.datetime", "date": "dt.date", "time": "dt.time", "uuid": "UUID", "binary": "bytes",
+    "date-time": "dt.datetime", "date": "dt.date", "time": "dt.time", "time-local": "dt.time", "uuid": "UUID",
+    "binary": "bytes",
 }  # fmt: skip
 FIELDS: Final = frozenset(["bool", "bytes", "dict", "dt", "field", "float", "int", "list", "str"])
 """The names in a class's annotations: a field or method of that name would hide it from those after it."""

@@ -19,7 +19,7 @@ from core.errors import DeveloperError, MissingExtraError
 from core.openapi.examples import REQUEST, Examples
 from core.openapi.facts import MAY_BE_EMPTY
 from core.openapi.names import openapi_paths
-from core.openapi.reading import is_json, load_document, operations, target
+from core.openapi.reading import is_json, load_document, operations, plain_media, target
 
 
 class ContractError(AssertionError):
@@ -112,8 +112,7 @@ class Contract:
             )
         operation = self._find(method, path)
         if self.examples is not None and operation is not None:
-            media = {name.lower(): value for name, value in headers.items()}.get("content-type", "").partition(";")[0]
-            self.examples.note(operation.name, str(status), media, body)
+            self.examples.note(operation.name, str(status), _media_of(headers), body)
             if status < 300:
                 self.examples.note(operation.name, REQUEST, "application/json", sent)
 
@@ -173,15 +172,14 @@ class Contract:
 
     def _body(self, response: Mapping[str, Any], headers: Mapping[str, str], body: bytes | None) -> Iterator[str]:
         content = response.get("content", {})
-        given = {name.lower(): value for name, value in headers.items()}
-        media = given.get("content-type", "").partition(";")[0].strip().lower()
+        media = _media_of(headers)
         if not content:
             if body is None or body:
                 yield f"has a body ({media or 'without a content type'}), but none is declared"
             return
         if body == b"" and response.get(MAY_BE_EMPTY):
             return
-        known = {name.partition(";")[0].strip().lower(): described for name, described in content.items()}
+        known = {plain_media(name): described for name, described in content.items()}
         # Bytes without a type are application/octet-stream (RFC 9110, section 8.3).
         assumed = media or "application/octet-stream"
         names = (assumed, f"{assumed.partition('/')[0]}/*", "*/*")
@@ -240,6 +238,10 @@ class Contract:
         alike = [each for each in self._operations if each.method == method and each.loose.fullmatch(path)]
         found = [each for each in alike if each.pattern.fullmatch(path)]
         return max(found or alike, key=lambda operation: operation.literal, default=None)
+
+
+def _media_of(headers: Mapping[str, str]) -> str:
+    return plain_media(next((value for name, value in headers.items() if name.lower() == "content-type"), ""))
 
 
 def _operations(document: Mapping[str, Any]) -> Iterator[_Operation]:

@@ -16,7 +16,7 @@ import attrs
 
 from core.errors import DeveloperError
 from core.http.json import JsonObject
-from core.openapi.reading import operations
+from core.openapi.reading import operations, plain_media
 from core.validation.schema import is_array, is_object
 
 REQUEST: Final = "request"
@@ -85,7 +85,8 @@ def add_examples(document: Mapping[str, Any], examples: Examples) -> None:
         bodies = {REQUEST: each.operation.get("requestBody"), **each.operation.get("responses", {})}
         for place, medias in examples.found.get(each.name, {}).items():
             body: Any = bodies.get(place)
-            content: JsonObject = body.get("content", {}) if is_object(body) else {}
+            stated: JsonObject = body.get("content", {}) if is_object(body) else {}
+            content = {plain_media(media): described for media, described in stated.items()}
             for media, example in medias.items():
                 described = content.get(media)
                 if described is not None:

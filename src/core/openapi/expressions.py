@@ -33,11 +33,10 @@ from core.openapi.failures import BINDINGS, NOT_FOUND, OF_PYTHON
 from core.openapi.here import RESPONSE, Here, State, merged
 from core.openapi.raised import is_core_error, is_exception
 from core.openapi.solving import member
-from core.openapi.trees import MAKERS, argument, called, constant, parts_of
+from core.openapi.trees import CONTEXT, MAKERS, argument, called, constant, parts_of
 from core.openapi.values import Target, Value
 
 _STATEMENT: Final = "core.bindings.d1.D1PreparedStatement"
-CONTEXT: Final = ("__aenter__", "__enter__", "__aexit__", "__exit__")
 _LATER: Final = frozenset(["wait_until", "on_send"])
 """The functions that run their argument after the response, so that its errors answer nobody."""
 _COPIES: Final = frozenset(["attr.evolve", "attrs.evolve", "dataclasses.replace", "copy.replace"])

@@ -211,7 +211,7 @@ class Followed:
             if (captured or len(assigned) > 1) and None not in assigned:
                 handed = [self.of(frame.values[node])] if node in frame.values else []
                 return any_of([*handed, *(self.schema(each, frame) for each in assigned if each is not None)])
-            if parts := self.calls.unpacked(name, frame):
+            if parts := self.calls.unpacked(name, frame) or self.calls.given_by(name, frame):
                 return any_of(self.schema(each, at) for each, at in parts)
             through = frame.notes.looped.get(node)
             whole = self.schema(through, frame) if through is not None else {}

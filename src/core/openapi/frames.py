@@ -424,12 +424,26 @@ class Frames:
 
         Where the value is sent at once, mypy takes T for whatever `res.json` takes, which is anything.
         """
-        forms = [self.type_of(given, frame) for given in call.args]
-        wanted: list[Type] = [form.item for form in forms if isinstance(form, TypeType)]
-        wanted += [form.items[0].ret_type for form in forms if isinstance(form, CallableType) and form.is_type_obj()]
+        wanted = [
+            each for each in (_instance_of(self.type_of(given, frame)) for given in call.args) if each is not None
+        ]
         callee = call.callee
         node = member(self.info_of(callee.expr, frame), callee.name) if isinstance(callee, MemberExpr) else None
         declared = get_proper_type(node.type) if isinstance(node, FuncDef | OverloadedFuncDef | Decorator) else None
         if len(wanted) != 1 or not isinstance(declared, CallableType | Overloaded):
             return None
         return returned_for(declared, wanted[0])
+
+
+def _instance_of(form: ProperType | None) -> Type | None:
+    """The type of what a class makes, or one of several classes; None for a value that is no class."""
+    match form:
+        case TypeType():
+            return form.item
+        case CallableType() if form.is_type_obj():
+            return form.ret_type
+        case UnionType():
+            made = [_instance_of(get_proper_type(item)) for item in form.items]
+            return UnionType([each for each in made if each is not None]) if None not in made else None
+        case _:
+            return None

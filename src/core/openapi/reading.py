@@ -26,6 +26,11 @@ _WORDING: Final = re.compile(r"\s|^[A-Z][a-z]").search
 """A constant of such a field is a code, and a promise, when it looks like one: `no_user`, `NO_USER`."""
 
 
+def plain_media(content_type: str) -> str:
+    """A media type without its parameters, in lower case: that is how two of them are compared (RFC 9110, 8.3.1)."""
+    return content_type.partition(";")[0].strip().lower()
+
+
 def load_document(text: str, name: str, command: str, what: str = "an OpenAPI document") -> Mapping[str, Any]:
     """The document in the text of a file, JSON or YAML.
 

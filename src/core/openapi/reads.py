@@ -11,10 +11,11 @@ from core.openapi.failures import INVALID, LOOKUPS, NOT_FOUND, error, object_of
 from core.openapi.here import Here
 from core.openapi.sent import contents
 from core.openapi.trees import argument, constant
-from core.validation.schema import Schema
+from core.validation.schema import Schema, any_of
 
 REQUEST: Final = "core.request.Request"
 PAGED: Final = {"core.pagination.page_of": "page", "core.pagination.cursor_of": "cursor"}
+_FILE: Final = "application/octet-stream"
 _NAMED: Final = {"header": "header", "signed_cookie": "cookie"}
 """The methods of a request that read one name of a part."""
 _PLACES: Final = {
@@ -81,7 +82,9 @@ def request(here: Here, call: CallExpr, callee: MemberExpr, receiver: str) -> No
     if method == "parse":
         _read(here, call.line, where, schema=here.followed.structured(call, here.frame))
     elif method in ("get", "get_all", "text", "file", "files") and where != "path":
-        kind: Schema = contents("application/octet-stream") if method in ("file", "files") else TEXT
+        kind: Schema = contents(_FILE) if method in ("file", "files") else TEXT
+        if method == "get_all" and where == "form":
+            kind = any_of([TEXT, contents(_FILE)])
         several = method in ("get_all", "files")
         _read_names(here, call.args[0], where, {"type": "array", "items": kind} if several else kind)
 

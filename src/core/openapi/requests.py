@@ -128,12 +128,20 @@ def body(components: Components, found: Sequence[Effect], method: str) -> JsonOb
                 )
     for media in content:
         if fields and media in ("application/x-www-form-urlencoded", "multipart/form-data"):
-            if "contentMediaType" in str(fields) and media != "multipart/form-data":
-                continue
-            own = {"type": "object", "properties": fields}
+            texts = {name: text for name, field in fields.items() if (text := _as_text(field)) is not None}
+            own = {"type": "object", "properties": fields if media == "multipart/form-data" else texts}
             read_into = content[media]["schema"]
             content[media] = {"schema": own if read_into == {"type": "object"} else {"allOf": [read_into, own]}}
     return {"required": True, "content": content} if content else None
+
+
+def _as_text(field: Schema) -> Schema | None:
+    """A field of a form that has no files; None for one that is always a file."""
+    if "items" in field:
+        items = _as_text(field["items"])
+        return {**field, "items": items} if items is not None else None
+    parts = [part for part in field.get("anyOf", [field]) if "contentMediaType" not in part]
+    return any_of(parts) if parts else None
 
 
 def add_body(content: JsonObject, media_type: str, schema: Schema) -> None:

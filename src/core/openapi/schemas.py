@@ -41,7 +41,7 @@ _SCALARS: Final[Mapping[str, Schema]] = {
     "builtins.str": {"type": "string"},
     "datetime.datetime": {"type": "string", "format": "date-time"},
     "datetime.date": {"type": "string", "format": "date"},
-    "datetime.time": {"type": "string", "format": "time"},
+    "datetime.time": {"type": "string", "format": "time-local"},
     "uuid.UUID": {"type": "string", "format": "uuid"},
     "decimal.Decimal": {"type": "string", "format": "decimal"},
 }

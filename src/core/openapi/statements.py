@@ -48,13 +48,13 @@ from mypy.patterns import AsPattern, ClassPattern, OrPattern, Pattern
 from mypy.types import CallableType, Instance, get_proper_type
 
 from core.openapi import sent
-from core.openapi.expressions import CONTEXT, Expressions, division
+from core.openapi.expressions import Expressions, division
 from core.openapi.facts import Effect, Open, Raise, Read
 from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught, object_of
 from core.openapi.here import RESPONSE, State, merged
 from core.openapi.raised import is_core_error
 from core.openapi.solving import member
-from core.openapi.trees import within
+from core.openapi.trees import CONTEXT, within
 
 Errors: TypeAlias = Mapping[Node, tuple[Raise, ...]]
 """The errors that names stand for."""

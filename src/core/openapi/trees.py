@@ -123,6 +123,8 @@ class Notes:
         """The other names of a value or of what is in it, and the calls that it is handed to: each may change it."""
         self.looped: dict[Node, Expression] = {}
         """The iterable that a name of a loop or a comprehension runs through."""
+        self.entered: dict[Node, Expression] = {}
+        """The context manager that a name of a `with` statement is of."""
         self.unpacked: dict[Node, tuple[Expression, int, int]] = {}
         """What a name is a part of, as in `status, body = f()`, which part, and of how many."""
         self.never_none: set[Node] = set()
@@ -162,9 +164,11 @@ class Notes:
                 for index, through in zip(node.indices, node.sequences, strict=True):
                     self._loop(index, through)
             case WithStmt():
-                for given in node.target:
+                for manager, given in zip(node.expr, node.target, strict=True):
                     if given is not None:
                         self._target(given, None, always)
+                    if isinstance(given, NameExpr) and given.node is not None:
+                        self.entered[given.node] = manager
             case ReturnStmt() if node.expr is not None:
                 self.returned.append(node.expr)
             case YieldExpr() if node.expr is not None:
@@ -376,6 +380,8 @@ def _names_of(node: Node, other: Expression, functions: Mapping[str, Sequence[Fu
                 yield from (each for at, each in enumerate(own) if each.name == name or (name is None and at == place))
 
 
+CONTEXT: Final = ("__aenter__", "__enter__", "__aexit__", "__exit__")
+"""The methods of a context manager."""
 MAKERS: Final = ("__init__", "__attrs_post_init__", "__post_init__")
 """The methods that make an object."""
 

@@ -156,7 +156,11 @@ class Client(Generic[E]):
     async def _answered(self, message: http.Request) -> http.Response:
         contract = self.contract
         sent: bytes | None = None
-        if contract is not None and contract.examples is not None and "json" in message.headers.get("Content-Type", ""):
+        if (
+            contract is not None
+            and contract.examples is not None
+            and "json" in message.headers.get("Content-Type", "").lower()
+        ):
             sent = await message.clone().bytes()
         await self._start()
         task = asyncio.current_task()
@@ -179,7 +183,7 @@ class Client(Generic[E]):
         if contract is not None:
             # JSON is compared whole. Anything else may be a stream without an end: its items are the test's.
             body: bytes | None = b"" if response.body is None else None
-            if "json" in response.headers.get("Content-Type", ""):
+            if "json" in response.headers.get("Content-Type", "").lower():
                 body = await response.clone().bytes()
             contract.check(message.method, message.path, response.status, response.headers, body, sent=sent)
         return response

@@ -35,7 +35,7 @@ class SchemaError(TypeError):
 _FORMATS: Final = {
     ("datetime", "datetime"): "date-time",
     ("datetime", "date"): "date",
-    ("datetime", "time"): "time",
+    ("datetime", "time"): "time-local",
     ("uuid", "UUID"): "uuid",
     ("decimal", "Decimal"): "decimal",
 }

@@ -1,0 +1,138 @@
+"""What is read of a request and sent, in the document: bodies of one of several classes, files, and times of a day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core.openapi.document import Described
+
+PROGRAM = """
+import contextlib
+import datetime
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import attrs
+
+from core import Request, Response, create_app
+
+app = create_app()
+
+@attrs.frozen
+class Cat:
+    lives: int
+
+@attrs.frozen
+class Dog:
+    tricks: list[str]
+
+def kind_of(req: Request) -> type[Cat] | type[Dog]:
+    return Cat if req.query.get("kind") == "cat" else Dog
+
+@app.post("/chosen")
+async def chosen(req: Request, res: Response) -> None:
+    res.json(await req.json(kind_of(req)))
+
+@app.post("/at-once")
+async def at_once(req: Request, res: Response) -> None:
+    res.json(await req.json(Cat if "cat" in req.query else Dog))
+
+@app.post("/pictures")
+async def pictures(req: Request, res: Response) -> None:
+    form = await req.form()
+    res.json({"title": form.text("title"), "number": len(form.get_all("picture")), "cover": form.file("cover") is None})
+
+@attrs.frozen
+class Hours:
+    opens: datetime.time
+
+@app.put("/hours")
+async def hours(req: Request, res: Response) -> None:
+    res.json(await req.json(Hours))
+
+@contextlib.contextmanager
+def told() -> Iterator[dict[str, object]]:
+    yield {"title": "x", "number": 1}
+
+@contextlib.asynccontextmanager
+async def later(number: int) -> AsyncIterator[dict[str, Any]]:
+    try:
+        yield {"number": number}
+    finally:
+        pass
+
+class Opened:
+    def __enter__(self) -> dict[str, Any]:
+        return {"open": True}
+
+    def __exit__(self, *error: object) -> None: ...
+
+@app.get("/told")
+async def get_told(req: Request, res: Response) -> None:
+    with told() as body:
+        res.json(body)
+
+@app.get("/later")
+async def get_later(req: Request, res: Response) -> None:
+    async with later(1) as body:
+        res.json(body)
+
+@app.get("/opened")
+async def get_opened(req: Request, res: Response) -> None:
+    with Opened() as body:
+        res.json(body)
+"""
+
+
+@pytest.fixture(scope="module")
+def described(describing: Callable[..., Described]) -> Described:
+    return describing("reads", PROGRAM)
+
+
+def sent(described: Described, path: str) -> Any:
+    return described.document["paths"][path]["post"]["requestBody"]["content"]
+
+
+def answered(described: Described, path: str) -> Any:
+    return described.document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+
+
+@pytest.mark.parametrize("path", ["/chosen", "/at-once"])
+def test_a_body_of_one_of_several_classes_is_any_of_them(described: Described, path: str) -> None:
+    links = [{"$ref": f"#/components/schemas/{name}"} for name in ("Cat", "Dog")]
+    assert sent(described, path) == {"application/json": {"schema": {"anyOf": links}}}
+
+
+def test_what_has_several_values_may_have_files_among_them_where_a_form_has_parts(described: Described) -> None:
+    text = {"type": "string"}
+    file = {"type": "string", "contentMediaType": "application/octet-stream"}
+    forms = {media: each["schema"]["properties"] for media, each in sent(described, "/pictures").items()}
+    assert forms == {
+        "multipart/form-data": {
+            "title": text,
+            "picture": {"type": "array", "items": {"anyOf": [text, file]}},
+            "cover": file,
+        },
+        "application/x-www-form-urlencoded": {"title": text, "picture": {"type": "array", "items": text}},
+    }
+
+
+def test_a_time_of_a_day_has_no_offset(described: Described) -> None:
+    schema = described.document["components"]["schemas"]["Hours"]
+    assert schema["properties"] == {"opens": {"type": "string", "format": "time-local"}}
+
+
+def test_the_name_of_a_with_statement_is_what_its_manager_gives_it(described: Described) -> None:
+    fields = {path: answered(described, path)["properties"] for path in ("/told", "/later", "/opened")}
+    assert {path: list(each) for path, each in fields.items()} == {
+        "/told": ["title", "number"],
+        "/later": ["number"],
+        "/opened": ["open"],
+    }
+
+
+def test_all_of_it_is_known(described: Described) -> None:
+    assert described.problems == []
