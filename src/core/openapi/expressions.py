@@ -37,6 +37,7 @@ from core.openapi.trees import CONTEXT, MAKERS, argument, called, constant, part
 from core.openapi.values import Target, Value
 
 _STATEMENT: Final = "core.bindings.d1.D1PreparedStatement"
+_SESSION: Final = "core.middleware.sessions.session_of"
 _LATER: Final = frozenset(["wait_until", "on_send"])
 """The functions that run their argument after the response, so that its errors answer nobody."""
 _COPIES: Final = frozenset(["attr.evolve", "attrs.evolve", "dataclasses.replace", "copy.replace"])
@@ -144,6 +145,8 @@ class Expressions(Here):
             self._goes_above(call, callee.name)
         elif isinstance(callee, RefExpr) and callee.fullname in reads.PAGED:
             reads.paged(self, call, reads.PAGED[callee.fullname])
+        elif isinstance(callee, RefExpr) and callee.fullname == _SESSION:
+            sent.stage_as(self, "Set-Cookie")  # when the session has changed, behind an error too
         elif isinstance(node, TypeInfo):
             self._makes(call, node)
             if not self.frames.is_program(node.fullname):
@@ -171,16 +174,18 @@ class Expressions(Here):
         given, named = self.frames.arguments(call, self.frame)
         start, ends = self.state, list[State]()
         for target in targets:
-            state = start.copy()
+            self.state: State = start.copy()
             if target.rest is None:
-                ends.append(self.call(target, given, named, self.effects, state, self.current))
+                self.state = self.call(target, given, named, self.effects, self.state, self.current)
             elif given and call is not None and constant(call.args[0]) != (None,):
                 self.raises(call.args[0], passed=True)  # `next(err)`
             elif self.current and not given:
-                self.effects.extend(self.current)  # `next()` in an error handler: the error goes on
+                for raised in self.current:  # `next()` in an error handler
+                    self.hand_on(raised)
             else:
-                ends.append(target.rest(state))
-        self.state: State = merged(ends) if ends else start
+                self.state = target.rest(self.state)
+            ends.append(self.state)
+        self.state = merged(ends) if ends else start
 
     def _leaves(self, call: CallExpr, *, is_known: bool) -> None:
         """A call of a function that is not the program's, or that is not known."""

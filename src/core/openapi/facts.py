@@ -77,7 +77,7 @@ class Raise(Effect):
     message: Schema = attrs.Factory(lambda: {"type": "string"})
     metadata: Schema = attrs.Factory(lambda: {"type": "object", "properties": {}, "required": []})
     """What stands in the body beside the message, as an object."""
-    headers: Mapping[str, Schema] = attrs.Factory(dict[str, Schema])
+    headers: dict[str, Schema] = attrs.Factory(dict[str, Schema])
     classes: tuple[str, ...] = ("core.errors.CoreError", "builtins.Exception", "builtins.BaseException")
     """The class of the error and its bases, by full name."""
     levels: Levels | None = None
@@ -106,6 +106,8 @@ class Open(Effect):
     reason: str
     sends: bool = True
     """False if the code that is not followed has no response to send on."""
+    answers: bool = True
+    """False where what is answered is known, and only a part of it is not."""
 
 
 @attrs.frozen

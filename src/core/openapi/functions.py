@@ -16,7 +16,7 @@ from mypy.types import CallableType, Instance
 
 from core.openapi.calls import Calls
 from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Held, Open, Raise, RouteFacts, StepFacts
-from core.openapi.failures import CORE_ERROR
+from core.openapi.failures import CORE_ERROR, UNEXPECTED
 from core.openapi.followed import Followed
 from core.openapi.frames import Frames
 from core.openapi.here import RESPONSE, State
@@ -51,6 +51,8 @@ class Reader:
         self._calls = 0
         """The number of calls that were read for one route."""
         self._handled: dict[object, list[Effect]] = {}
+        self.staged: dict[str, Schema] = {}
+        """The headers on the response where the handler of the last route begins, as an error leaves them there."""
         self.met: set[str] = set()
         """The classes of errors that found their handlers."""
 
@@ -68,6 +70,7 @@ class Reader:
                 return attrs.evolve(known[key][1], sent=[*state.sent, *known[key][1].sent])
             mark = len(effects)
             if index == len(route.steps):
+                self.staged |= state.on_error(UNEXPECTED).headers
                 others = [_behind(state, each) for each in unmatched]
                 state = self._entry(route.handler, effects, state, None)
                 state.sent = [*state.sent, *(each for each in others if isinstance(each, Answer))]
@@ -82,11 +85,8 @@ class Reader:
             known[key] = (effects[mark:], state)
             return state
 
-        self._calls = 0
-        late = run(0, State()).late
-        if late is not None:
-            reason = "the status is set behind what is sent, so which answer has it is not known. Set it before"
-            effects.append(Open(path=late[0], line=late[1], reason=reason))
+        self._calls, self.staged = 0, {}
+        effects += _late(run(0, State()))
         return effects
 
     def alone(self, held: Held, raised: Raise | None = None, *, status: int = 200) -> list[Effect]:
@@ -96,7 +96,8 @@ class Reader:
             effects: list[Effect] = []
             self._handled[key] = effects
             state = State(status=(status,))
-            self._entry(held, effects, state, lambda state: state, is_step=raised is None, raised=raised)
+            end = self._entry(held, effects, state, lambda state: state, is_step=raised is None, raised=raised)
+            effects += _late(end)
         return self._handled[key]
 
     def returned(self, held: Held) -> Schema:
@@ -253,11 +254,19 @@ class Reader:
             if isinstance(each, Answer | Open):
                 yield raised, each
             elif isinstance(each, Raise) and (CORE_ERROR in each.classes or each.passed):
-                passed = attrs.evolve(each, levels=raised.levels, passed=False)
+                known = {**raised.headers, **each.headers}
+                passed = attrs.evolve(each, levels=raised.levels, passed=False, headers=known)
                 yield from self.answers(passed, (*tried, handler.name))
             elif isinstance(each, Raise) and each.classes == raised.classes:
                 # The same error again: the following handler answers it.
                 yield from self.answers(raised, (*tried, handler.name))
+
+
+def _late(state: State) -> Iterator[Open]:
+    """A status that was set after the answer."""
+    if state.late is not None:
+        reason = "the status is set behind what is sent, so which answer has it is not known. Set it before"
+        yield Open(path=state.late[0], line=state.late[1], reason=reason)
 
 
 def _behind(state: State, effect: Effect) -> Effect:
@@ -273,7 +282,8 @@ def _behind(state: State, effect: Effect) -> Effect:
 
 def _tagged(state: State, effects: list[Effect]) -> State:
     """What `etag()` makes of what was sent: each whole answer has a tag, and 304 the headers of them all."""
-    whole = [each for each in state.sent if 200 in each.status and each.media_type is not None and each.item is None]
+    sent = [each for each in state.sent if isinstance(each, Answer)]
+    whole = [each for each in sent if 200 in each.status and each.media_type is not None and each.item is None]
     headers: dict[str, Schema] = {}
     for each in whole:
         if "etag" not in map(str.lower, each.headers):

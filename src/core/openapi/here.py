@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import attrs
 from mypy.constant_fold import constant_fold_expr
-from mypy.nodes import Expression, TypeInfo
+from mypy.nodes import Expression, MemberExpr, NameExpr, TypeInfo
 
 from core.openapi.facts import Answer, Effect, Open, Raise, StepFacts
 from core.openapi.followed import Followed
@@ -27,8 +27,10 @@ class State:
     media: str | None = None
     """The content type that was staged, which wins over that of the sender."""
     headers: dict[str, Schema] = attrs.Factory(dict[str, Schema])
-    sent: list[Answer] = attrs.Factory(list[Answer])
-    """The answers that a header which is staged now belongs to as well."""
+    sent: list[Answer | Raise] = attrs.Factory(list["Answer | Raise"])
+    """The answers that a header which is staged now belongs to as well, and the errors that were handed on to be
+    answered.
+    """
     late: tuple[str, int] | None = None
     """Where a status was staged behind what was sent."""
     limited: bool = False
@@ -92,10 +94,18 @@ class Here:
 
     def raises(self, expression: Expression, *, passed: bool = False) -> None:
         """An error is raised, or handed to `next`."""
+        tell = self.hand_on if passed else self.emit
         for raised in self.followed.raised.errors(expression, self.frame):
             # One that was raised before is still where it was.
             at = raised if raised.path else attrs.evolve(raised, path=self.path, line=expression.line)
-            self.emit(attrs.evolve(at, passed=passed))
+            tell(at)
+
+    def hand_on(self, raised: Raise) -> None:
+        """An error goes to the following error handler. What is staged from now on is on its answer too."""
+        passed = self.state.on_error(raised)
+        passed = attrs.evolve(passed, passed=True, headers=dict(passed.headers))
+        self.effects.append(passed)
+        self.state.sent, self.state.late = [*self.state.sent, passed], None
 
     def emit(self, raised: Raise) -> None:
         """An error is raised, with the headers that are staged."""
@@ -105,9 +115,9 @@ class Here:
         """An error of the framework's own at a line."""
         self.emit(attrs.evolve(raised, path=self.path, line=line))
 
-    def open(self, line: int, reason: str, *, sends: bool = True) -> None:
+    def open(self, line: int, reason: str, *, sends: bool = True, answers: bool = True) -> None:
         """What happens at a line is not known."""
-        self.effects.append(Open(path=self.path, line=line, reason=reason, sends=sends))
+        self.effects.append(Open(path=self.path, line=line, reason=reason, sends=sends, answers=answers))
 
     def fails(self, name: str, line: int) -> None:
         """An error of Python's own, which may have a handler."""
@@ -127,6 +137,21 @@ class Here:
         """The constant that an expression is."""
         known = self.schema(expression).get("const", constant_fold_expr(expression, ""))
         return known if isinstance(known, str) else None
+
+    def keys(self, expression: Expression) -> list[str] | None:
+        """The keys that a name may be, by its loop through the `items()` of a dict; None where they are not known."""
+        node = expression.node if isinstance(expression, NameExpr) else None
+        whole = next((at.notes.keyed[node] for at in self.frame.chain() if node in at.notes.keyed), None)
+        match whole:
+            case None:
+                return None
+            case MemberExpr(name="headers", expr=owner) if found := self.followed.raised.errors(owner, self.frame):
+                return [name for raised in found for name in raised.headers]
+            case _:
+                schema = self.schema(whole)
+                parts: list[Schema] = schema.get("anyOf", [schema])
+                is_known = all("properties" in part and "additionalProperties" not in part for part in parts)
+                return [name for part in parts for name in part["properties"]] if is_known else None
 
     def texts(self, expression: Expression) -> list[str]:
         """The constants that an expression may be, by its Literal type or its loop; none where one is not known."""

@@ -6,7 +6,7 @@ handed over or returned the same is known. Of any other no more is known than wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from http import HTTPStatus
 
@@ -135,7 +135,7 @@ class Raised:
         message = without_null(self._schema_of(given[1]), phrases) if len(given) > 1 else phrases
         return Raise(status=statuses, message=message, metadata=metadata, headers=headers)
 
-    def _headers(self, stated: Value | None) -> Mapping[str, Schema]:
+    def _headers(self, stated: Value | None) -> dict[str, Schema]:
         """The headers of an error, where they are written out."""
         found: dict[str, Schema] = {}
         if stated is not None and isinstance(stated.expression, DictExpr) and stated.frame is not None:

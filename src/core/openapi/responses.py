@@ -71,20 +71,19 @@ class Responses:
     def _open(self, responses: dict[str, JsonObject], each: Open) -> None:
         """Anything may be answered here, or any error."""
         self.components.problem(each, each.reason)
+        if not each.answers:
+            return
         for key in _ANYTHING if each.sends else _ANYTHING[2:]:
             responses.setdefault(key, {"description": "Not known", "content": {"*/*": {"schema": {}}}})
 
     def _answer(self, responses: dict[str, JsonObject], answer: Answer, raised: Raise | None = None) -> None:
         at = raised if raised is not None and raised.path else answer
-        headers = {**answer.headers, **(raised.headers if raised is not None else {})}
         for status in answer.status:
             key = str(status)
             if at.path:
                 self.places.setdefault((self._here, key), (at.path, at.line))
             response = responses.setdefault(key, {"description": phrase(status)})
-            for name, known in headers.items():
-                schema = self.components.final({"type": "string"} if "const" in known else known, at)
-                response.setdefault("headers", {}).setdefault(name, {"schema": schema})
+            self._add_headers(response, answer, raised)
             if answer.media_type is None:
                 response[MAY_BE_EMPTY] = True
                 continue
@@ -95,6 +94,12 @@ class Responses:
             body = self.components.final(answer.body or {}, at)
             is_error = raised is not None or not answer.path  # the framework's own has no place in the program
             add_body(content, answer.media_type, self._named(body, status) if is_error else body)
+
+    def _add_headers(self, response: JsonObject, answer: Answer, raised: Raise | None) -> None:
+        at = raised if raised is not None and raised.path else answer
+        for name, known in {**answer.headers, **(raised.headers if raised is not None else {})}.items():
+            schema = self.components.final({"type": "string"} if "const" in known else known, at)
+            response.setdefault("headers", {}).setdefault(name, {"schema": schema})
 
     def _events(self, event: Schema) -> Schema:
         if self.version == "3.1":  # which knows no streams
@@ -115,6 +120,8 @@ class Responses:
                 # An exception without a status that no branch is for is answered as one that nobody foresaw.
                 if answered.status or (answer.path, answer.line) not in unexpected:
                     self._answer(responses, answer, answered)
+                else:
+                    self._add_headers(responses["default"], answer, answered)
                 continue
             if CORE_ERROR in answered.classes and not answered.status:
                 reason = "the status of this error is not known. Give a number, or a Literal type"
@@ -136,7 +143,9 @@ class Responses:
         """What `default` says: any route may fail in a way that nobody foresaw. Returns where that is answered."""
         found: dict[str, JsonObject] = {}
         places: list[tuple[str, int]] = []
-        for answered, answer in self.reader.answers(attrs.evolve(UNEXPECTED, levels=route.errors)):
+        for answered, answer in self.reader.answers(
+            attrs.evolve(UNEXPECTED, levels=route.errors, headers=self.reader.staged)
+        ):
             if isinstance(answer, Open):
                 self._open(responses, answer)
                 continue
@@ -148,6 +157,8 @@ class Responses:
         for status, response in found.items():
             if int(status) < 500:
                 responses.setdefault(status, response)
+            for name, header in response.get("headers", {}).items():
+                default.setdefault("headers", {}).setdefault(name, header)
             for media, content in response.get("content", {}).items():
                 add_body(default.setdefault("content", {}), media, content["schema"])
         return places

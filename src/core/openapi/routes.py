@@ -257,6 +257,8 @@ def _declared(name: str, options: Mapping[str, Any], method: str) -> StepFacts |
             return StepFacts(answers=(error(option("status", 403), option("message", "Forbidden"), code=code),))
         case "etag" if method in ("GET", "*"):
             return StepFacts(tags=True)
+        case "request_id":
+            return StepFacts(headers=(option("key", "x-request-id").title(),))
         case "sessions":
             scheme = {"type": "apiKey", "in": "cookie", "name": option("cookie", "session")}
             return StepFacts(security=Security("session", scheme), optional=True)

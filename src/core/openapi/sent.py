@@ -57,20 +57,25 @@ def respond(here: Here, call: CallExpr, method: str) -> None:
         if len(call.args) == 2:
             stage(here, call.args[0], call.args[1])
     elif method in ("cookie", "delete_cookie"):
-        _stage_as(here, "Set-Cookie")
+        stage_as(here, "Set-Cookie")
     else:
         _send(here, call, method, call.line)
 
 
 def stage(here: Here, name: Expression, value: Expression) -> None:
     """A header is put on the response."""
-    known = here.text(name)
-    if known is None or constant(value) == (None,):
+    if constant(value) == (None,):
         return
-    if known.lower() == "content-type":
-        here.state.media = _media(here, value)
-    else:
-        _stage_as(here, known)
+    keys = here.keys(name)
+    names = keys if keys is not None else here.texts(name)
+    if keys is None and not names:
+        reason = "the name of a header that is put on the response is not known. Give a constant, or a Literal type"
+        here.open(name.line, reason, answers=False)
+    for known in names:
+        if known.lower() == "content-type":
+            here.state.media = _media(here, value)
+        else:
+            stage_as(here, known)
 
 
 def _media(here: Here, content_type: Expression) -> str:
@@ -78,7 +83,7 @@ def _media(here: Here, content_type: Expression) -> str:
     return (here.text(content_type) or "*/*").partition(";")[0].strip()
 
 
-def _stage_as(here: Here, name: str) -> None:
+def stage_as(here: Here, name: str) -> None:
     here.state.headers[name] = TEXT
     for answer in here.state.sent:
         answer.headers.setdefault(name, TEXT)

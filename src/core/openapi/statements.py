@@ -288,7 +288,7 @@ class Statements(Expressions):
             names = _named_classes(kinds) if kinds is not None else ["builtins.BaseException"]
             caught = self._take(mark, names)
             infos = [info for name in names if (info := self.frames.lookup(name)) is not None]
-            is_followed = not any(isinstance(each, Open) for each in self.effects[mark:])
+            is_followed = not any(isinstance(each, Open) and each.answers for each in self.effects[mark:])
             if not caught and is_followed and infos and all(map(is_core_error, infos)) and not statement.is_star:
                 continue  # everything inside is known, and raises none of them
             if not caught or not {"builtins.Exception", "builtins.BaseException"}.isdisjoint(names):

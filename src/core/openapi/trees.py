@@ -125,6 +125,8 @@ class Notes:
         """The iterable that a name of a loop or a comprehension runs through."""
         self.entered: dict[Node, Expression] = {}
         """The context manager that a name of a `with` statement is of."""
+        self.keyed: dict[Node, Expression] = {}
+        """The dict of which a name has the keys, by a loop through its `items()`."""
         self.unpacked: dict[Node, tuple[Expression, int, int]] = {}
         """What a name is a part of, as in `status, body = f()`, which part, and of how many."""
         self.never_none: set[Node] = set()
@@ -278,8 +280,15 @@ class Notes:
     def _loop(self, index: Expression, through: Expression) -> None:
         for part in index.items if isinstance(index, TupleExpr) else [index]:
             self._share(through, part)
-        if isinstance(index, NameExpr) and index.node is not None:
-            self.looped[index.node] = through
+        match index, through:
+            case NameExpr(node=node), _ if node is not None:
+                self.looped[node] = through
+            case TupleExpr(items=[NameExpr(node=node), _]), CallExpr(callee=MemberExpr(name="items", expr=whole)) if (
+                node is not None
+            ):
+                self.keyed[node] = whole
+            case _:
+                pass
 
 
 def owner_of(value: Expression) -> Node | None:

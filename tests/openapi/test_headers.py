@@ -1,0 +1,163 @@
+"""Headers of answers: of the framework's middleware, of error handlers, and those with a name that is not known."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core.openapi.document import Described
+from core.testing import Client, FakeKVNamespace
+
+_OF_BROWSERS = {
+    "x-content-type-options", "x-dns-prefetch-control", "x-download-options", "x-frame-options",
+    "x-permitted-cross-domain-policies", "x-xss-protection",
+}  # fmt: skip
+
+PROGRAM = """
+from typing import Literal
+
+import attrs
+
+from core import Bindings, CoreError, KVNamespace, Next, Request, Response, Router, create_app
+from core.middleware.compress import compress
+from core.middleware.cors import cors
+from core.middleware.request_id import request_id
+from core.middleware.secure_headers import secure_hdrs
+from core.middleware.sessions import session_of, sessions
+
+@attrs.frozen
+class Env(Bindings):
+    SESSIONS: KVNamespace
+
+app = create_app(Env)
+app.use(request_id(header_name="X-Trace"), cors(origins=["https://a.test"]), secure_hdrs(), compress())
+shop: Router[Env] = Router()
+app.use("/shop", sessions(kv_binding="SESSIONS", secret=lambda req: "x" * 40), shop)
+
+@app.on_error(ValueError)
+async def told(err: ValueError, req: Request, res: Response, next: Next) -> None:
+    res.header("X-Before", "1")
+    await next(CoreError(418, "Tea"))
+    res.header("X-After", "1")
+
+@app.on_error(KeyError)
+async def handed_on(err: KeyError, req: Request, res: Response, next: Next) -> None:
+    res.header("X-Early", "1")
+    await next()
+    res.header("X-Late", "1")
+
+@app.on_error(CoreError)
+async def default(err: CoreError, req: Request, res: Response, next: Next) -> None:
+    for name, value in err.headers.items():
+        res.headers[name] = value
+    await next()
+
+@app.on_error(Exception)
+async def sorry(err: Exception, req: Request, res: Response, next: Next) -> None:
+    if isinstance(err, CoreError):
+        return await next()
+    res.status(500).header("X-Sorry", "1").json({"error": "Sorry"})
+
+@app.get("/")
+async def home(req: Request, res: Response) -> None:
+    if "x" in req.query:
+        raise ValueError("x")
+    if "y" in req.query:
+        raise KeyError("y")
+    res.json({})
+
+@shop.get("/")
+async def cart(req: Request, res: Response) -> None:
+    session = await session_of(req)
+    session["seen"] = 1
+    res.json({})
+
+Name = Literal["X-One", "X-Two"]
+
+def which(req: Request) -> Name:
+    return "X-One" if "one" in req.query else "X-Two"
+
+@app.get("/one-of-two")
+async def one_of_two(req: Request, res: Response) -> None:
+    res.header(which(req), "1").json({})
+
+@app.get("/listed")
+async def listed(req: Request, res: Response) -> None:
+    for name in ("X-A", "X-B"):
+        res.header(name, "1")
+    res.json({})
+
+@app.get("/table")
+async def table(req: Request, res: Response) -> None:
+    for name, value in {"X-C": "1", "X-D": "2"}.items():
+        res.header(name, value)
+    res.json({})
+
+@app.get("/open")
+async def open_name(req: Request, res: Response) -> None:
+    res.header("X-" + req.id, "1").json({})
+
+@app.get("/copied")
+async def copied(req: Request, res: Response) -> None:
+    for name, value in req.query.items():
+        res.headers[name] = value
+    res.json({})
+"""
+
+
+@pytest.fixture(scope="module")
+def described(describing: Callable[..., Described]) -> Described:
+    return describing("headers", PROGRAM)
+
+
+def headers(described: Described, path: str) -> dict[str, list[str]]:
+    responses: dict[str, Any] = described.document["paths"][path]["get"]["responses"]
+    return {status: sorted(each.get("headers", ())) for status, each in responses.items()}
+
+
+def test_a_header_that_clients_read_is_there_and_those_for_browsers_and_proxies_are_not(described: Described) -> None:
+    assert headers(described, "/listed") == {
+        "200": ["X-A", "X-B", "X-Trace"],
+        "default": ["X-Sorry", "X-Trace"],
+    }
+    assert headers(described, "/shop") == {
+        "200": ["Set-Cookie", "X-Trace"],
+        "default": ["X-Sorry", "X-Trace"],
+    }
+
+
+def test_an_error_has_the_headers_that_a_handler_sets_around_the_following_one(described: Described) -> None:
+    assert headers(described, "/") == {
+        "200": ["X-Trace"],
+        "418": ["X-After", "X-Before", "X-Trace"],
+        "default": ["X-Early", "X-Late", "X-Sorry", "X-Trace"],
+    }
+
+
+def test_a_header_of_a_literal_type_may_have_each_of_the_names(described: Described) -> None:
+    assert headers(described, "/one-of-two")["200"] == ["X-One", "X-Trace", "X-Two"]
+    assert headers(described, "/table")["200"] == ["X-C", "X-D", "X-Trace"]
+
+
+def test_a_header_without_a_known_name_is_told_at_its_line(described: Described) -> None:
+    message = "the name of a header that is put on the response is not known. Give a constant, or a Literal type"
+    lines = PROGRAM.splitlines()
+    assert [(lines[each.line - 1].strip(), each.message) for each in described.problems] == [
+        ('res.header("X-" + req.id, "1").json({})', message),
+        ("res.headers[name] = value", message),
+    ]
+    assert headers(described, "/open")["200"] == ["X-Trace"], "what is answered is known"
+
+
+async def test_what_is_sent_is_described(described: Described) -> None:
+    app = sys.modules["headers"]
+    client: Client[Any] = Client(app.app, app.Env(SESSIONS=FakeKVNamespace()))
+    for target in ("/", "/?x", "/?y", "/shop", "/one-of-two?one", "/one-of-two", "/listed", "/table"):
+        response = await client.get(target)
+        known = headers(described, target.partition("?")[0])
+        named = known.get(str(response.status), known["default"])
+        own = [name for name in response.headers if name.startswith("x-")]
+        assert {*own} - _OF_BROWSERS <= {name.lower() for name in named}, target
