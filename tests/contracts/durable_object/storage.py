@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from tests.contracts.contract import refused
-from tests.contracts.durable_object.subject import Colour, Point, Subject, Subjects, case, contract
+from tests.contracts.durable_object.subject import Colour, Level, Point, Subject, Subjects, Word, case, contract
 
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 
@@ -51,6 +51,17 @@ async def values_of_every_kind_come_back(one: Subject) -> None:
 async def what_is_stored_has_no_class(one: Subject) -> None:
     await one.put("k", [Point(1, ("a",))])
     assert await one.get("k") == [{"x": 1, "tags": ["a"]}]
+
+
+@case()
+async def a_member_of_an_enum_is_the_text_or_number_that_it_is(one: Subject) -> None:
+    for value in (Word.HI, Level.LOW, {Word.HI: [Level.LOW]}, {Word.HI}):
+        got = await one.echo(value)
+        assert got == value
+        assert "Word" not in repr(got)
+        assert "Level" not in repr(got)
+    assert type(await one.echo(Word.HI)) is str
+    assert type((await one.echo(Point(Level.LOW))).x) is int
 
 
 @case()

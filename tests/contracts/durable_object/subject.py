@@ -7,7 +7,7 @@ import contextlib
 import gc
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from enum import Enum
+from enum import Enum, IntEnum, StrEnum
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -50,6 +50,18 @@ class Colour(Enum):
     """A value that has a name of its own."""
 
     RED = "red"
+
+
+class Word(StrEnum):
+    """A text that has a class of its own."""
+
+    HI = "hi"
+
+
+class Level(IntEnum):
+    """A number that has a class of its own."""
+
+    LOW = 1
 
 
 class OutOfStock(Exception):

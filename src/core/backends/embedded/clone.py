@@ -112,8 +112,16 @@ def _with_zone(value: datetime, path: str) -> datetime:
 def _plain(value: object, part: str, path: str) -> object:
     """A key of a dict or an item of a set: a value that JavaScript's Map and Set find again."""
     if value is None or isinstance(value, (bool, int, float, str)):
-        return value
+        return _bare(value)
     raise CloneError(f"{part} of {path} is of type {type(value).__name__}. Use None, bool, int, float or str there")
+
+
+def _bare(value: Any) -> Any:
+    """A text or a number without its class, a member of a StrEnum or IntEnum for one: JavaScript has no other."""
+    base = next((base for base in (str, int, float, bytes) if isinstance(value, base)), None)
+    if base is None or type(value) in (base, bool):
+        return value
+    return base.__getnewargs__(value)[0]
 
 
 def _fields_of(value: object) -> list[str] | None:
@@ -150,6 +158,7 @@ def _untag(value: Any) -> Any:
 
 def copy_value(value: Any, path: str = "the value", depth: int = 0) -> Any:
     """A copy for another object in the same process: as stored and read, but tuples and attrs objects keep their class.
+    Texts and numbers do not: a member of an enum is what workerd makes of it.
 
     A value between two Durable Objects shares nothing, as if there were machines between them, and yet has the types
     that their methods are annotated with. Raises CloneError for a value that cannot be copied.
@@ -158,7 +167,7 @@ def copy_value(value: Any, path: str = "the value", depth: int = 0) -> Any:
     if isinstance(value, datetime):
         return _with_zone(value, path)
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        return value
+        return _bare(value)
     if isinstance(value, (bytearray, memoryview)):
         return bytes(whole)
     depth += 1
