@@ -80,7 +80,7 @@ class _Writer:
         self.kept = Kept(kept)
         self.components = Components(program.schemas.classes, self._problem)
         self.responses = Responses(self.reader, self.components, version)
-        self.security = requests.SecuritySchemes(self.reader)
+        self.security = requests.SecuritySchemes(self.reader, self.components)
 
     def write(self) -> Described:
         """The whole document."""
@@ -118,6 +118,7 @@ class _Writer:
             document["tags"] = [
                 {"name": tag, **({"description": inspect.cleandoc(doc)} if doc else {})} for tag, doc in tags.items()
             ]
+        self.reader.method.name = ""
         responses = {"NotFound": self.responses.not_found()}
         if self.application.method_not_allowed:
             responses["MethodNotAllowed"] = self.responses.not_allowed()
@@ -182,6 +183,7 @@ class _Writer:
             operation["description"] = description
         if route.deprecated:
             operation["deprecated"] = True
+        self.reader.method.name = "GET" if route.websocket else method.upper()
         patterns = parameter_patterns(route.path)
         unmatched: list[Effect] = [MALFORMED] if ":" in route.path or "*" in route.path else []
         if any(f"{{{parameter}}}" in path for parameter in patterns):

@@ -28,6 +28,7 @@ from mypy.nodes import (
 )
 
 from core.openapi import reads, sent
+from core.openapi.conditions import refuses
 from core.openapi.facts import Raise, Read
 from core.openapi.failures import BINDINGS, NOT_FOUND, OF_PYTHON
 from core.openapi.here import RESPONSE, Here, State, merged
@@ -84,13 +85,14 @@ class Expressions(Here):
 
     def _one_of(self, *branches: Expression | None) -> None:
         """One of several expressions is evaluated; None for nothing."""
-        start, ends = self.state, list[State]()
+        start, ends, mark = self.state, list[State](), len(self.effects)
         for branch in branches:
             self.state = start.copy()
             if branch is not None:
                 self.evaluate(branch)
             ends.append(self.state)
         self.state = merged(ends)
+        self.state.checked = self.state.checked or refuses(self.effects[mark:])
 
     def _call(self, call: CallExpr) -> None:
         callee = call.callee
@@ -222,6 +224,7 @@ class Expressions(Here):
         facts = self.authenticators[name]
         read = Read(path=self.path, line=call.line, part="security", name=name, required=not facts.optional)
         self.effects.append(read)
+        self.state.checked = self.state.checked or not facts.optional
         for answer in facts.answers:
             self.refuse(answer, call.line)
 

@@ -89,14 +89,20 @@ class Raise(Effect):
 @attrs.frozen(kw_only=True)
 class Read(Effect):
     """Something read of a request: `part` is json, form, text, bytes, stream, query, path, header or cookie, all of it
-    or one `name`. It is security for the credentials that the framework's authenticator `name` reads. A name without a
-    schema is asked for alone, as by `name in req.query`; without both, a query, header or cookie has a name that is not
-    known."""
+    or one `name`. It is security for the credentials that the framework's authenticator `name` reads, and without a
+    name where a condition on the target of a request lets it go on without the check of others. A name without a schema
+    is asked for alone, as by `name in req.query`; without both, a query, header or cookie has a name that is not known.
+    """
 
     part: str
     name: str | None = None
     schema: Schema | None = None
     required: bool = False
+
+
+def is_way_past(effect: Effect) -> bool:
+    """True for a request that goes on, by a condition on its target, without the check of others."""
+    return isinstance(effect, Read) and effect.part == "security" and effect.name is None
 
 
 @attrs.frozen(kw_only=True)

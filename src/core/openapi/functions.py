@@ -15,11 +15,11 @@ import attrs
 from mypy.types import CallableType, Instance
 
 from core.openapi.calls import Calls
-from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Held, Open, Raise, RouteFacts, StepFacts
+from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Held, Open, Raise, Read, RouteFacts, StepFacts
 from core.openapi.failures import CORE_ERROR, UNEXPECTED
 from core.openapi.followed import Followed
 from core.openapi.frames import Frames
-from core.openapi.here import RESPONSE, State
+from core.openapi.here import RESPONSE, Method, State
 from core.openapi.reads import REQUEST
 from core.openapi.schemas import is_vague
 from core.openapi.statements import Statements
@@ -44,8 +44,11 @@ class Reader:
         self._key: Callable[[Value], object] = cache(self._key_of)
         self._stack: list[object] = []
         """The calls that are being read."""
-        self._known: dict[object, list[Effect]] = {}
-        """The effects of calls that have no response to send on."""
+        self.method: Method = Method()
+        self._known: dict[object, tuple[list[Effect], State]] = {}
+        """The effects of calls that have no response to send on, and what they say of checks. One that asked for the
+        method of the request is kept with it.
+        """
         self._partial: list[object] = []
         self._cut: int = _NONE
         self._calls = 0
@@ -91,13 +94,22 @@ class Reader:
 
     def alone(self, held: Held, raised: Raise | None = None, *, status: int = 200) -> list[Effect]:
         """The effects of one function, with nothing before and behind it; `raised` is what an error handler is for."""
-        key = (held.name, held.place, status, repr(raised and attrs.evolve(raised, path="", line=0, levels=None)))
+        told = repr(raised and attrs.evolve(raised, path="", line=0, levels=None))
+        key = (held.name, held.place, status, told, self.method.name)
         if key not in self._handled:
             effects: list[Effect] = []
             self._handled[key] = effects
-            state = State(status=(status,))
-            end = self._entry(held, effects, state, lambda state: state, is_step=raised is None, raised=raised)
-            effects += _late(end)
+
+            def rest(state: State) -> State:
+                if state.unchecked is not None and not state.checked:
+                    path, line = state.unchecked
+                    effects.append(Read(path=path, line=line, part="security"))
+                return state
+
+            target = self.calls.target_of(held)
+            goes_on = target is not None and target.node is not None and _positional(target) > 2
+            end = self._entry(held, effects, State(status=(status,)), rest, is_step=raised is None, raised=raised)
+            effects += _late(end if goes_on else rest(end))
         return self._handled[key]
 
     def returned(self, held: Held) -> Schema:
@@ -172,36 +184,63 @@ class Reader:
             self._cut = min(self._cut, self._stack.index(key))
             return state  # one that calls itself has nothing new to say
         around = target.frame.values if target.frame is not None else {}
-        sends = any(map(self._is_response, (*target.given, *given, *named.values(), *around.values())))
-        if not sends and key in self._known:
-            effects += self._known[key]
-            return state
+        if any(map(self._leads_on, (*target.given, *given, *named.values(), *around.values()))):
+            return self._read(target, key, given, named, effects, state, current)
+        kept: object = (key, state.limited)
+        if kept not in self._known and (kept, self.method.name) not in self._known:
+            found: list[Effect] = []
+            asked = self.method.asked
+            end = self._read(target, key, given, named, found, State(limited=state.limited), current)
+            kept = kept if self.method.asked == asked else (kept, self.method.name)
+            self._known[kept] = list({id(each): each for each in found}.values()), end
+            self._settle(kept)
+        elif kept not in self._known:
+            kept, self.method.asked = (kept, self.method.name), self.method.asked + 1
+        found, end = self._known[kept]
+        effects += [state.on_error(each) if isinstance(each, Raise) else each for each in found]
+        return state.behind(end)
+
+    def _read(
+        self,
+        target: Target,
+        key: object,
+        given: Sequence[Value],
+        named: Mapping[str, Value],
+        effects: list[Effect],
+        state: State,
+        current: tuple[Raise, ...],
+    ) -> State:
+        assert target.node is not None
         frame = self.frames.enter(target, given, named)
         found = {variable: self.followed.raised.of(value) for variable, value in frame.values.items()}
         frame.errors = {variable: errors for variable, errors in found.items() if errors}
-        here = Statements(self.followed, frame, effects, state, current, self.call, self.application.authenticators)
+        known = self.application.authenticators
+        here = Statements(self.followed, frame, effects, state, current, self.call, known, self.method)
         self._calls += 1
         if len(self._stack) > _DEEPEST or self._calls > _MOST:
-            here.open(node.line, _TOO_DEEP)
+            here.open(target.node.line, _TOO_DEEP)
             return state
         self._stack.append(key)
-        mark = len(effects)
-        state = here.run(node.body)
+        state = here.run(target.node.body)
         self._stack.pop()
-        if not sends:
-            self._known[key] = effects[mark:] = list({id(each): each for each in effects[mark:]}.values())
+        return state
+
+    def _settle(self, key: object) -> None:
+        """What was read of a call is kept, unless it lacks what a call around it does, which is not read to its end."""
         if self._cut < len(self._stack):
-            self._partial.append(key)  # of a call around this one, what that does is not in it yet
+            self._partial.append(key)
         else:
             self._cut = _NONE
             for each in self._partial:
                 self._known.pop(each, None)
             self._partial.clear()
-        return state
 
-    def _is_response(self, value: Value) -> bool:
+    def _leads_on(self, value: Value) -> bool:
+        """True for what a call can answer with: the response, or the rest of the chain."""
         type_ = self.frames.type_in(value)
-        return value.parts is not None or (isinstance(type_, Instance) and type_.type.fullname == RESPONSE)
+        if value.parts is not None or (isinstance(type_, Instance) and type_.type.fullname == RESPONSE):
+            return True
+        return any(target.rest is not None for target in self.calls.of(value) or ())
 
     # -- keys: what the effects of a call depend on
 

@@ -35,11 +35,26 @@ class State:
     """Where a status was staged behind what was sent."""
     limited: bool = False
     """True behind a middleware that has its own bound on bodies."""
+    unchecked: tuple[str, int] | None = None
+    """The condition on the target of the request that leads here and past a check of credentials."""
+    checked: bool = False
+    """True behind what refuses a request without credentials."""
 
     def on_error(self, raised: Raise) -> Raise:
         """An error with the headers that are staged; those about a body are dropped with it."""
         staged = {name: known for name, known in self.headers.items() if not name.lower().startswith(_ABOUT_THE_BODY)}
         return attrs.evolve(raised, headers={**raised.headers, **staged, **raised.headers}) if staged else raised
+
+    def behind(self, other: State) -> State:
+        """The response after a call that was read by itself, and was `other` at its end."""
+        for answer in self.sent if other.headers else ():
+            answer.headers.update({**other.headers, **answer.headers})
+        return attrs.evolve(
+            self,
+            headers={**self.headers, **other.headers},
+            unchecked=other.unchecked or self.unchecked,
+            checked=self.checked or other.checked,
+        )
 
     def copy(self) -> State:
         """The same, to go on from."""
@@ -60,7 +75,17 @@ def merged(states: Sequence[State]) -> State:
         list(sent.values()),
         next((state.late for state in states if state.late is not None), None),
         any(state.limited for state in states),
+        next((state.unchecked for state in states if state.unchecked is not None and not state.checked), None),
+        all(state.checked for state in states),
     )
+
+
+@attrs.define
+class Method:
+    """The method of the request that is read, "" where it may be any. `asked` counts the conditions that it decided."""
+
+    name: str = ""
+    asked: int = 0
 
 
 Call: TypeAlias = Callable[
@@ -82,6 +107,7 @@ class Here:
     call: Call
     authenticators: Mapping[str, StepFacts]
     """Those of the framework that the program keeps in variables."""
+    method: Method
     frames: Frames = attrs.field(init=False)
     owner: TypeInfo | None = attrs.field(init=False)
     path: str = attrs.field(init=False)

@@ -11,7 +11,7 @@ from typing import Final
 
 from core.http.json import JsonObject
 from core.openapi.components import Components
-from core.openapi.facts import BODIES, Effect, Raise, Read, RouteFacts, Security, StepFacts
+from core.openapi.facts import BODIES, Effect, Raise, Read, RouteFacts, Security, StepFacts, is_way_past
 from core.openapi.functions import Reader
 from core.validation.schema import Schema, any_of
 
@@ -19,6 +19,10 @@ _SILENT_HEADERS: Final = frozenset(["accept", "authorization", "content-type", "
 """Header parameters that OpenAPI says to leave out: other parts of a document say them."""
 _BODILESS: Final = frozenset(["get", "head", "delete", "options", "trace"])
 _WORDS: Final = {"query": "query", "header": "headers", "cookie": "cookies"}
+_WAY_PAST: Final = (
+    "this condition lets requests in without the credentials that others need, so the document demands none. Put the "
+    "guard before the routes that need it"
+)
 _CHALLENGE: Final = "www-authenticate"
 
 
@@ -153,8 +157,9 @@ def add_body(content: JsonObject, media_type: str, schema: Schema) -> None:
 class SecuritySchemes:
     """The security schemes of one document, by their names."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, components: Components) -> None:
         self.reader = reader
+        self.components = components
         self.schemes: dict[str, Mapping[str, object]] = {}
 
     def of(self, route: RouteFacts) -> list[dict[str, list[str]]]:
@@ -167,6 +172,10 @@ class SecuritySchemes:
             if security is None:
                 unknown = unknown or step.authenticates
                 continue
+            if step.security is None and step.function is not None:
+                for past in filter(is_way_past, self.reader.alone(step.function)):
+                    self.components.problem(past, _WAY_PAST)
+                    is_optional = True
             name = security.name
             asked = [self.schemes[known].get("scheme") for known in (*demanded, *optional)]
             if step.security is None and security.scheme.get("scheme") in asked:

@@ -6,9 +6,8 @@ of the errors are left in a branch is said by its condition. What an expression 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from operator import eq, ge, gt, le, lt, ne
 from typing import Final, TypeAlias
 
 import attrs
@@ -18,7 +17,6 @@ from mypy.nodes import (
     Block,
     BreakStmt,
     CallExpr,
-    ComparisonExpr,
     ContinueStmt,
     Expression,
     ExpressionStmt,
@@ -26,43 +24,46 @@ from mypy.nodes import (
     FuncDef,
     IfStmt,
     IndexExpr,
-    IntExpr,
     MatchStmt,
     MemberExpr,
     NameExpr,
     Node,
     OperatorAssignmentStmt,
-    OpExpr,
     RaiseStmt,
     RefExpr,
     ReturnStmt,
     Statement,
     TryStmt,
-    TupleExpr,
-    UnaryExpr,
     WhileStmt,
     WithStmt,
     YieldExpr,
 )
-from mypy.patterns import AsPattern, ClassPattern, OrPattern, Pattern
 from mypy.types import CallableType, Instance, get_proper_type
 
 from core.openapi import sent
+from core.openapi.conditions import (
+    Errors,
+    Truth,
+    case,
+    compared,
+    condition,
+    holds,
+    is_about_target,
+    is_capture,
+    named_classes,
+    parted,
+    refuses,
+)
 from core.openapi.expressions import Expressions, division
-from core.openapi.facts import Effect, Open, Raise, Read
+from core.openapi.facts import Effect, Open, Raise, Read, is_way_past
 from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught, object_of
 from core.openapi.here import RESPONSE, State, merged
 from core.openapi.raised import is_core_error
 from core.openapi.solving import member
 from core.openapi.trees import CONTEXT, within
 
-Errors: TypeAlias = Mapping[Node, tuple[Raise, ...]]
-"""The errors that names stand for."""
-Truth: TypeAlias = Callable[[Node, Raise], "bool | None"]
-"""Whether a condition holds if a name stands for an error; None where that is not known."""
-_COMPARISONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
-    "==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
-}  # fmt: skip
+_Case: TypeAlias = tuple[Expression | None, Expression | None, Truth, Block]
+"""A branch: what is evaluated before it, its condition, which that is but for `match`, and what it says of errors."""
 _CONFLICT: Final = "core.errors.conflict.conflict"
 _DROPPED: Final = frozenset(["asyncio.tasks.create_task", "asyncio.tasks.ensure_future"])
 """Where a statement is nothing but the call, nobody waits for the task, so that its errors answer nobody."""
@@ -89,9 +90,9 @@ class Statements(Expressions):
 
     # -- statements
 
-    def _block(self, block: Block) -> bool:
-        """Walk a block. False where what follows it is not reached."""
-        return all(self._statement(statement) for statement in block.body)
+    def _block(self, block: Block | None) -> bool:
+        """Walk a block, if there is one. False where what follows it is not reached."""
+        return block is None or all(self._statement(statement) for statement in block.body)
 
     def _statement(self, statement: Statement) -> bool:
         match statement:
@@ -136,24 +137,40 @@ class Statements(Expressions):
     def _loop(self, statement: ForStmt | WhileStmt) -> bool:
         self.evaluate(statement.expr)
         around, self.turns, self.breaks = (self.turns, self.breaks), [], []
-        self._fork([(statement.body, {}), (None, {})])
+        self._fork([(partial(self._block, each), {}) for each in (statement.body, None)])
         self.state = merged([self.state, *self.turns])
         left, (self.turns, self.breaks) = self.breaks, around
-        if self._fork([(statement.else_body, {})]):
+        if self._fork([(partial(self._block, statement.else_body), {})]):
             left = [self.state, *left]
         self.state = merged(left) if left else self.state
         return bool(left)
 
-    def _fork(self, branches: Iterable[tuple[Block | None, Errors]]) -> bool:
-        """Walk branches of which one runs, each with what names of errors stand for in it. None is an empty one."""
-        start, errors = self.state, self.frame.errors
+    def _fork(self, branches: Sequence[tuple[Callable[[], bool], Errors]], about: int = 0) -> bool:
+        """Walk branches of which one runs, each with what names of errors stand for in it.
+        `about` is the line of a condition on the target that chooses.
+        """
+        start, errors, mark = self.state, self.frame.errors, len(self.effects)
         ends: list[tuple[State, Errors]] = []
-        for block, narrowed in branches:
+        leaves_out = False
+        for walk, narrowed in branches:
             if () in narrowed.values():
                 continue  # none of the errors goes there
             self.state, self.frame.errors = start.copy(), {**errors, **narrowed}
-            if block is None or self._block(block):
+            before = len(self.effects)
+            if about:
+                self.state.unchecked = (self.path, about)
+            if walk():
                 ends.append((self.state, self.frame.errors))
+            else:
+                leaves_out = leaves_out or refuses(self.effects[before:])
+        if about and not refuses(self.effects[mark:]):
+            for state, _ in ends:
+                state.unchecked = start.unchecked
+        if leaves_out and not about:
+            # Who goes on has been looked at.
+            self.effects[mark:] = [each for each in self.effects[mark:] if not is_way_past(each)]
+            for state, _ in ends:
+                state.checked = True
         if not ends:
             self.state, self.frame.errors = start, errors
             return False
@@ -194,34 +211,38 @@ class Statements(Expressions):
 
     def _if(self, statement: IfStmt) -> bool:
         conditions = zip(statement.expr, statement.body, strict=True)
-        cases = [(expression, partial(_condition, expression), block) for expression, block in conditions]
+        cases = [(expression, expression, partial(condition, expression), block) for expression, block in conditions]
         return self._choose(cases, statement.else_body)
 
     def _match(self, statement: MatchStmt) -> bool:
         self.evaluate(statement.subject)
         cases = [
-            (guard, partial(_case, statement.subject, pattern, guard), block)
+            (
+                guard,
+                guard if guard is not None else compared(statement.subject, pattern),
+                partial(case, statement.subject, pattern, guard),
+                block,
+            )
             for pattern, guard, block in zip(statement.patterns, statement.guards, statement.bodies, strict=True)
         ]
-        is_whole = any(_is_capture(pattern) for pattern in statement.patterns)
+        is_whole = any(is_capture(pattern) for pattern in statement.patterns)
         return self._choose(cases, None, is_whole=is_whole)
 
-    def _choose(
-        self, cases: Iterable[tuple[Expression | None, Truth, Block]], last: Block | None, *, is_whole: bool = False
-    ) -> bool:
+    def _choose(self, cases: Sequence[_Case], last: Block | None, *, is_whole: bool = False) -> bool:
         """Walk one of several blocks, each behind its condition, or `last` where no condition holds."""
-        outer = self.frame.errors
-        left: Errors = {}
-        branches: list[tuple[Block | None, Errors]] = []
-        for expression, truth, block in cases:
-            self.frame.errors = {**outer, **left}
-            if expression is not None:
-                self.evaluate(expression)
-            taken, rest = _parted(self.frame.errors, truth)
-            branches.append((block, {**left, **taken}))
-            left = {**left, **rest}
-        self.frame.errors = outer
-        return self._fork(branches if is_whole else [*branches, (last, left)])
+        if not cases:
+            return not is_whole and self._block(last)
+        (evaluated, asked, truth, block), *others = cases
+        if evaluated is not None:
+            self.evaluate(evaluated)
+        is_taken = holds(self, asked)
+        rest = partial(self._choose, others, last, is_whole=is_whole)
+        if is_taken is not None:
+            return self._block(block) if is_taken else rest()
+        taken, left = parted(self.frame.errors, truth)
+        about = evaluated.line if evaluated is not None else block.line
+        about = about if is_about_target(self, asked) else 0
+        return self._fork([(partial(self._block, block), taken), (rest, left)], about)
 
     # -- errors that are caught
 
@@ -232,7 +253,7 @@ class Statements(Expressions):
             self.evaluate(manager)
             swallows = swallows or self._swallows(manager)
             if isinstance(manager, CallExpr) and getattr(manager.callee, "fullname", "") == _SUPPRESS:
-                suppressed += [name for kind in manager.args for name in _named_classes(kind)]
+                suppressed += [name for kind in manager.args for name in named_classes(kind)]
             for method in CONTEXT:
                 self.call_method(manager, method)
         goes_on = self._block(statement.body)
@@ -285,7 +306,7 @@ class Statements(Expressions):
         goes_on = self._block(statement.body)
         handled: list[tuple[Block, Node | None, tuple[Raise, ...]]] = []
         for kinds, variable, handler in zip(statement.types, statement.vars, statement.handlers, strict=True):
-            names = _named_classes(kinds) if kinds is not None else ["builtins.BaseException"]
+            names = named_classes(kinds) if kinds is not None else ["builtins.BaseException"]
             caught = self._take(mark, names)
             infos = [info for name in names if (info := self.frames.lookup(name)) is not None]
             is_followed = not any(isinstance(each, Open) and each.answers for each in self.effects[mark:])
@@ -304,8 +325,11 @@ class Statements(Expressions):
             self._handled_as = node
             self.current: tuple[Raise, ...] = caught
             self.frame.errors = {**errors, **({node: caught} if node is not None else {})}
+            begin = len(self.effects)
             if self._block(handler):
                 ends.append(self.state)
+            elif refuses(self.effects[begin:]):
+                after.checked = True
         self.current, self._handled_as, self.frame.errors = outer, outer_name, errors
         self.state = merged(ends) if ends else after
         if statement.finally_body is None:
@@ -327,74 +351,3 @@ class Statements(Expressions):
             return
         self.evaluate(statement.expr)
         self.raises(statement.expr)
-
-
-# Conditions on errors ------------------------------------------------------------------------------------------------
-
-
-def _parted(errors: Errors, truth: Truth) -> tuple[Errors, Errors]:
-    """The errors that names may stand for where a condition holds, and where it does not."""
-    taken: dict[Node, tuple[Raise, ...]] = {}
-    left: dict[Node, tuple[Raise, ...]] = {}
-    for node, possible in errors.items():
-        found = [(raised, truth(node, raised)) for raised in possible]
-        if any(each is not None for _, each in found):
-            taken[node] = tuple(raised for raised, each in found if each is not False)
-            left[node] = tuple(raised for raised, each in found if each is not True)
-    return taken, left
-
-
-def _condition(expression: Expression, node: Node, raised: Raise) -> bool | None:
-    match expression:
-        case CallExpr(callee=NameExpr(fullname="builtins.isinstance"), args=[NameExpr(node=subject), kinds]):
-            return not set(raised.classes).isdisjoint(_named_classes(kinds)) if subject is node else None
-        case UnaryExpr(op="not", expr=inner):
-            found = _condition(inner, node, raised)
-            return None if found is None else not found
-        case OpExpr(op="and" | "or" as op):
-            both = [_condition(part, node, raised) for part in (expression.left, expression.right)]
-            deciding = op == "or"
-            return deciding if deciding in both else None if None in both else not deciding
-        case ComparisonExpr(
-            operators=[op],
-            operands=[MemberExpr(name="status", expr=NameExpr(node=subject)), IntExpr(value=bound)],
-        ):
-            compare = _COMPARISONS.get(op)
-            if subject is not node or compare is None or len(raised.status) != 1:
-                return None
-            return compare(raised.status[0], bound)
-        case _:
-            return None
-
-
-def _case(subject: Expression, pattern: Pattern, guard: Expression | None, node: Node, raised: Raise) -> bool | None:
-    if not isinstance(subject, NameExpr) or subject.node is not node:
-        return None
-    found = _matches(pattern, raised)
-    return found if not found or guard is None else _condition(guard, node, raised)
-
-
-def _is_capture(pattern: Pattern | None) -> bool:
-    return isinstance(pattern, AsPattern) and pattern.pattern is None
-
-
-def _matches(pattern: Pattern, raised: Raise) -> bool | None:
-    match pattern:
-        case ClassPattern(class_ref=RefExpr(fullname=name)):
-            always = not pattern.positionals and all(map(_is_capture, pattern.keyword_values))
-            return (True if always else None) if name in raised.classes else False
-        case AsPattern(pattern=inner):
-            return True if inner is None else _matches(inner, raised)
-        case OrPattern(patterns=parts):
-            found = [_matches(part, raised) for part in parts]
-            return True if True in found else None if None in found else False
-        case _:
-            return None
-
-
-def _named_classes(kinds: Expression) -> list[str]:
-    """The full names of the classes of `except (A, B)` and `isinstance(x, (A, B))`."""
-    if isinstance(kinds, OpExpr):
-        return [*_named_classes(kinds.left), *_named_classes(kinds.right)]
-    named = kinds.items if isinstance(kinds, TupleExpr) else [kinds]
-    return [kind.fullname for kind in named if isinstance(kind, RefExpr)]
