@@ -33,7 +33,16 @@ from mypy.nodes import (
     TypeInfo,
     Var,
 )
-from mypy.types import AnyType, CallableType, Instance, Overloaded, get_proper_type
+from mypy.types import (
+    AnyType,
+    CallableType,
+    Instance,
+    NoneType,
+    Overloaded,
+    ProperType,
+    UnionType,
+    get_proper_type,
+)
 
 from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import Held
@@ -112,6 +121,10 @@ class Calls:
                 return _joined(self.targets(part, frame) for part in (callee.if_expr, callee.else_expr))
             case OpExpr(op="or" | "and"):
                 return _joined(self.targets(part, frame) for part in (callee.left, callee.right))
+            case CallExpr(callee=MemberExpr(expr=table, name="get"), args=[key, *otherwise]) if found := self.entries(
+                table, key, frame
+            ):
+                return _joined(self.targets(*each) for each in (*found, *((each, frame) for each in otherwise)))
             case CallExpr():
                 return self._returned_functions(callee, frame)
             case IndexExpr() if found := self.entries(callee.base, callee.index, frame):
@@ -123,6 +136,12 @@ class Calls:
     def _by_type(self, callee: Expression, frame: Frame) -> tuple[Target, ...] | None:
         """The methods `__call__` of an object; None for a function that came from somewhere."""
         type_ = self.frames.type_of(callee, frame)
+        if isinstance(type_, UnionType):
+            items = [item for item in map(get_proper_type, type_.items) if not isinstance(item, NoneType)]
+            return _joined(self._of_type(item, callee, frame) for item in items)
+        return self._of_type(type_, callee, frame)
+
+    def _of_type(self, type_: ProperType | None, callee: Expression, frame: Frame) -> tuple[Target, ...] | None:
         if isinstance(type_, Instance) and type_.type.get("__call__") is not None:
             return self.methods(type_.type, "__call__", Value(callee, frame))
         if isinstance(type_, CallableType | Overloaded):
@@ -143,6 +162,7 @@ class Calls:
         if isinstance(node, OverloadedFuncDef):
             node = node.impl if node.impl is not None else node.items[0]
         decorators: Sequence[Expression] = []
+        others = self.frames.registered.get(node, ())
         if isinstance(node, Decorator):
             decorators, node = node.original_decorators, node.func
         if not isinstance(node, FuncDef) or node not in self.frames.homes:
@@ -151,7 +171,7 @@ class Calls:
         outer = frame.chain() if frame is not None and home.around is not None else ()
         around = next((at for at in outer if at.node is home.around), None)
         at = around if around is not None else self.frames.modules[home.module.fullname]
-        found: tuple[Target, ...] = (Target(node, around),)
+        found: tuple[Target, ...] = (Target(node, around), *(Target(other, around) for other in others))
         for decorator in reversed(decorators):
             maker = decorator.callee if isinstance(decorator, CallExpr) else decorator
             if self.targets(maker, at) == ():
@@ -232,7 +252,8 @@ class Calls:
             return None if is_function and self.frames.is_program(info.fullname) else ()
         found: list[Target] = []
         home = next((base for base in info.mro if name in base.names), info)
-        others = [] if owner.held is not None else self._below(info)
+        made = self.frames.origin(*owner.place) if owner.place is not None else owner
+        others = [] if made.held is not None else self._below(info)
         if self.frames.is_program(home.fullname) and not (others and (info.is_protocol or _is_abstract(node))):
             own = self.defined(node, None, (owner,))
             if own is None or (info.is_protocol and not others):

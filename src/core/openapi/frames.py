@@ -81,6 +81,8 @@ class Frames:
         self.lookup = lookup
         self.homes: dict[Node, Home] = {}
         self.named: dict[str, list[FuncDef]] = {}
+        self.registered: dict[Node, list[FuncDef]] = {}
+        """The functions that `@shown.register` adds to one of `functools.singledispatch`."""
         self.classes: list[TypeInfo] = []
         self.modules: dict[str, Frame] = {}
         self.depth: Depth = Depth()
@@ -103,6 +105,12 @@ class Frames:
                     self._find(statement.body.body, within)
                 case Decorator():
                     self._find([statement.func], home)
+                    for decorator in statement.original_decorators:
+                        match decorator.callee if isinstance(decorator, CallExpr) else decorator:
+                            case MemberExpr(name="register", expr=RefExpr(node=Decorator() as dispatching)):
+                                self.registered.setdefault(dispatching, []).append(statement.func)
+                            case _:
+                                pass
                 case OverloadedFuncDef():
                     self._find([statement.impl] if statement.impl is not None else statement.items, home)
                 case ClassDef():
