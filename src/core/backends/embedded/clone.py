@@ -118,10 +118,17 @@ def _plain(value: object, part: str, path: str) -> object:
 
 def _bare(value: Any) -> Any:
     """A text or a number without its class, a member of a StrEnum or IntEnum for one: JavaScript has no other."""
-    base = next((base for base in (str, int, float, bytes) if isinstance(value, base)), None)
-    if base is None or type(value) in (base, bool):
-        return value
-    return base.__getnewargs__(value)[0]
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return str.__str__(value)
+        case int():
+            return int.__int__(value)
+        case float():
+            return float.__float__(value)
+        case _:
+            return bytes(value)
 
 
 def _fields_of(value: object) -> list[str] | None:
