@@ -118,7 +118,7 @@ def test_core_build_is_stopped_by_it_with_the_file_and_the_line(tmp_path: Path) 
         ('compatibility_date = "2025-09-28"', "import compression.zstd", "compression is a module of Python 3.14, and compatibility_date 2025-09-28 has 3.12."),
         ('compatibility_date = "2026-09-08"', "import annotationlib", None),
         ("", "import annotationlib", None),
-        ('compatibility_date = "2026-04-01"\ncompatibility_flags = ["python_workers_314"]', "import annotationlib", None),
+        ('compatibility_date = "2026-04-01"\ncompatibility_flags = ["python_workers_20260610"]', "import annotationlib", None),
         ('compatibility_date = "2026-04-01"', "import cgi", "cgi is no module of Python since 3.13, and compatibility_date 2026-04-01 has 3.13."),
         ('compatibility_date = "2025-09-28"', "import cgi", None),
         ('compatibility_date = "2025-09-28"', "import imp", "imp is no module of Python since 3.12, and compatibility_date 2025-09-28 has 3.12."),

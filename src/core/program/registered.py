@@ -22,8 +22,8 @@ from core.program.extensions import declared
 from core.program.findings import Finding, syntax_error
 from core.program.modules import ClassScope, FunctionNode, Scope, placed
 from core.program.problems import handler_parameters, queue_problem
-from core.program.syntax import REQUESTS
-from core.program.table import Event, Refusal, Route
+from core.program.syntax import REQUESTS, finding_at
+from core.program.table import Event, Refusal, Route, Step
 from core.routing.pattern import Pattern, parse
 
 if TYPE_CHECKING:
@@ -44,6 +44,10 @@ _IMPORTS: Final = frozenset(["NoApp", "NoModule", "NoName", "NoStart"])
 _BATCHES: Final = frozenset(["core.MessageBatch", "core.bindings.queue.MessageBatch"])
 _ABSENT: Final = re.compile(r"No module named '([\w.]+)'")
 USER: Final = "req.user"
+_SESSION: Final = "req.session"
+_SESSION_OF: Final = "core.middleware.sessions.session_of"
+_MOST: Final = 50
+"""Functions of one step that are looked into."""
 pattern_of: Final = cache(parse)  # three rules ask for that of a route
 
 
@@ -93,6 +97,7 @@ def _handler(receivers: Receivers, route: Route) -> Iterator[Finding]:
             told = f"{middleware.name}() answers every request, so everything after it in {_shown(route)} never runs"
             yield Finding("core-params", f"{told}. Put it last", *route.place)
     user = route.authenticated or route.optional
+    session = False
     for step in (*route.steps, *([route.handler] if route.handler is not None else [])):
         described = receivers.bodies.table.steps[step]
         arguments, scope = _request_arguments(receivers, step)
@@ -109,6 +114,35 @@ def _handler(receivers: Receivers, route: Route) -> Iterator[Finding]:
             view = f"Register it on a view: app.authenticated(…).{call.partition('(')[0]}(…)"
             yield Finding("core-user", f"{told}. {view}", *route.place)
         user = user or USER in described.provides
+        for opened, place in _opened(receivers, described) if not session else ():
+            told = f"{described.name} opens the session, and {_shown(route)} has no sessions() before it"
+            yield finding_at(opened, place, "core-order", f"{told}. Register it first: app.use(sessions(…))")
+        session = session or _SESSION in described.provides or _runs_others(receivers, described)
+
+
+def _opened(receivers: Receivers, step: Step) -> Iterator[tuple[ast.Call, Scope]]:
+    """The calls of `session_of` in the functions of a step, and in those that they call."""
+    todo = [found for body in step.bodies if (found := receivers.bodies.function(body)) is not None]
+    seen = set(todo)
+    for scope in todo:
+        for call in scope.nodes.of(ast.Call):
+            if receivers.modules.outside(call.func, scope) == _SESSION_OF:
+                yield call, scope
+            inner = receivers.reader.function(call.func, scope)
+            if inner is not None and inner not in seen and len(seen) < _MOST:
+                seen.add(inner)
+                todo.append(inner)
+
+
+def _runs_others(receivers: Receivers, step: Step) -> bool:
+    """True for a middleware of the program that hands its `next` on: what it runs may open sessions."""
+    for body in step.bodies:
+        found = receivers.bodies.function(body)
+        names = [each.arg for each in placed(found.node)[body.bound :]] if found is not None else []
+        for call in found.nodes.of(ast.Call) if found is not None and len(names) > 2 else ():
+            if any(isinstance(given, ast.Name) and given.id == names[2] for given in call.args):
+                return True
+    return False
 
 
 def _user_of(receivers: Receivers, expression: ast.expr, scope: Scope) -> str | None:

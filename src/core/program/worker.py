@@ -52,7 +52,7 @@ _GONE: Final[Mapping[int, str]] = {
 GONE_MODULES: Final[Mapping[str, int]] = {name: version for version, names in _GONE.items() for name in names.split()}
 """Modules by the version of Python 3 that removed them (PEP 594 and PEP 632)."""
 _VERSIONS: Final = (
-    (14, "2026-09-08", "python_workers_314"),
+    (14, "2026-09-08", "python_workers_20260610"),
     (13, "2025-09-29", "python_workers_20250116"),
     (12, "", ""),
 )
