@@ -37,6 +37,10 @@ async def values_of_every_kind_come_back(one: Subject) -> None:
         [1, [2, "x"]],
         {"a": {"b": None}},
         {"constructor": 2, "__proto__": [{"constructor": {"name": "Date"}}]},
+        [
+            {"constructor": None, "a": {1: {"constructor": None}}},
+            {"b": [b"", datetime(2026, 1, 1, tzinfo=UTC), {2**60}]},
+        ],
         datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
         {1, 2},
         {1: "a", "1": "b", 2.5: {3: [{4: 5}]}, None: "c"},
@@ -44,7 +48,18 @@ async def values_of_every_kind_come_back(one: Subject) -> None:
     ]
     for value in values:
         await one.put("k", value)
-        assert await one.get("k") == value, value
+        got = await one.get("k")
+        assert got == value, value
+        assert type(got) is type(value), value
+
+
+@case()
+async def a_datetime_keeps_its_milliseconds(one: Subject) -> None:
+    for year in (1, 1969, 2026, 9999):
+        moment = datetime(year, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+        await one.put("k", [moment])
+        assert await one.get("k") == [moment.replace(microsecond=999_000)]
+        assert await one.echo({"at": moment}) == {"at": moment.replace(microsecond=999_000)}
 
 
 @case()

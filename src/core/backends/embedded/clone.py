@@ -72,7 +72,7 @@ def _tag(value: Any, path: str, above: list[int]) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"$": "bytes", "v": b64encode(given).decode()}
     if isinstance(value, datetime):
-        return {"$": "date", "v": _with_zone(value, path).astimezone(UTC).isoformat()}
+        return {"$": "date", "v": _date(value, path).isoformat()}
     if id(value) in above:
         _refuse(path, "is inside itself")
     if len(above) >= MAX_DEPTH:
@@ -103,10 +103,11 @@ def _tag_container(value: Any, path: str, above: list[int]) -> Any:
     _refuse(path, f"is of type {type(value).__name__}, which cannot be stored")
 
 
-def _with_zone(value: datetime, path: str) -> datetime:
+def _date(value: datetime, path: str) -> datetime:
+    """A datetime as JavaScript's Date has it: in UTC, with its milliseconds."""
     if value.tzinfo is None:
         _refuse(path, "is a datetime without a time zone: write datetime(..., tzinfo=timezone.utc)")
-    return value
+    return value.astimezone(UTC).replace(microsecond=value.microsecond // 1000 * 1000)
 
 
 def _plain(value: object, part: str, path: str) -> object:
@@ -172,7 +173,7 @@ def copy_value(value: Any, path: str = "the value", depth: int = 0) -> Any:
     """
     whole = value  # not narrowed by what follows
     if isinstance(value, datetime):
-        return _with_zone(value, path)
+        return _date(value, path)
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return _bare(value)
     if isinstance(value, (bytearray, memoryview)):

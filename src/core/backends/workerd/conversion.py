@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -33,6 +33,8 @@ A = TypeVar("A", bound=attrs.AttrsInstance)
 
 # The key under which an attrs instance says its class on its way to another worker or object.
 CLASS = "__core_class__"
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Bridge:
@@ -122,7 +124,30 @@ def from_js(value: Any, *, classes: bool = False) -> Any:
     if not isinstance(value, across.JsProxy):
         return _plain(value, classes)
     # A value further down stays a proxy, which `_checked` takes for one more level.
-    return _plain(_checked(value.to_py(depth=MAX_DEPTH + 1, default_converter=_convert)), classes)
+    depth = MAX_DEPTH + 1
+    try:
+        converted = value.to_py(depth=depth, default_converter=_convert)
+    except across.JsException:
+        converted = _by_level(value, depth)
+    return _plain(_checked(converted), classes)
+
+
+def _by_level(value: Any, depth: int) -> Any:
+    """`to_py` of a value, for one that has an item `constructor` that is null: pyodide asks that for its name."""
+    across = bridge()
+    if depth == 0 or not isinstance(value, across.JsProxy):
+        return value
+    match constructor_name(value):
+        case "Array":
+            return [_by_level(item, depth - 1) for item in value]
+        case "Set":
+            return {_by_level(item, depth - 1) for item in value}
+        case "Map":
+            return {_by_level(key, depth - 1): _by_level(item, depth - 1) for key, item in value.entries()}
+        case "Object" | "":
+            return {name: _by_level(item, depth - 1) for name, item in across.js.Object.entries(value)}
+        case _:
+            return value.to_py(depth=1, default_converter=_convert)
 
 
 def _checked(value: T) -> T:
@@ -182,8 +207,10 @@ def _plain(value: Any, classes: bool) -> Any:
     """`value` without jsnull, views of memory and other traces of the other side."""
     given = value  # not narrowed by what follows
     match value:
-        case None | bool() | int() | float() | str() | bytes():
+        case None | bool() | float() | str() | bytes():
             return value
+        case int():
+            return int(value)  # a BigInt comes as a class of its own
         case Mapping():
             plain = {_plain(key, classes): _plain(item, classes) for key, item in given.items()}
             return _instance(plain) if classes and CLASS in plain else plain
@@ -372,10 +399,10 @@ def js_bytes(value: bytes | bytearray | memoryview) -> Any:
 
 
 def js_date(value: datetime) -> Any:
-    """A Date, to the millisecond. Raises BindingTypeError for a datetime without a zone."""
+    """A Date, which has milliseconds and no smaller part. Raises BindingTypeError for a datetime without a zone."""
     if value.tzinfo is None:
         raise BindingTypeError(f"{value!r} has no time zone. Write datetime(..., tzinfo=timezone.utc)")
-    return bridge().js.Date.new(round(value.timestamp() * 1000))
+    return bridge().js.Date.new((value - _EPOCH) // timedelta(milliseconds=1))
 
 
 def options(**given: Any) -> dict[str, Any]:
