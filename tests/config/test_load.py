@@ -632,6 +632,27 @@ def test_json_is_told_in_the_words_of_json(tmp_path: Path) -> None:
             ),
         ),
         (
+            f"name = 'a'\nport = [1, -{'9_9' * 3000}]\n",
+            "wrangler.toml",
+            (
+                f"wrangler.toml:2: this is not TOML (column 12): number too long: port = [1, -{('9_9' * 20)[:48]}. "
+                "Put strings in quotes, and each key on its own line."
+            ),
+        ),
+        (
+            f"\nport = 0x{'f' * 5000} # it has a blank after it, and {' ' * 5000}\n",
+            "wrangler.toml",
+            (
+                f"wrangler.toml:2: this is not TOML (column 8): number too long: port = 0x{'f' * 51}. "
+                "Put strings in quotes, and each key on its own line."
+            ),
+        ),
+        (
+            f'{{\n  "a": {"9" * 5000}\n}}',
+            "wrangler.jsonc",
+            "wrangler.jsonc:2: this is not JSON (column 8): this number is too long. Put it in double quotes.",
+        ),
+        (
             b"a = 1\nb = '\xff'",
             "wrangler.toml",
             "wrangler.toml:2: this is not UTF-8 (byte 0xff). Save the file as UTF-8.",

@@ -65,8 +65,7 @@ def read_document(path: Path) -> Document:
         _fail(f"{name}:{line}: this is not UTF-8 (byte 0x{content[error.start]:02x}). Save the file as UTF-8.")
     try:
         if path.suffix == ".toml":
-            data: object = tomllib.loads(text)
-            lines = toml_lines(text)
+            data, lines = _parse_toml(text)
             deepest = max(lines, key=len, default=())
             if len(deepest) > DEEPEST:
                 _fail(
@@ -84,6 +83,16 @@ def read_document(path: Path) -> Document:
     if not isinstance(data, dict):
         _fail(f"{name}:1: this must be a JSON object, not {type_name(data)}. Begin it with {{.")
     return Document(path, as_table(data), lines, content)
+
+
+def _parse_toml(text: str) -> tuple[object, dict[KeyPath, int]]:
+    try:
+        return tomllib.loads(text), toml_lines(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:
+        # A number is too long, which `toml_lines` tells with its place.
+        return {}, toml_lines(text)
 
 
 _TOML_PLACE: Final = re.compile(

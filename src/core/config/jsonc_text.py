@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any, Final
 
-from core.config.toml_text import KeyPath, LineIndex
+from core.config.toml_text import LONGEST, KeyPath, LineIndex
 
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*+"')
@@ -88,6 +88,8 @@ class _Reader:
     def scalar(self) -> Any:
         number = _NUMBER.match(self.text, self.at)
         if number is not None:
+            if len(number[0]) > LONGEST:
+                raise self.error("this number is too long. Put it in double quotes")
             self.at = number.end()
             return float(number[0]) if number["fraction"] or number["exponent"] else int(number[0])
         word = _WORD.match(self.text, self.at)

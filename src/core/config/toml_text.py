@@ -1,8 +1,8 @@
 """The position of each key of a TOML document.
 
 `tomllib` gives the values of a document without their places; this walks the same text once and gives the places. It
-relies on `tomllib` having accepted the document (TOML 1.0), so it only has to find the ends of things, never to refuse
-them.
+relies on `tomllib` having accepted the document (TOML 1.0), so it only has to find the ends of things. The one thing it
+refuses is a number that is so long that Python does not read or write it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ _STRING: Final = re.compile(
 )
 _SCALAR: Final = re.compile(r"[^,\]}\n#]+")
 
+LONGEST: Final = 1000
+"""The characters of the longest number. Python reads and writes whole numbers of 4300 decimal digits at most."""
+
 
 class LineIndex:
     """Turns offsets into line numbers, which count from 1."""
@@ -47,6 +50,8 @@ def toml_lines(text: str) -> dict[KeyPath, int]:
 
     An array of tables has the line of its first header, and each of its elements that of its own. A table that only a
     deeper header or a dotted key implies has the line of the first of those.
+
+    Raises TOMLDecodeError for a number that is longer than `LONGEST`, which `tomllib` may have failed to read.
     """
     walker = _Walker(text.replace("\r\n", "\n"))
     walker.document()
@@ -127,7 +132,10 @@ class _Walker:
             case "{":
                 self.inline_table(path)
             case _:
-                self.skip(_SCALAR)
+                start = self.at
+                if len(self.skip(_SCALAR).rstrip()) > LONGEST:
+                    line, column = self.index.line(start), self.index.column(start)
+                    raise tomllib.TOMLDecodeError(f"Number too long (at line {line}, column {column})")
 
     def array(self, path: KeyPath) -> None:
         self.at += 1
