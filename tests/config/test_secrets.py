@@ -137,6 +137,11 @@ def test_no_file_is_no_secret(tmp_path: Path) -> None:
     assert read_local_secrets(tmp_path) == {}
 
 
+def test_an_environment_that_no_file_can_be_named_after_has_no_files(tmp_path: Path) -> None:
+    write(tmp_path, env="A=1\n")
+    assert revealed(tmp_path, "x" * 300) == {"A": "1"}
+
+
 def test_values_are_secrets(tmp_path: Path) -> None:
     write(tmp_path, dev__vars="A=hunter2")
     found = read_local_secrets(tmp_path)

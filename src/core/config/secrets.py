@@ -7,6 +7,7 @@ comments. A line that dotenv would silently leave out is a mistake here. Values 
 from __future__ import annotations
 
 import re
+from os.path import isfile
 from pathlib import Path
 from typing import Final
 
@@ -120,9 +121,9 @@ def _files(directory: Path, environment: str | None) -> list[Path]:
     """The files that count, the first one winning."""
     dev_vars = [".dev.vars"] if environment is None else [f".dev.vars.{environment}", ".dev.vars"]
     for name in dev_vars:
-        if (directory / name).is_file():
+        if isfile(directory / name):
             return [directory / name]
     dot_env = [".env.local", ".env"]
     if environment is not None:
         dot_env = [f".env.{environment}.local", ".env.local", f".env.{environment}", ".env"]
-    return [directory / name for name in dot_env if (directory / name).is_file()]
+    return [directory / name for name in dot_env if isfile(directory / name)]
