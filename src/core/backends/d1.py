@@ -29,10 +29,13 @@ def check_statements(statements: object, kind: type[S]) -> Sequence[S]:
     return checked
 
 
-def unfit(value: object, kind: str = "") -> D1TypeError:
-    """The error of a value that no statement takes, which JavaScript says is of a `kind`."""
-    kind = kind or ("function" if callable(value) else "object")
-    message = f"Type '{kind}' not supported for value '{_js_string(value)}'"
+def unfit(value: object) -> D1TypeError:
+    """The error of a value that no statement takes. A whole number is one where JavaScript has no such number."""
+    if isinstance(value, int):
+        message = f"{value} is beyond 2**53 - 1, which no number of the platform can hold. Bind it as a string"
+    else:
+        kind = "function" if callable(value) else "object"
+        message = f"Type '{kind}' not supported for value '{_js_string(value)}'"
     error = D1TypeError(f"D1_TYPE_ERROR: {message}")
     error.cause_message = message
     return error

@@ -164,12 +164,8 @@ def _bindable(value: D1Value) -> Any:
         case bool() | float():
             return value
         case int():
-            if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
-                raise D1TypeError(
-                    f"D1_TYPE_ERROR: {value} is beyond 2**53 - 1, which no number of the platform can hold. "
-                    "Bind it as a string"
-                )
-            return js_number(value)
+            if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+                return js_number(value)
         case bytes() | bytearray() | memoryview():
             # The runtime binds an ArrayBuffer or an array of numbers, and takes a view for its whole buffer.
             return js_bytes(value).buffer

@@ -22,9 +22,8 @@ def to_sqlite(value: Any) -> Any:
         case bool() | float():
             return float(value) if math.isfinite(value) else None
         case int():
-            if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
-                raise unfit(value, "bigint")
-            return float(value)
+            if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+                return float(value)
         case bytes():
             return value
         case bytearray() | memoryview():
