@@ -96,6 +96,8 @@ def test_no_text_is_lost_between_tokens(sql: str) -> None:
         ("SELECT foo, foo (1) FROM t", "no such function: foo", 12),
         ("SELECT 1 FROM nope", "no such table: nope", None),
         ("SELECT ?1, ?101", "variable number must be between ?1 and ?100", 11),
+        (f"SELECT ?{'9' * 5000}", "variable number must be between ?1 and ?100", 7),
+        ("SELECT \ud800 FROM FROM t", 'near "FROM": syntax error', 14),
         ("SELECT " + ",".join("?" * 101), "too many SQL variables", 207),
     ],
 )
@@ -108,3 +110,4 @@ def test_a_parameter_has_the_number_that_sqlite_gives_it() -> None:
     tokens = tokens_of("SELECT ?2, :1, ?, @a, :1, ?1, $a, ?")
     assert [number for _, number in numbered(tokens)] == [2, 3, 4, 5, 3, 1, 6, 7]
     assert parameter_count(tokens) == 7
+    assert parameter_count(tokens_of("SELECT ?0007, ?")) == 8

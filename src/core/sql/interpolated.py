@@ -13,7 +13,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from core.sql.rules import FUNCTIONS
-from core.statements.tokens import Token, tokens_of, words
+from core.statements.tokens import Token, number_of, tokens_of, words
 
 FIXED: Final = 0
 UNKNOWN: Final = 1
@@ -68,7 +68,7 @@ def check_values_in(parts: Sequence[str | Interpolated], straight: bool = True) 
     marks = iter(range(_FIRST, _FIRST + len(values)))
     text = "".join(re.sub(_MARK, "_", part) if isinstance(part, str) else chr(next(marks)) for part in parts)
     tokens = tokens_of(text)
-    highest = max((int(t.text[1:]) for t in tokens if t.kind == "parameter" and t.text[1:].isdigit()), default=0)
+    highest = max((number_of(t) for t in tokens if t.kind == "parameter" and t.text[0] == "?"), default=0)
     given = ["…"] * highest
     bound: list[str] = []
     names: list[str] = []

@@ -6,8 +6,9 @@ import re
 import sqlite3
 from typing import Final
 
+from core.http.streams import well_formed
 from core.sql.rules import MAX_PARAMETERS
-from core.statements.tokens import StatementText, Token, numbered, words
+from core.statements.tokens import StatementText, Token, number_of, numbered, words
 
 _NAMED: Final = re.compile(r"(?:no such column|ambiguous column name): (.+)")
 _CALLED: Final = (
@@ -52,7 +53,7 @@ def _first_syntax_error(statement: StatementText, near: str) -> Token | None:
             if token.text != near:
                 continue
             try:
-                scratch.execute(prefix + statement.text[: token.start + len(token.text)] + " ")
+                scratch.execute(prefix + well_formed(statement.text[: token.start + len(token.text)]) + " ")
             except sqlite3.Error as error:
                 if str(error) == f'near "{near}": syntax error':
                     return token
@@ -62,8 +63,7 @@ def _first_syntax_error(statement: StatementText, near: str) -> Token | None:
 
 
 def _is_allowed(parameter: Token) -> bool:
-    digits = parameter.text[1:]
-    return not digits.isdigit() or parameter.text[0] != "?" or 1 <= int(digits) <= MAX_PARAMETERS
+    return parameter.text[0] != "?" or parameter.text == "?" or 1 <= number_of(parameter) <= MAX_PARAMETERS
 
 
 def _find_name(statement: StatementText, dotted: str) -> Token | None:

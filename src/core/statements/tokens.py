@@ -130,11 +130,16 @@ def numbered(tokens: Iterable[Token]) -> Iterator[tuple[Token, int]]:
         if token.text == "?":
             number = highest + 1
         elif token.text[0] == "?":
-            number = int(token.text[1:])
+            number = number_of(token)
         else:
             number = named.setdefault(token.text, highest + 1)
         highest = max(highest, number)
         yield token, number
+
+
+def number_of(parameter: Token) -> int:
+    """Return the number of a `?12`: as many of its digits as tell whether it is one of SQLite's, of five at most."""
+    return int(parameter.text[1:].lstrip("0")[:6] or "0")
 
 
 def parameter_count(tokens: Iterable[Token]) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from core.backends.embedded.d1.values import Refused
 from core.sql.rules import MAX_PARAMETERS, MAX_SQL_BYTES, WRONG_COUNT, absent_tables, refused_default
-from core.statements.tokens import StatementText, Token, numbered, outside, statements_of, words
+from core.statements.tokens import StatementText, Token, number_of, numbered, outside, statements_of, words
 
 # These begin and end their own transaction in SQLite. Everything else runs inside one of ours, so that a PRAGMA
 # or VACUUM does the same as inside the platform's.
@@ -102,7 +102,7 @@ class Plan:
 
 def _has_number_out_of_range(piece: StatementText) -> bool:
     """Return True if a parameter has a number that SQLite refuses, in words of its own."""
-    numbers = [int(token.text[1:]) for token in piece.parameters if token.text[0] == "?" and token.text != "?"]
+    numbers = [number_of(token) for token in piece.parameters if token.text[0] == "?" and token.text != "?"]
     return any(not 1 <= number <= MAX_PARAMETERS for number in numbers)
 
 
