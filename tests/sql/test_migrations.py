@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from core.sql.migrations import MigrationError, migration_files, read_migrations
+from core.sql.migrations import Migration, MigrationError, migration_files, read_migrations
 
 
 def test_files_come_by_number_and_those_without_one_last(tmp_path: Path) -> None:
@@ -22,6 +23,13 @@ def test_statements_have_the_lines_that_they_begin_on(tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text("-- first\nSELECT 1;\n\n;SELECT\n2; SELECT 3;\n-- end\n")
     [migration] = read_migrations(tmp_path)
     assert [line for line, _ in migration.statements] == [2, 4, 5]
+
+
+def test_many_statements_take_time_in_proportion_to_the_text() -> None:
+    sql = f"INSERT INTO t VALUES ('{'x' * 200}');\n" * 20_000
+    start = time.process_time()
+    assert Migration("a.sql", Path("a.sql"), sql).statements[-1][0] == 20_000
+    assert time.process_time() - start < 10
 
 
 def test_a_transaction_around_all_is_left_out(tmp_path: Path) -> None:

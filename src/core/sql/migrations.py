@@ -29,13 +29,15 @@ class Migration:
             statements_of,  # a checker that has analysed all statements asks for digests alone
         )
 
-        return _without_transaction(
-            [
-                (self.sql.count("\n", 0, piece.start + piece.tokens[0].start) + 1, piece)
-                for piece in statements_of(self.sql)
-                if piece.tokens
-            ]
-        )
+        found: list[tuple[int, StatementText]] = []
+        line, counted = 1, 0
+        for piece in statements_of(self.sql):
+            if piece.tokens:
+                begin = piece.start + piece.tokens[0].start
+                line += self.sql.count("\n", counted, begin)
+                counted = begin
+                found.append((line, piece))
+        return _without_transaction(found)
 
     @property
     def digest(self) -> str:

@@ -47,6 +47,9 @@ _TOKEN: Final = re.compile(
 )
 
 
+_NO_SPACE: Final = re.compile(r"[^ \t\n\r\v\f]")
+
+
 class Token(NamedTuple):
     """A word, a quoted name, a literal, a parameter or a symbol, and where it begins, in characters.
 
@@ -201,7 +204,8 @@ def statements_of(sql: str) -> list[StatementText]:
             end = begin + token.end
             found.append(StatementText(sql[begin:end], begin, tuple(tokens)))
             tokens = []
-            begin = len(sql) - len(sql[end:].lstrip(" \t\n\r\v\f"))
+            rest = _NO_SPACE.search(sql, end)
+            begin = len(sql) if rest is None else rest.start()
     if begin < len(sql):
         found.append(StatementText(sql[begin:], begin, tuple(tokens)))
     return found
