@@ -12,7 +12,7 @@ from typing import Final
 
 from mypy.expandtype import expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import TypeInfo, Var
+from mypy.nodes import AssignmentStmt, ExpressionStmt, NameExpr, StrExpr, TypeInfo, Var
 from mypy.types import (
     AnyType,
     Instance,
@@ -31,7 +31,7 @@ from mypy.types import (
 from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import ClassDetails, ClassFacts, Field, Held, classes_in, object_of
 from core.openapi.solving import UNKNOWN, member
-from core.openapi.trees import described_fields, docstring
+from core.openapi.trees import docstring
 from core.validation.schema import Schema, any_of, constrained
 
 _SCALARS: Final[Mapping[str, Schema]] = {
@@ -184,7 +184,7 @@ class Schemas:
                 fields.append(
                     Field(
                         written,
-                        _worded(constrained(schema, demands), described_fields(home).get(attribute)),
+                        _worded(constrained(schema, demands), _described_fields(home).get(attribute)),
                         default if record.get("has_default") else None,
                         bool(record.get("is_in_init" if is_dataclass else "init", True)),
                         _is_unset(node.type),
@@ -205,7 +205,7 @@ class Schemas:
         if name not in self.classes:
             self.classes[name] = ClassFacts(short)
             written = [key for base in reversed(info.mro) for key in self._told(base).fields] or sorted(type_.items)
-            descriptions = {key: text for base in reversed(info.mro) for key, text in described_fields(base).items()}
+            descriptions = {key: text for base in reversed(info.mro) for key, text in _described_fields(base).items()}
             fields = [
                 Field(
                     key,
@@ -371,3 +371,18 @@ def _filled(found: Schema, plain: Schema) -> Schema:
         others = of_type["additionalProperties"]
         filled["properties"] = {name: _filled(part, others) for name, part in found["properties"].items()}
     return filled
+
+
+def _described_fields(info: TypeInfo) -> dict[str, str]:
+    """The texts below the fields of a class of the program."""
+    found: dict[str, str] = {}
+    last = ""
+    for statement in info.defn.defs.body:
+        match statement:
+            case AssignmentStmt(lvalues=[NameExpr(name=name)]):
+                last = name
+            case ExpressionStmt(expr=StrExpr(value=text)) if last:
+                found[last] = " ".join(text.split())
+            case _:
+                last = ""
+    return found

@@ -309,21 +309,6 @@ def _leaves(block: Block) -> bool:
     return isinstance(last, ReturnStmt | RaiseStmt)
 
 
-def described_fields(info: TypeInfo) -> dict[str, str]:
-    """The texts below the fields of a class of the program."""
-    found: dict[str, str] = {}
-    last = ""
-    for statement in info.defn.defs.body:
-        match statement:
-            case AssignmentStmt(lvalues=[NameExpr(name=name)]):
-                last = name
-            case ExpressionStmt(expr=StrExpr(value=text)) if last:
-                found[last] = " ".join(text.split())
-            case _:
-                last = ""
-    return found
-
-
 def constant(expression: Expression) -> tuple[object] | None:
     """The JSON value that an expression writes out, alone in a tuple; None for any other expression."""
     if isinstance(expression, NameExpr) and expression.fullname == "builtins.None":
