@@ -53,6 +53,17 @@ class Hours:
 async def hours(req: Request, res: Response) -> None:
     res.json(await req.json(Hours))
 
+@attrs.frozen
+class Search:
+    words: str | None = None
+    page: int | None = 1
+    tags: list[str] | None = None
+
+@app.get("/found")
+async def found(req: Request, res: Response) -> None:
+    search = req.query.parse(Search)
+    res.json({"words": search.words, "page": search.page, "tags": search.tags})
+
 @contextlib.contextmanager
 def told() -> Iterator[dict[str, object]]:
     yield {"title": "x", "number": 1}
@@ -117,6 +128,15 @@ def test_what_has_several_values_may_have_files_among_them_where_a_form_has_part
             "cover": file,
         },
         "application/x-www-form-urlencoded": {"title": text, "picture": {"type": "array", "items": text}},
+    }
+
+
+def test_a_parameter_is_never_null_since_none_can_send_it(described: Described) -> None:
+    parameters = described.document["paths"]["/found"]["get"]["parameters"]
+    assert {each["name"]: each["schema"] for each in parameters} == {
+        "words": {"type": "string"},
+        "page": {"type": "integer", "default": 1},
+        "tags": {"type": "array", "items": {"type": "string"}},
     }
 
 

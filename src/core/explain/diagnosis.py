@@ -228,7 +228,7 @@ _BINDING: Final = (
         r"Type 'object' not supported for value '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'",
         "Give a UUID as text: `bind(str(value))`.",
     ),
-    (r"Type 'bigint' not supported", "Give it as text: `bind(str(value))`."),
+    (r"D1_TYPE_ERROR: -?\d+ is beyond", "Give it as text: `bind(str(value))`."),
     (
         r"D1_TYPE_ERROR: Type '",
         "`bind` takes None, bool, int, float, str and bytes. Give a value made of one of them, such as `str(value)`.",

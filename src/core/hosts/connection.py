@@ -65,6 +65,7 @@ class Connection(HttpToolsProtocol):
     parser: Any  # without types
     app: Any
     scope: Any
+    url: bytes
     headers: Any  # None before the first request
     pipeline: Any  # of requests that wait for the answer to another
     last: Exchange | None = None

@@ -87,13 +87,21 @@ def _fields(components: Components, schema: Schema, place: str, each: Read) -> I
             continue
         name = field.name.replace("_", "-") if place == "header" else field.name
         parameter: JsonObject = {"name": name, "in": place}
-        whole = {**field.schema, **({"default": field.default[0]} if field.default else {})}
+        whole = {**_without_null(field.schema), **({"default": field.default[0]} if field.default else {})}
+        if field.default == (None,):
+            del whole["default"]
         if "description" in whole:
             parameter["description"] = whole.pop("description")
         if place == "path" or field.default is None:
             parameter["required"] = True
         parameter["schema"] = components.final(whole, each, reading=True)
         yield parameter
+
+
+def _without_null(schema: Schema) -> Schema:
+    """A schema of a text that is sent, which is never null: who means None leaves it out."""
+    parts = [part for part in schema.get("anyOf", ()) if part != {"type": "null"}]
+    return {**{key: value for key, value in schema.items() if key != "anyOf"}, **any_of(parts)} if parts else schema
 
 
 def body(components: Components, found: Sequence[Effect], method: str) -> JsonObject | None:
