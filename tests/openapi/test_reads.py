@@ -154,5 +154,35 @@ def test_the_name_of_a_with_statement_is_what_its_manager_gives_it(described: De
     }
 
 
+def test_long_chains_of_conditions_are_read_to_their_end(describing: Callable[..., Described]) -> None:
+    """A case is beside the one before it, an elif inside of it."""
+    cases = "".join(
+        f'        case "{number}":\n            res.status({number}).text("x")\n' for number in range(201, 599)
+    )
+    branches = "".join(
+        f'    {"if" if number == 201 else "elif"} asked == "{number}":\n        res.status({number}).text("x")\n'
+        for number in range(201, 399)
+    )
+    head = "async def {}(req: Request, res: Response) -> None:\n    asked = req.query.get('a')\n"
+    program = f"""
+from core import Request, Response, create_app
+
+app = create_app()
+
+@app.get("/match")
+{head.format("matched")}    match asked:
+{cases}        case _:
+            res.status(599).text("x")
+
+@app.get("/elif")
+{head.format("chained")}{branches}    else:
+        res.status(399).text("x")
+"""
+    described = describing("long", program)
+    for path, most in (("/match", 599), ("/elif", 399)):
+        responses = described.document["paths"][path]["get"]["responses"]
+        assert {*map(str, range(201, most + 1))} <= responses.keys()
+
+
 def test_all_of_it_is_known(described: Described) -> None:
     assert described.problems == []

@@ -7,6 +7,7 @@ A value that nobody knows is `{}`, code that is not followed may answer anything
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -31,6 +32,8 @@ from core.openapi.reading import METHODS
 from core.openapi.responses import Responses
 
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_DEEPEST: Final = 2**14
+"""Calls inside calls of Python, as in mypy's own command: an elif is inside of the one before it."""
 
 
 @attrs.frozen(order=True)
@@ -65,7 +68,12 @@ def describe(
 
     Operations and schemas are called as in `kept`, the document that is committed, where that has them.
     """
-    return _Writer(application, program, version, kept or {}).write()
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEPEST))
+    try:
+        return _Writer(application, program, version, kept or {}).write()
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 class _Writer:
