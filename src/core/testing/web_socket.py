@@ -6,6 +6,8 @@ import asyncio
 
 from core.http.websocket import ConnectedWebSocket
 
+__all__ = ["ClientWebSocket"]
+
 __tracebackhide__ = True  # pytest shows the line of the test
 
 
