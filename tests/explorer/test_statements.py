@@ -91,6 +91,15 @@ def test_a_write_of_the_panel_that_runs_for_ever_ends_with_the_connection_that_a
     assert call(dev, "POST", "/d1/DB/cancel", {"id": "endless"}) == {"stopped": False}
 
 
+def test_a_pragma_is_answered_while_another_statement_writes(dev: RunningDev) -> None:
+    writing = begin(dev, "/d1/DB/query", {"sql": WRITE, "id": "endless"})
+    until_running(dev)
+    (told,) = call(dev, "POST", "/d1/DB/query", {"sql": "PRAGMA table_info(jobs)"})["results"]
+    assert [row[1] for row in told.get("rows", [])] == ["id", "text"], told
+    assert call(dev, "POST", "/d1/DB/cancel", {"id": "endless"}) == {"stopped": True}
+    assert answer(writing)["results"][-1]["stopped"] is True
+
+
 def test_statements_of_one_script_are_stopped_together(dev: RunningDev) -> None:
     running = begin(dev, "/d1/DB/query", {"sql": f"{WRITE}; {READS[0]}; SELECT 1", "id": "all"})
     until_running(dev)

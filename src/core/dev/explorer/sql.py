@@ -194,7 +194,9 @@ def _run(
             sql = f"SELECT * FROM ({text}\n) LIMIT {_SHOWN_ROWS + 1} OFFSET {script.offset}" if pages else text
             started = monotonic()
             try:
-                columns, rows, numbers = engine.single(sql, ())
+                # In a transaction of its own a PRAGMA would find the database locked while the application writes.
+                run = engine.inside if piece.verb == "PRAGMA" else engine.single
+                columns, rows, numbers = run(sql, ())
             except (sqlite3.Error, Refused) as error:
                 words = "Stopped" if stop.is_set() else _words(engine, text, error, wrapped=pages)
                 results.append({"sql": text, "error": words, "stopped": stop.is_set()})
