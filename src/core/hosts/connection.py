@@ -26,6 +26,7 @@ from core.hosts.process import TurnedAway
 
 # uri-host [ ":" port ] of RFC 9110, section 7.2; an address in brackets is looked at by who uses it.
 _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?")
+_ASKED: Final = frozenset([b"host", b"transfer-encoding"])
 _TARGET: Final = re.compile(rb"[^:]+://(?:[^/?#]*@)?([^/?#]*)")
 
 
@@ -104,7 +105,8 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         parser, headers = self.parser, self.headers
         version = parser.get_http_version()
-        hosts = [value for name, value in headers if name == b"host"]
+        asked = [pair for pair in headers if pair[0] in _ASKED]
+        hosts = [value for name, value in asked if name == b"host"]
         if len(hosts) != 1:
             if hosts or version == "1.1":
                 raise ValueError("a request has one Host")
@@ -112,7 +114,7 @@ class Connection(HttpToolsProtocol):
             if _HOST.fullmatch(hosts[0]) is None:
                 raise ValueError("Host is not a host")
             self._host = hosts[0]
-        for name, value in headers:
+        for name, value in asked:
             if name == b"transfer-encoding":
                 if version == "1.0":
                     raise ValueError("HTTP/1.0 has no codings: a proxy of it may see another end of the body")

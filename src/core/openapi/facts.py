@@ -89,9 +89,9 @@ class Raise(Effect):
 @attrs.frozen(kw_only=True)
 class Read(Effect):
     """Something read of a request: `part` is json, form, text, bytes, stream, query, path, header or cookie, all of it
-    or one `name`. It is security for the credentials that the framework's authenticator `name` reads, and without a
-    name where a condition on the target of a request lets it go on without the check of others. A name without a schema
-    is asked for alone, as by `name in req.query`; without both, a query, header or cookie has a name that is not known.
+    or one `name`. It is security for the credentials that the framework's authenticator `name` reads. A name without a
+    schema is asked for alone, as by `name in req.query`; without both, a query, header or cookie has a name that is not
+    known.
     """
 
     part: str
@@ -100,9 +100,9 @@ class Read(Effect):
     required: bool = False
 
 
-def is_way_past(effect: Effect) -> bool:
-    """True for a request that goes on, by a condition on its target, without the check of others."""
-    return isinstance(effect, Read) and effect.part == "security" and effect.name is None
+@attrs.frozen(kw_only=True)
+class WayPast(Effect):
+    """A condition on the target of a request that lets it go on without the check of others."""
 
 
 @attrs.frozen(kw_only=True)

@@ -43,11 +43,11 @@ from core.openapi.calls import Calls
 from core.openapi.facts import TEXT, Held, Raise, classes_in
 from core.openapi.failures import default_body, object_of
 from core.openapi.frames import Frames
-from core.openapi.raised import Raised, without_null
+from core.openapi.raised import Raised
 from core.openapi.schemas import Schemas, is_vague, nearest
 from core.openapi.trees import argument, called, constant
 from core.openapi.values import Depth, Frame, Value, bounded
-from core.validation.schema import Schema, any_of, json_type
+from core.validation.schema import Schema, any_of, json_type, without_null
 
 _AS_DICT: Final = frozenset(["attr.asdict", "attrs.asdict", "attr._funcs.asdict", "dataclasses.asdict"])
 _KEEPS_VALUES: Final = frozenset(["recurse", "retain_collection_types"])

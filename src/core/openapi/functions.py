@@ -15,7 +15,7 @@ import attrs
 from mypy.types import CallableType, Instance
 
 from core.openapi.calls import Calls
-from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Held, Open, Raise, Read, RouteFacts, StepFacts
+from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Held, Open, Raise, RouteFacts, StepFacts, WayPast
 from core.openapi.failures import CORE_ERROR, UNEXPECTED
 from core.openapi.followed import Followed
 from core.openapi.frames import Frames
@@ -103,7 +103,7 @@ class Reader:
             def rest(state: State) -> State:
                 if state.unchecked is not None and not state.checked:
                     path, line = state.unchecked
-                    effects.append(Read(path=path, line=line, part="security"))
+                    effects.append(WayPast(path=path, line=line))
                 return state
 
             target = self.calls.target_of(held)

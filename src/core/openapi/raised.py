@@ -38,7 +38,7 @@ from core.openapi.frames import Frames
 from core.openapi.solving import instance_of, member
 from core.openapi.trees import constant
 from core.openapi.values import Depth, Frame, Target, Value, bounded
-from core.validation.schema import Schema, any_of
+from core.validation.schema import Schema, any_of, without_null
 
 
 class Raised:
@@ -227,12 +227,6 @@ def _statuses_in(schema: Schema) -> tuple[int, ...]:
     known = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
     is_any = len(known) == len(HTTPStatus)  # of the type alone, which says no more than int does
     return tuple(known) if len(known) == len(values) and not is_any else ()
-
-
-def without_null(schema: Schema, otherwise: Schema) -> Schema:
-    """A schema without null; another one for what is nothing but null."""
-    parts = [part for part in schema.get("anyOf", [schema]) if part != {"type": "null"}]
-    return any_of(parts) if parts else otherwise
 
 
 def is_exception(info: TypeInfo) -> bool:

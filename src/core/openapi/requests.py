@@ -11,9 +11,9 @@ from typing import Final
 
 from core.http.json import JsonObject
 from core.openapi.components import Components
-from core.openapi.facts import BODIES, Effect, Raise, Read, RouteFacts, Security, StepFacts, is_way_past
+from core.openapi.facts import BODIES, Effect, Raise, Read, RouteFacts, Security, StepFacts, WayPast
 from core.openapi.functions import Reader
-from core.validation.schema import Schema, any_of
+from core.validation.schema import Schema, any_of, without_null
 
 _SILENT_HEADERS: Final = frozenset(["accept", "authorization", "content-type", "cookie"])
 """Header parameters that OpenAPI says to leave out: other parts of a document say them."""
@@ -87,7 +87,8 @@ def _fields(components: Components, schema: Schema, place: str, each: Read) -> I
             continue
         name = field.name.replace("_", "-") if place == "header" else field.name
         parameter: JsonObject = {"name": name, "in": place}
-        whole = {**_without_null(field.schema), **({"default": field.default[0]} if field.default else {})}
+        # A text that is sent is never null: who means None leaves it out.
+        whole = {**without_null(field.schema, field.schema), **({"default": field.default[0]} if field.default else {})}
         if field.default == (None,):
             del whole["default"]
         if "description" in whole:
@@ -96,12 +97,6 @@ def _fields(components: Components, schema: Schema, place: str, each: Read) -> I
             parameter["required"] = True
         parameter["schema"] = components.final(whole, each, reading=True)
         yield parameter
-
-
-def _without_null(schema: Schema) -> Schema:
-    """A schema of a text that is sent, which is never null: who means None leaves it out."""
-    parts = [part for part in schema.get("anyOf", ()) if part != {"type": "null"}]
-    return {**{key: value for key, value in schema.items() if key != "anyOf"}, **any_of(parts)} if parts else schema
 
 
 def body(components: Components, found: Sequence[Effect], method: str) -> JsonObject | None:
@@ -181,9 +176,10 @@ class SecuritySchemes:
                 unknown = unknown or step.authenticates
                 continue
             if step.security is None and step.function is not None:
-                for past in filter(is_way_past, self.reader.alone(step.function)):
-                    self.components.problem(past, _WAY_PAST)
-                    is_optional = True
+                for past in self.reader.alone(step.function):
+                    if isinstance(past, WayPast):
+                        self.components.problem(past, _WAY_PAST)
+                        is_optional = True
             name = security.name
             asked = [self.schemes[known].get("scheme") for known in (*demanded, *optional)]
             if step.security is None and security.scheme.get("scheme") in asked:

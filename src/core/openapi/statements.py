@@ -55,7 +55,7 @@ from core.openapi.conditions import (
     refuses,
 )
 from core.openapi.expressions import Expressions, division
-from core.openapi.facts import Effect, Open, Raise, Read, is_way_past
+from core.openapi.facts import Effect, Open, Raise, Read, WayPast
 from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught, object_of
 from core.openapi.here import RESPONSE, State, merged
 from core.openapi.raised import is_core_error
@@ -168,7 +168,7 @@ class Statements(Expressions):
                 state.unchecked = start.unchecked
         if leaves_out and not about:
             # Who goes on has been looked at.
-            self.effects[mark:] = [each for each in self.effects[mark:] if not is_way_past(each)]
+            self.effects[mark:] = [each for each in self.effects[mark:] if not isinstance(each, WayPast)]
             for state, _ in ends:
                 state.checked = True
         if not ends:

@@ -210,6 +210,14 @@ def _object(
     return {"$ref": f"#/$defs/{found[type_][0]}"}
 
 
+def without_null(schema: Schema, otherwise: Schema) -> Schema:
+    """A schema without null, with all else that it says; another one for what is nothing but null."""
+    if "anyOf" not in schema:
+        return schema if schema != {"type": "null"} else otherwise
+    parts = [part for part in schema["anyOf"] if part != {"type": "null"}]
+    return {**{name: value for name, value in schema.items() if name != "anyOf"}, **any_of(parts)}
+
+
 def any_of(schemas: Iterable[Schema]) -> Schema:
     """One schema for several, each once; constants become an enum."""
     flat: list[Schema] = []
