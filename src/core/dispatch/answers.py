@@ -11,7 +11,7 @@ that a handler raises.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.errors import CoreError, NothingSentError, phrase_of, plain_status
@@ -206,37 +206,41 @@ class Failures:
             except Exception as error:
                 if _handler_for(error, levels[:1]) is None:
                     raise
-                if self.on_failure is not None:
-                    self.on_failure(error)
                 await self.answer(error, req, res, above)
 
         return run
 
     async def answer(
         self,
-        error: Exception,
+        error: BaseException,
         req: AnyRequest,
         res: Response,
-        levels: tuple[ErrorHandlers, ...],
+        levels: tuple[ErrorHandlers, ...] | None = None,
         tried: tuple[ErrorHandler[Any], ...] = (),
     ) -> None:
         """Take back what was sent, and answer an error by the first of the handlers in `levels` that were not tried, or
-        by the default answer.
+        by the default answer. Without `levels` those of the application answer it.
+
+        Raises what is no Exception again where it ends the request itself.
         """
+        if not isinstance(error, Exception):
+            self._end(error, req, res)
+            return
+        if self.on_failure is not None and not tried:
+            self.on_failure(error)
         if res.sent or res.staged is not None or res.status_code != 200:
             discard(req, res)
-        handler = _handler_for(error, levels, tried)
+        handler = _handler_for(error, levels or self.levels, tried)
         if handler is None:
             self.default_answer(error, req, res)
             return
-        tried = (*tried, handler)
         last = error
 
-        async def next(err: BaseException | None = None, /) -> None:
+        def next(err: BaseException | None = None, /) -> Awaitable[None]:
             nonlocal last
             if isinstance(err, Exception):
                 last = err
-            await self.answer(last, req, res, levels, tried)
+            return self.answer(last, req, res, levels, (*tried, handler))
 
         try:
             if isinstance(error, CoreError) and error.headers:
@@ -249,12 +253,11 @@ class Failures:
                     "`await next(err)` for the default answer"
                 ) from error
         except Exception as raised:
-            await self.answer(_last_error(raised, error, req), req, res, levels, tried)
+            await self.answer(_last_error(raised, error, req), req, res, levels, (*tried, handler))
         except BaseException as raised:
-            await self.end(raised, req, res)
+            self._end(raised, req, res)
 
-    async def end(self, error: BaseException, req: AnyRequest, res: Response) -> None:
-        """Answer what is no Exception. Raises it again where it ends the request itself."""
+    def _end(self, error: BaseException, req: AnyRequest, res: Response) -> None:
         discard(req, res)
         from core.explain.unanswered import unanswerable
 

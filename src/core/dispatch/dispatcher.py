@@ -8,7 +8,7 @@ know where requests come from, nor how routes are registered.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from core.dispatch.answers import (
@@ -75,17 +75,8 @@ class Dispatcher:
             if not res.sent:
                 raise self.nothing_sent(req, returned)
         except BaseException as error:  # whatever a handler raises is answered
-            await self.fail(error, req, res)
+            await self.failures.answer(error, req, res)
         self.finish(req, res)
-
-    def fail(self, error: BaseException, req: AnyRequest, res: Response) -> Awaitable[None]:
-        """Answer the error that a chain ended with. Raises it again where it ends the request itself."""
-        failures = self.failures
-        if not isinstance(error, Exception):
-            return failures.end(error, req, res)
-        if failures.on_failure is not None:
-            failures.on_failure(error)
-        return failures.answer(error, req, res, failures.levels)
 
     def finish(self, req: AnyRequest, res: Response) -> None:
         """Finalize the response of a chain that has ended, and run its hooks."""

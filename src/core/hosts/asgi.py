@@ -445,7 +445,7 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
     """
     ctx = context if context is not None else BackgroundContext()
     trace_where_asked(app, env)
-    dispatcher, finder = app.dispatcher, app.dispatcher.finder
+    dispatcher, finder, failures = app.dispatcher, app.dispatcher.finder, app.dispatcher.failures
     bound = AsgiRequest.bound(env, ctx, app)
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -478,7 +478,7 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
             if not res.sent:
                 raise dispatcher.nothing_sent(req, returned)
         except BaseException as error:
-            await dispatcher.fail(error, req, res)
+            await failures.answer(error, req, res)
         if method == "HEAD" or res.status_code in NULL_BODY_STATUSES:
             dispatcher.finish(req, res)
         elif res.hooks is None:  # as `Dispatcher.finish` has it
