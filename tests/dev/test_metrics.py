@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.dev.explorer.metrics import bound_of
+from core.dev.explorer.app import bound_of
 from core.telemetry.metrics import BUCKETS, Meter
 
 DURATIONS = st.lists(st.floats(min_value=0, max_value=20), min_size=1, max_size=200)

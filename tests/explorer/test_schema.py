@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.dev.explorer.schema import tables_of
+from core.dev.explorer.rows import tables_of
 
 
 def described(sql: str) -> dict[str, dict[str, Any]]:

@@ -1,16 +1,16 @@
-"""From a configuration file to an application with its embedded bindings:
-loaded by `core dev` and `core serve --python`.
+"""From a configuration file to an application with its embedded bindings, for `core dev` and `core serve --python`.
 
-The application is found and imported as `core.program.entry` says.
+The application is found and imported as `core.program.entry` says. Its work that no request starts is here too. When a
+batch goes and when a cron comes up is decided by the embedded queues and schedule; here they are handed over.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 from typing_extensions import Unpack
@@ -18,14 +18,20 @@ from typing_extensions import Unpack
 from core.app import App
 from core.assembly.embedded import EmbeddedBindings, Embedding, d1_name, embed
 from core.backends.embedded import migrations
-from core.backends.embedded.queue import ConsumerSettings
+from core.backends.embedded.cron import CronSchedule
+from core.backends.embedded.queue import ConsumerSettings, broker_of
 from core.backends.embedded.store import Store
+from core.bindings.queue import MessageBatch, QueueMetrics
 from core.config.model import Configuration
+from core.context import ExecutionContext, ScheduledEvent
 from core.env import inject
 from core.errors import EnvError
 from core.hosts.application import find_app
 from core.program.entry import entry_of, import_main
 from core.sql.migrations import Migration, read_migrations
+
+if TYPE_CHECKING:
+    from core.telemetry.metrics import Meter
 
 _TAKE_OVER: Final = 300
 """Tenths of a second that a process waits for the one before it to give up the Durable Objects."""
@@ -233,3 +239,73 @@ def consumers_of(loaded: Loaded) -> dict[str, ConsumerSettings]:
     for name in loaded.app.queues:
         settings.setdefault(name, ConsumerSettings())
     return settings
+
+
+# Work that no request starts -----------------------------------------------------------------------------------------
+
+
+@attrs.define(eq=False)
+class Background:
+    """Drives the consumers and crons of one loaded application, and has its alarms counted and traced."""
+
+    _loaded: Loaded
+    _context: ExecutionContext
+    _schedule: CronSchedule | None = attrs.field(default=None, init=False)
+
+    def start(self) -> None:
+        """Begin. Call it with the event loop running."""
+        loaded = self._loaded
+        broker = broker_of(loaded.store)
+        for name, settings in consumers_of(loaded).items():
+            if name in loaded.app.queues:
+                broker.consume(name, self.consume, settings)
+        for namespace in loaded.bindings.namespaces.values():
+            namespace.objects.around_alarm = self.alarm
+        if loaded.crons and loaded.app.crons:
+            self._schedule = CronSchedule(loaded.store, loaded.crons, self.come_up)
+            self._schedule.start()
+
+    async def stop(self) -> None:
+        """End: the batches and crons that run are waited for, no other begins."""
+        if self._schedule is not None:
+            await self._schedule.close()
+        await broker_of(self._loaded.store).close()
+
+    def next_times(self) -> dict[str, float]:
+        """Return the next time of each cron, in seconds since 1970."""
+        return {} if self._schedule is None else self._schedule.next_times()
+
+    async def consume(self, batch: MessageBatch[Any]) -> None:
+        """Hand a batch to its consumer. Its error goes to the broker, which retries the batch."""
+        await self._loaded.app.consume(batch, self._loaded.env, self._context)
+
+    async def come_up(self, event: ScheduledEvent) -> None:
+        """Hand an event to the handlers of its cron. Their errors go to the schedule, which logs it."""
+        await self._loaded.app.trigger(event, self._loaded.env, self._context)
+
+    async def alarm(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        """Run the alarm of a Durable Object of the class `name`. Its error goes to the object, which tries it again."""
+        instrument = self._loaded.app.instrument
+        await (run() if instrument is None else instrument.alarm(name, run))
+
+
+def measure_state(loaded: Loaded, meter: Meter) -> None:
+    """Count the work of the consumers, crons and Durable Objects, and what waits for them or is alive."""
+    from core.telemetry.metrics import measure, set_queue
+
+    measure(loaded.app, loaded.env, meter)
+    broker = broker_of(loaded.store)
+    broker.on_dead = lambda queue, count: meter.add("core_queue_dead_letters", queue, by=count)
+    consumers = consumers_of(loaded)
+    for queue in consumers:
+        meter.add("core_queue_dead_letters", queue, by=0)
+    queues = {*consumers, *(producer.queue for producer in loaded.configuration.worker.queues.producers)}
+
+    def set_gauges() -> None:
+        backlogs = broker.backlogs()
+        for queue in {*queues, *backlogs}:
+            set_queue(meter, queue, backlogs.get(queue, QueueMetrics()), broker.now() / 1000)
+        for namespace in loaded.bindings.namespaces.values():
+            meter.set("core_durable_objects_alive", namespace.objects.name, to=namespace.objects.alive)
+
+    meter.gauges.append(set_gauges)

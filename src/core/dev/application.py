@@ -15,6 +15,8 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any, Final
 
+import attrs
+
 from core.app import App
 from core.dev.error_page import to_html
 from core.dev.exchange import Exchange, current
@@ -32,6 +34,7 @@ from core.response import Response
 EXPLORER: Final = "/_core"
 
 
+@attrs.define(eq=False)
 class DevApplication:
     """`app` with the bindings `env`, and around it the recorder and the pages of a developer. In the place of an
     application that could not be loaded stands its error.
@@ -40,35 +43,25 @@ class DevApplication:
     not, unless one was told. `write` takes the lines for the terminal.
     """
 
-    def __init__(
-        self,
-        app: App[Any] | BaseException,
-        env: object = None,
-        *,
-        root: Path,
-        recorder: Recorder,
-        context: BackgroundContext,
-        explorer: AsgiApplication | None = None,
-        may_read_errors: Callable[[str, str | None], bool] = lambda host, origin: True,
-        write: Callable[[str], None] = print,
-        style: Style,
-        unawaited: Unawaited | None = None,
-    ) -> None:
-        self.failed: BaseException | None = app if isinstance(app, BaseException) else None
-        self.recorder = recorder
-        self._root = root
-        self._explorer = explorer
-        self._may_read_errors = may_read_errors
-        self._write = write
-        self._style = style
-        self._unawaited = unawaited
-        self._inner: AsgiApplication | None = None
-        # One line for a request: an application writes it that has a logger with a format or a place of its own.
-        self._logs_itself = False
-        if not isinstance(app, BaseException):
-            self._inner = asgi(app, env, context=context)
-            note_errors(app, root)
-            time_steps(app, recorder)
+    _app: App[Any] | BaseException
+    _env: object
+    root: Path
+    recorder: Recorder
+    context: BackgroundContext
+    style: Style
+    explorer: AsgiApplication | None = None
+    may_read_errors: Callable[[str, str | None], bool] = lambda host, origin: True
+    write: Callable[[str], None] = print
+    unawaited: Unawaited | None = None
+    inner: AsgiApplication | None = attrs.field(default=None, init=False)
+    # One line for a request: an application writes it that has a logger with a format or a place of its own.
+    _logs_itself: bool = attrs.field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        if isinstance(app := self._app, App):
+            self.inner = asgi(app, self._env, context=self.context)
+            note_errors(app, self.root)
+            time_steps(app, self.recorder)
             chains = [[step for step, _ in chain] for entry, chain in app._chains() if entry.method is not None]
             self._logs_itself = bool(chains) and all(
                 any(name_of(step) == "logger" and not is_plain(step) for step in chain) for chain in chains
@@ -79,12 +72,12 @@ class DevApplication:
             await self._socket(scope, receive, send)
             return
         if scope["type"] != "http":
-            if self._inner is not None:
-                await self._inner(scope, receive, send)
+            if self.inner is not None:
+                await self.inner(scope, receive, send)
             return
         path: str = scope["path"]
-        if self._explorer is not None and (path == EXPLORER or path.startswith(f"{EXPLORER}/")):
-            await self._explorer(scope, receive, send)
+        if self.explorer is not None and (path == EXPLORER or path.startswith(f"{EXPLORER}/")):
+            await self.explorer(scope, receive, send)
             return
         exchange = self.recorder.begin("request", scope["method"], _target(scope))
         scope["core.exchange"] = exchange.key
@@ -99,17 +92,17 @@ class DevApplication:
             return message
 
         try:
-            if self.failed is not None:
-                await answer.explain(failure_of(self.failed, self._root))
-            elif self._inner is not None:
-                await self._inner(scope, noted, answer.send)
+            if isinstance(self._app, BaseException):
+                await answer.explain(failure_of(self._app, self.root))
+            elif self.inner is not None:
+                await self.inner(scope, noted, answer.send)
         finally:
             current.reset(token)
             self.recorder.end(exchange)
             if not answer.written:
                 self.write_line(exchange)
-            if self._unawaited is not None:
-                self._unawaited.settle(exchange)
+            if self.unawaited is not None:
+                self.unawaited.settle(exchange)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a WebSocket: one line when it opens, or is refused, and one exchange for all of its life."""
@@ -128,13 +121,13 @@ class DevApplication:
                     pass
             if exchange.status is not None and exchange.duration is None:
                 exchange.duration = self.recorder.elapsed(exchange)
-                self._write(request_line(exchange, self._style))
+                self.write(request_line(exchange, self.style))
             await send(message)
 
         token = current.set(exchange)
         try:
-            if self._inner is not None:
-                await self._inner(scope, receive, noted)
+            if self.inner is not None:
+                await self.inner(scope, receive, noted)
             else:
                 await receive()
                 await noted({"type": "websocket.close", "code": 1011})
@@ -145,23 +138,21 @@ class DevApplication:
     def write_line(self, exchange: Exchange) -> None:
         """Write the line of a request, unless the application has one of its own."""
         if not self._logs_itself:
-            self._write(request_line(exchange, self._style))
+            self.write(request_line(exchange, self.style))
 
     def _tells(self, scope: Scope) -> bool:
-        return self._may_read_errors(_header(scope, b"host") or "", _header(scope, b"origin"))
+        return self.may_read_errors(_header(scope, b"host") or "", _header(scope, b"origin"))
 
 
+@attrs.define(eq=False)
 class _Answer:
-    """The answer to one request on its way out."""
-
-    def __init__(self, outer: DevApplication, exchange: Exchange, scope: Scope, send: Send) -> None:
-        self._outer = outer
-        self._exchange = exchange
-        self._scope = scope
-        self._send = send
-        self._replaced = False
-        self._held: tuple[Any, Failure, bytearray] | None = None
-        self.written = False
+    _outer: DevApplication
+    _exchange: Exchange
+    _scope: Scope
+    _send: Send
+    _replaced: bool = False
+    _held: tuple[Any, Failure, bytearray] | None = None
+    written: bool = False
 
     async def send(self, message: Any) -> None:
         """Let a message through, or put the error page in its place."""
@@ -226,8 +217,8 @@ class _Answer:
         if not tells:
             content, body = b"application/json", b'{"error":"Internal Server Error"}'
         elif _is_browser(self._scope):
-            in_explorer = self._outer._explorer is not None and self._outer.failed is None
-            page = to_html(failure, exchange, in_explorer=in_explorer)
+            outer = self._outer
+            page = to_html(failure, exchange, in_explorer=outer.explorer is not None and outer.inner is not None)
             content, body = b"text/html; charset=utf-8", page.encode()
         else:
             content, body = b"application/json", json.dumps(_in_json(failure), ensure_ascii=False).encode()
@@ -248,10 +239,7 @@ class _Answer:
 
 
 def note_errors(app: App[Any], root: Path) -> None:
-    """Let every error that the application answers be noted in its exchange, whatever its own handlers make of it.
-
-    `root` is the folder of the application.
-    """
+    """Let every error that the application in the folder `root` answers be noted in its exchange."""
     answer = app.dispatcher.failures.default_answer
 
     def note(err: Exception) -> None:

@@ -1,6 +1,4 @@
-"""Work of a worker that no request started, as the log shows it:
-each batch, each trigger and each alarm is an exchange of its own.
-"""
+"""Work that no request started, as the log shows it: each batch, trigger and alarm is an exchange of its own."""
 
 from __future__ import annotations
 
@@ -9,36 +7,26 @@ from functools import partial
 from textwrap import indent
 from typing import Any
 
-from core.assembly import background as assembly
-from core.assembly.project import Loaded
+import attrs
+
+from core.assembly import project as assembly
 from core.bindings.queue import MessageBatch
 from core.context import ScheduledEvent
 from core.dev.application import request_line
 from core.dev.exchange import Exchange, current
 from core.dev.record import Recorder
 from core.dev.terminal import Style
-from core.hosts.asgi import BackgroundContext
 
 
+@attrs.define(eq=False)
 class Background(assembly.Background):
     """Drives the consumers and triggers of one loaded application, each as an exchange of its own in the log."""
 
-    def __init__(
-        self,
-        loaded: Loaded,
-        context: BackgroundContext,
-        recorder: Recorder,
-        *,
-        write: Callable[[str], None],
-        style: Style,
-    ) -> None:
-        super().__init__(loaded, context)
-        self._recorder = recorder
-        self._write = write
-        self._style = style
+    _recorder: Recorder
+    _write: Callable[[str], None]
+    _style: Style
 
     async def come_up(self, event: ScheduledEvent) -> None:
-        """Run the handlers scheduled for an event. An error is in the log."""
         await self.trigger(event)
 
     async def trigger(self, event: ScheduledEvent) -> Exchange:

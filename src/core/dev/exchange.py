@@ -84,6 +84,9 @@ class Message:
         return found
 
 
+_SUMMARY: Final = ("key", "kind", "method", "path", "route", "called", "time", "status", "duration", "outcome")
+
+
 @attrs.define(eq=False)
 class Exchange:
     """One request, one batch of a queue, one cron trigger or one alarm, from its beginning on."""
@@ -150,16 +153,7 @@ class Exchange:
     def summary(self) -> JsonObject:
         """One line of the explorer's list."""
         return {
-            "key": self.key,
-            "kind": self.kind,
-            "method": self.method,
-            "path": self.path,
-            "route": self.route,
-            "called": self.called,
-            "time": self.time,
-            "status": self.status,
-            "duration": self.duration,
-            "outcome": self.outcome,
+            **{name: getattr(self, name) for name in _SUMMARY},
             "calls": len(self.calls) + self.left_out,
             "failed": self.error is not None,
             "repeated": self.repeated is not None,

@@ -36,12 +36,10 @@ class Options:
 
     @property
     def root(self) -> Path:
-        """The folder of the application."""
         return self.config.parent
 
     @property
     def state_folder(self) -> Path:
-        """Return the directory in which the embedded bindings keep their state."""
         return self.state if self.state is not None else self.root / (self.configured_state or ".core/state")
 
 

@@ -28,13 +28,13 @@ from core.http.json import JsonObject
 from core.middleware.logger import is_plain
 from core.request import AnyRequest
 from core.response import Response
+from core.routing.table import Route
 from core.telemetry.instruments import Run, Wrapping, in_place_of, wrap
 from core.types import Middleware, Next
 
 if TYPE_CHECKING:
     from core.app import EventInstrument
     from core.dispatch.finder import Instrument
-    from core.routing.table import Route
 
 LONGEST_DETAIL: Final = 400
 LONGEST_STATEMENT: Final = 20_000
@@ -81,7 +81,6 @@ class Recorder:
         self.changed(exchange)
 
     def find(self, key: str) -> JsonObject | None:
-        """Everything that is known of an exchange."""
         running = self._running.get(key)
         if running is not None:
             return running.as_json()

@@ -20,8 +20,10 @@ import threading
 import time
 from collections.abc import Iterator
 from importlib.metadata import distributions
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -30,10 +32,6 @@ from core.dev.terminal import Style, write_lines_at_once
 from core.errors import MissingExtraError
 from core.explain.frames import shown
 from core.program.entry import OTHER_FOLDERS
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-    from multiprocessing.context import SpawnProcess
 
 PATIENCE: Final = 30.0
 """Seconds that a process that was replaced may take to finish its background work."""
@@ -83,9 +81,7 @@ class Packages:
         return self._names
 
     def new(self, now: float) -> tuple[str, ...]:
-        """The packages that were installed since the last answer, as `PyJWT 2.10.1`, once no further one has come for a
-        second. Most bring others along.
-        """
+        """The packages installed since the last answer, as `PyJWT 2.10.1`, once none has come for a second."""
         if self._folder.stat().st_mtime_ns != self._changed:
             self._read()
             self._grew = now
@@ -167,8 +163,6 @@ def supervise(options: Options, listener: socket.socket) -> int:
 
 
 class _Child:
-    """A serving process, and this end of its pipe."""
-
     def __init__(self, options: Options, listener: socket.socket, start: Start) -> None:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()

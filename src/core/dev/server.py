@@ -23,8 +23,7 @@ from core.assembly.embedded import databases_of, databases_of_objects
 from core.assembly.project import Loaded, load
 from core.dev.application import DevApplication, LogHandler
 from core.dev.background import Background
-from core.dev.explorer.app import explorer
-from core.dev.explorer.metrics import counting
+from core.dev.explorer.app import counting, explorer
 from core.dev.explorer.places import Places
 from core.dev.guard import Guard, is_loopback
 from core.dev.journal import Journal
@@ -109,7 +108,7 @@ class _Serving:
             return 2 if isinstance(failed, ConfigurationError) else 1
         address = self._listener.getsockname()
         guard = Guard(options.host, address[1], options.token)
-        background = None if loaded is None else Background(loaded, context, recorder, write=_write, style=style)
+        background = None if loaded is None else Background(loaded, context, recorder, _write, style)
         places = None
         if self._journal is not None:
             numbers = counting(loaded)

@@ -48,7 +48,6 @@ class Style:
         return self.paint(text, "cyan")
 
     def status(self, status: int) -> str:
-        """A status code in the colour of its class."""
         colour = "red" if status >= 500 else "yellow" if status >= 400 else "cyan" if status >= 300 else "green"
         return self.paint(str(status), colour)
 

@@ -1,5 +1,7 @@
 """The explorer's page and its API: an application of this framework, in front of the developer's own.
 
+The larger panels have files of their own.
+
 Every answer of `/_core/api/` is for the page alone: Host, Origin and token are checked before anything else. The page
 and its files need no token on a loopback address, and carry the token to the page there; where other machines could
 reach the host, the page itself asks for it.
@@ -8,27 +10,32 @@ reach the host, the page itself asks for it.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
+from itertools import accumulate
 from typing import Any, Final
 
 import attrs
 
 from core.app import App
-from core.assembly.project import consumers_of
+from core.assembly.project import Loaded, consumers_of, measure_state
 from core.context import ScheduledEvent
 from core.dev.exchange import for_explorer
-from core.dev.explorer import api as document
-from core.dev.explorer import durable, kv, metrics, queues, r2, requests, sql
-from core.dev.explorer.places import Places
+from core.dev.explorer import durable, kv, queues, r2, requests, sql
+from core.dev.explorer.places import Places, run_core
+from core.dev.options import Options
 from core.dev.screen import findings_of
 from core.errors import BindingError, CoreError
 from core.explain.failure import failure_of
 from core.hosts.asgi import AsgiApplication, asgi
+from core.http.json import JsonObject
 from core.program.extensions import unchecked_in
 from core.request import Request
 from core.response import Response
 from core.router import Router
+from core.telemetry.metrics import BUCKETS, CONTENT_TYPE, FAMILIES, Meter, Snapshot, exposition
 from core.types import Next
 
 _TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".woff2": "font/woff2"}
@@ -37,13 +44,7 @@ _PAGE: Final = resources.files("core.dev.explorer") / "page"
 api: Router[Places] = Router()
 
 
-@attrs.frozen
-class Trigger:
-    cron: str
-
-
 def explorer(places: Places) -> AsgiApplication:
-    """The ASGI application of the explorer."""
     app: App[Any] = App()
     app.use(_only_from_here)
     app.get("/_core", _page)
@@ -51,7 +52,7 @@ def explorer(places: Places) -> AsgiApplication:
         if file.name.endswith(tuple(_TYPES)):
             app.get(f"/_core/{file.name}", _file)
     app.use("/_core/api", _only_with_token)
-    for panel in (requests, document, kv, sql, r2, queues, durable, metrics):
+    for panel in (requests, kv, sql, r2, queues, durable):
         app.use("/_core/api", panel.api)
     app.use("/_core/api", api)
     app.on_error(_failed_call)
@@ -168,8 +169,96 @@ async def _cron(req: Request[Places], res: Response) -> None:
 
 @api.post("/cron/run")
 async def _cron_run(req: Request[Places], res: Response) -> None:
-    cron = (await req.json(Trigger)).cron
+    cron = await req.json(str, key="cron")
     if req.env.background is None or req.env.found is None or cron not in req.env.found.crons:
         raise CoreError(404, "There is no such trigger")
     exchange = await req.env.background.trigger(ScheduledEvent(cron, time.time()))
     res.json(exchange.as_json())
+
+
+# -- the OpenAPI document: first the committed one, then that of the code now
+#
+# `core openapi` runs in a process of its own, once for each time the application is loaded, and not before the page
+# asks: it takes mypy, whose memory a server that serves requests should not keep.
+
+
+@api.get("/openapi")
+async def _committed(req: Request[Places], res: Response) -> None:
+    """Answer at once with the committed document, or null; the fresh one is under way from here on."""
+    _started(req.env)
+    file = req.env.options.root / "openapi.json"
+    try:
+        document: Any = json.loads(await asyncio.to_thread(file.read_text, "utf-8"))
+    except (OSError, ValueError):
+        document = None
+    res.json({"document": document})
+
+
+@api.get("/openapi/fresh")
+async def _fresh(req: Request[Places], res: Response) -> None:
+    """Answer with the document of the code, when that is known."""
+    # Shielded: a page that goes away does not stop the work that the next one waits for.
+    res.json(await asyncio.shield(_started(req.env)))
+
+
+def _started(places: Places) -> asyncio.Task[JsonObject]:
+    if places.gathering is None:
+        places.gathering = asyncio.create_task(_gather(places.options))
+    return places.gathering
+
+
+async def _gather(options: Options) -> JsonObject:
+    """The document of the code, or why there is none; and the lines of its problems."""
+    code, out, errors = await run_core(options, "openapi", "--format", "json")
+    lines = [line for line in errors.splitlines() if line.strip()]
+    try:
+        # A finding that is an error ends with 1, with the document written all the same.
+        return {"document": json.loads(out), "problem": None, "findings": lines}
+    except ValueError:
+        problem = "\n".join(lines) or f"core openapi ended with {code}"
+        return {"document": None, "problem": problem, "findings": []}
+
+
+# -- metrics: the numbers that `core serve --metrics` gives, counted since the application was loaded
+
+
+def counting(loaded: Loaded | None) -> Callable[[], Snapshot]:
+    """Count from now on. Returns the function that gives the numbers."""
+    meter = Meter()
+    if loaded is not None:
+        measure_state(loaded, meter)
+    return meter.snapshot
+
+
+@api.get("/metrics")
+async def _metrics(req: Request[Places], res: Response) -> None:
+    numbers = req.env.numbers()
+    res.json(
+        {
+            name: [_row(FAMILIES[name].labels, labels, values) for labels, values in numbers.get(name, ())]
+            for name in FAMILIES
+        }
+    )
+
+
+@api.get("/metrics/text")
+async def _text(req: Request[Places], res: Response) -> None:
+    res.header("content-type", CONTENT_TYPE)
+    res.send(exposition([req.env.numbers()]).encode())
+
+
+def _row(names: Sequence[str], labels: Sequence[str], values: Sequence[float]) -> Mapping[str, object]:
+    named = dict(zip(names, labels, strict=True))
+    if len(values) == 1:
+        return {**named, "value": values[0]}
+    *counts, seconds = values
+    times = {"mean": seconds / sum(counts), "p50": bound_of(counts, 50), "p95": bound_of(counts, 95)}
+    return {**named, "value": sum(counts), **times}
+
+
+def bound_of(counts: Sequence[float], percent: int) -> float | None:
+    """The smallest bound in seconds that `percent` of the observations stay within; None beyond the last."""
+    for bound, within in zip(BUCKETS, accumulate(counts), strict=False):
+        if 100 * within >= percent * sum(counts):
+            return bound
+    return None

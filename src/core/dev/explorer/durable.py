@@ -17,10 +17,8 @@ import attrs
 from core.backends.embedded.durable_object.life import LiveObject
 from core.backends.embedded.durable_object.namespace import EmbeddedDurableObjectNamespace
 from core.bindings.durable_object import DurableObject
-from core.dev.explorer.places import Keys, Places
-from core.dev.explorer.rows import Asked, Listing, run_on
-from core.dev.explorer.schema import tables_of
-from core.dev.explorer.values import cell, cloned
+from core.dev.explorer.places import Places
+from core.dev.explorer.rows import Asked, Listing, cell, cloned, run_on, tables_of
 from core.errors import BindingError, CoreError
 from core.request import Request
 from core.response import Response
@@ -37,18 +35,6 @@ class Stored:
 
     key: str
     json: str
-
-
-@attrs.frozen
-class Query:
-    sql: str
-
-
-@attrs.frozen
-class Alarm:
-    """The time of an alarm in milliseconds since 1970, or None to take it back."""
-
-    time: int | None
 
 
 api: Router[Places] = Router()
@@ -157,7 +143,7 @@ async def _put(req: Request[Places], res: Response) -> None:
 
 @api.post("/objects/:binding/:id/delete")
 async def _delete(req: Request[Places], res: Response) -> None:
-    keys = (await req.json(Keys)).keys
+    keys = await req.json(list[str], key="keys")
     storage = _living(req).storage
     for key in keys:
         await storage.delete(key)
@@ -167,14 +153,14 @@ async def _delete(req: Request[Places], res: Response) -> None:
 
 @api.post("/objects/:binding/:id/query")
 async def _query(req: Request[Places], res: Response) -> None:
-    query, living = await req.json(Query), _living(req)
+    sql, living = await req.json(str, key="sql"), _living(req)
     storage, started = living.storage, monotonic()
     database = living.objects.database(living.id)
     connection: sqlite3.Connection = database.connection
     # It runs where the object's own code would, and nothing else of the server runs meanwhile.
     connection.set_progress_handler(lambda: monotonic() > started + _MOST_SECONDS, 100_000)
     try:
-        cursor = storage.sql.exec(query.sql)
+        cursor = storage.sql.exec(sql)
         rows = [[cell(value) for value in row] for row in cursor.raw()]
     except BindingError as error:
         if "interrupted" not in str(error):
@@ -198,7 +184,8 @@ async def _query(req: Request[Places], res: Response) -> None:
 
 @api.put("/objects/:binding/:id/alarm")
 async def _set_alarm(req: Request[Places], res: Response) -> None:
-    time = (await req.json(Alarm)).time
+    # In milliseconds since 1970, or None to take it back.
+    time = await req.json(int | None, key="time")
     storage = _living(req).storage
     await (storage.delete_alarm() if time is None else storage.set_alarm(time))
     await storage.sync()

@@ -104,11 +104,6 @@ async def run_core(options: Options, *arguments: str) -> tuple[int | None, str, 
     return process.returncode, out.decode("utf-8", "replace"), errors.decode("utf-8", "replace")
 
 
-@attrs.frozen
-class Keys:
-    keys: list[str]
-
-
 def json_of(req: Request[Places], name: str, type_: TypeForm[T], what: str) -> T:
     """A value in the query of a request, an object in JSON; an empty one where there is none. `what` it is to be."""
     try:

@@ -14,8 +14,7 @@ from core.assembly.project import consumers_of
 from core.backends.embedded.queue import EmbeddedQueue, broker_of
 from core.bindings.queue import QueueContentType
 from core.dev.explorer.places import Places
-from core.dev.explorer.rows import Listing, run_on
-from core.dev.explorer.values import cloned, shown
+from core.dev.explorer.rows import Listing, cloned, run_on, shown
 from core.errors import CoreError
 from core.http.json import JsonObject
 from core.request import Request
@@ -121,7 +120,6 @@ async def _settle(req: Request[Places], chosen: Chosen, settle: Callable[[list[A
 
 
 def _listing(req: Request[Places]) -> Listing:
-    """The messages of the queue that a request names."""
     return Listing(
         {
             "seq": "seq",

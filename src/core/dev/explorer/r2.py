@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from core.dev.explorer.places import Keys, Places, binding_of, file_of, json_of, key_of
-from core.dev.explorer.rows import Listing
-from core.dev.explorer.values import shown
+from core.dev.explorer.places import Places, binding_of, file_of, json_of, key_of
+from core.dev.explorer.rows import Listing, shown
 from core.errors import CoreError
 from core.request import Request
 from core.response import Response
@@ -100,7 +99,7 @@ async def _metadata(req: Request[Places], res: Response) -> None:
 
 @api.post("/r2/:binding/delete")
 async def _delete(req: Request[Places], res: Response) -> None:
-    keys = (await req.json(Keys)).keys
+    keys = await req.json(list[str], key="keys")
     for begin in range(0, len(keys), 1000):
         await binding_of(req, "r2").delete(keys[begin : begin + 1000])
     res.json({"deleted": len(keys)})

@@ -23,9 +23,18 @@ from core.backends.embedded.d1 import engine_of
 from core.backends.embedded.d1.values import Refused
 from core.backends.embedded.store import Store
 from core.dev.explorer.places import Places, binding_of, file_of, json_of
-from core.dev.explorer.rows import STEPS, Asked, Listing, Page, run_on, wait_for
-from core.dev.explorer.schema import key_of_row, tables_of
-from core.dev.explorer.values import cell, from_cell
+from core.dev.explorer.rows import (
+    STEPS,
+    Asked,
+    Listing,
+    Page,
+    cell,
+    from_cell,
+    key_of_row,
+    run_on,
+    tables_of,
+    wait_for,
+)
 from core.errors import CoreError
 from core.http.json import JsonObject
 from core.request import Request
@@ -49,16 +58,8 @@ class Script:
 
 
 @attrs.frozen
-class Running:
-    id: str
-
-
-@attrs.frozen
 class RowChange:
-    """A change of one row: `key` finds it, `values` replace its columns.
-
-    Without `key` it is new, without `values` it goes.
-    """
+    """A change of the row that `key` finds, to `values`. Without `key` it is new, without `values` it goes."""
 
     table: str
     key: JsonObject | None = None
@@ -218,7 +219,7 @@ def _run(
 
 @api.post("/d1/:binding/cancel")
 async def _cancel(req: Request[Places], res: Response) -> None:
-    stop = req.env.running.get((await req.json(Running)).id)
+    stop = req.env.running.get(await req.json(str, key="id"))
     if stop is not None:
         stop.set()
     res.json({"stopped": stop is not None})

@@ -1,3 +1,1 @@
-"""CPython as a place to run: one process for the parts that exist once, others that answer requests, and their
-supervisor.
-"""
+"""The application on CPython: a process for the parts that exist once, others that answer requests, a supervisor."""

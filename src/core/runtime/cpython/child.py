@@ -7,6 +7,9 @@ consumers of queues and the crons. The supervisor is told on the control socket,
 A thread says where the process is while its event loop is blocked: it needs the interpreter now and then, and knows the
 requests in flight. Where something keeps the interpreter for itself, the handler of SIGUSR1 answers: it is written in C
 and knows the stacks alone.
+
+The word of a proxy in front of a client is put into the scope here, checked, and a WebSocket that is open when the
+server stops is closed with 1001.
 """
 
 from __future__ import annotations
@@ -21,20 +24,19 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from cattrs.preconf.json import make_converter
 
-from core.assembly.background import Background
-from core.assembly.project import Loaded, load
+from core.assembly.project import Background, Loaded, load, measure_state
 from core.backends.remote.durable_object import ObjectServer
 from core.config.model import Configuration
 from core.errors import DeveloperError
 from core.hosts.asgi import asgi
 from core.hosts.process import BackgroundContext, trace_where_asked
-from core.runtime.cpython.web import Fronted, unless_stopped
-from core.runtime.options import Job
+from core.http.addresses import one_address
+from core.runtime.options import Front, Job
 from core.runtime.process import die_with_parent
 from core.runtime.secrets import secrets_of
 from core.telemetry.logs import TextFormatter
@@ -50,7 +52,6 @@ _ARRIVALS = 0.5
 
 
 def main(arguments: list[str]) -> int:
-    """Do the job that the argument describes; the exit code."""
     job = make_converter().loads(arguments[0], Job)
     die_with_parent(job.parent)
     # The terminal's Ctrl-C is for the supervisor, which stops its processes in order.
@@ -175,7 +176,6 @@ class _Child:
         await self._writer.drain()
 
     async def _serve(self, loaded: Loaded) -> None:
-        """Answer requests until it is time to stop."""
         listener = socket.socket(fileno=self._job.listener)
         try:
             await loaded.app.startup(loaded.env)
@@ -205,17 +205,12 @@ class _Child:
             await self._fail(str(error))
 
     async def _keep(self, loaded: Loaded) -> None:
-        """Run the parts that exist once, until it is time to stop.
-
-        Waits for the process before this one to give it up.
-        """
+        """Run the parts that exist once, from when the process before this one has given them up."""
         await unless_stopped(self._stop, loaded.start())
         if self._stop.is_set():
             return
         tracer = trace_where_asked(loaded.app, loaded.env)
         if self._meter is not None:
-            from core.assembly.background import measure_state
-
             measure_state(loaded, self._meter)
         objects = ObjectServer(socket.socket(fileno=self._job.listener), loaded.bindings.namespaces, tracer)
         await objects.start()
@@ -254,6 +249,74 @@ def _where(loop: asyncio.AbstractEventLoop, answering: int) -> str:
             frames = running if thread.ident == answering else frames_of(thread.ident)
             parts.append(f"thread {thread.name}\n{calls_of(frames)}")
     return "\n".join(parts)
+
+
+class Fronted:
+    """An ASGI application whose scopes have the proxy's values, and whose WebSockets end with the server."""
+
+    def __init__(self, inner: Any, front: Front, stop: asyncio.Event) -> None:
+        self._inner = inner
+        self._stop = stop
+        self._front = front
+        self._believes = front != Front()
+        self._origin = None if front.origin is None else front.origin.split("://")
+
+    def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
+        if self._believes:
+            self._see(scope)
+        if scope["type"] == "websocket":
+            receive, send = self._session(receive, send)
+        answering: Awaitable[None] = self._inner(scope, receive, send)
+        return answering
+
+    def _see(self, scope: Any) -> None:
+        front = self._front
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        socket_scheme = scope["type"] == "websocket"
+        scheme = None
+        if self._origin is not None:
+            scheme, host = self._origin
+            others = [pair for pair in scope["headers"] if pair[0].lower() != b"host"]
+            scope["headers"] = [(b"host", host.encode("latin-1")), *others]
+        elif front.proto_header is not None:
+            scheme = headers.get(front.proto_header)
+        if scheme in ("http", "https"):  # exactly that
+            scope["scheme"] = scheme.replace("http", "ws") if socket_scheme else scheme
+        if front.ip_header is not None:
+            address = one_address(headers.get(front.ip_header))
+            scope["client"] = None if address is None else (address, 0)
+
+    def _session(self, receive: Any, send: Any) -> tuple[Any, Any]:
+        closed = False
+
+        async def receive_until_stopped() -> Any:
+            nonlocal closed
+            message = await unless_stopped(self._stop, receive())
+            if message is not None:
+                return message
+            if not closed:
+                closed = True
+                await send({"type": "websocket.close", "code": 1001, "reason": "the server stops"})
+            return {"type": "websocket.disconnect", "code": 1001}
+
+        async def send_while_open(message: Any) -> None:
+            if closed:
+                raise OSError("the server has stopped")
+            await send(message)
+
+        return receive_until_stopped, send_while_open
+
+
+async def unless_stopped(stop: asyncio.Event, work: Awaitable[Any]) -> Any:
+    """The result of `work`, or None where `stop` is set first: then it is cancelled."""
+    waiting, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((waiting, stopping), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        if not waiting.done():
+            waiting.cancel()
+    return waiting.result() if waiting.done() and not waiting.cancelled() else None
 
 
 if __name__ == "__main__":
