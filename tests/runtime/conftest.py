@@ -26,7 +26,7 @@ from core.runtime import make as making
 from core.runtime.bundle import Bundle
 from core.runtime.make import make_bundle
 from core.runtime.node import Node, start_node
-from core.runtime.plan import Cluster, Consumer, Plan, Socket
+from core.runtime.plan import Cluster, Plan, Socket
 from core.runtime.project import Project
 from core.runtime.toolchain import Toolchain, missing_reason, toolchain
 
@@ -44,7 +44,7 @@ PLAN = Plan(
     d1={"DB": "db"},
     r2={"FILES": "files"},
     queues={"JOBS": "jobs"},
-    consumers=[Consumer("jobs", {"maxBatchTimeout": 0, "maxBatchSize": 5, "maxRetries": 2})],
+    consumers={"jobs": {"maxBatchTimeout": 0, "maxBatchSize": 5, "maxRetries": 2}},
     durable_objects={"COUNTER": "Counter"},
     crons=["*/5 * * * *"],
 )

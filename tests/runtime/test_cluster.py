@@ -116,7 +116,7 @@ def test_a_room_of_200_sockets_on_three_nodes(rooms: list[Running], background: 
         try:
             await members[1].send("hello")
             assert [await asyncio.wait_for(member.recv(), 30) for member in members] == ["m1: hello"] * 3
-            await asyncio.to_thread(background.run, rooms[0].node.ask_to_leave())
+            await asyncio.to_thread(background.run, rooms[0].node.post("/leave", {"hold": 0}, seconds=2.0))
             stopping = asyncio.create_task(asyncio.to_thread(rooms[0].stop))
             codes = [await asyncio.wait_for(_code(member), 60) for member in members]
             assert await stopping == 0

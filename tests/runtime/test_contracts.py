@@ -25,7 +25,7 @@ from tests.support.commands import Answer, Command, ask
 from tests.support.npm import npm_folder
 
 from core.runtime.bundle import Bundle
-from core.runtime.plan import Consumer, Plan
+from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain
 
 MAIN = Path(__file__).parent / "contracts" / "main.py"
@@ -46,7 +46,7 @@ PLAN = Plan(
     d1={"DB": "one", "OTHER_DB": "two"},
     r2={"BUCKET": "one", "OTHER_BUCKET": "two"},
     queues={name.replace("-", "_").upper(): name for name in QUEUES},
-    consumers=[Consumer(name, settings) for name, settings in QUEUES.items()],
+    consumers=QUEUES,
     durable_objects={"OBJECTS": "Subject", "OTHER_OBJECTS": "OtherSubject"},
     # As `plan_of` sets it: an object's errors cross with their attributes.
     compatibility_flags=["enhanced_error_serialization"],

@@ -24,7 +24,7 @@ from core.backends.embedded.r2 import EmbeddedR2Bucket
 from core.backends.embedded.store import Store
 from core.runtime.backup import back_up
 from core.runtime.bundle import Bundle
-from core.runtime.plan import Consumer, Plan
+from core.runtime.plan import Plan
 from core.runtime.toolchain import Toolchain
 
 MAIN = Path(__file__).parent / "moved" / "main.py"
@@ -34,7 +34,7 @@ PLAN = Plan(
     d1={"DB": "db"},
     r2={"FILES": "files"},
     queues={"JOBS": "jobs"},
-    consumers=[Consumer("jobs", {"maxBatchTimeout": 0, "maxRetries": 100})],
+    consumers={"jobs": {"maxBatchTimeout": 0, "maxRetries": 100}},
     durable_objects={"BOXES": "Box"},
 )
 ROWS = 3000

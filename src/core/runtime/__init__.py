@@ -1,4 +1,1 @@
-"""CPython in workerd, seen from a developer's machine: fetch it, bundle for it, configure it, run it.
-
-Development and operations only: no worker ever loads any of it.
-"""
+"""CPython in workerd: fetch it, bundle for it, configure it and run it, on a developer's machine or a server."""

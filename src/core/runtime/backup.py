@@ -74,10 +74,7 @@ def back_up(state: Path, target: Path) -> Copied:
 
 
 def restore(backup: Path, state: Path, *, replace: bool = False) -> tuple[Copied, Path | None]:
-    """Make the folder `state` from `backup`: the numbers, and where the state that was there is now.
-
-    Raises DeveloperError.
-    """
+    """Make the folder `state` from `backup`: the numbers, and where its old state is now. Raises DeveloperError."""
     _find(backup)
     there = state.is_dir() and any(path.name not in _OWN for path in state.iterdir())
     if there and not replace:

@@ -60,32 +60,25 @@ async def prepare(toolchain: Toolchain) -> Sequence[str]:
     return glue
 
 
-class KeptBytecode:
-    """The bytecode of packages' modules, kept beside the installation: a worker that gets it compiles nothing.
+def kept_bytecode(toolchain: Toolchain, sources: Mapping[str, bytes]) -> dict[str, bytes]:
+    """What is kept beside the installation of these sources, by its path in a bundle: a worker need not compile it."""
+    kept: dict[str, bytes] = {}
+    for source, content in sources.items():
+        if source.endswith(".py"):
+            with contextlib.suppress(OSError):
+                kept[_compiled_path(source)] = _kept_file(toolchain, source, content).read_bytes()
+    return kept
 
-    Each is kept under the digest of its source and of the path at which it is imported, which tracebacks name.
-    """
 
-    def __init__(self, toolchain: Toolchain) -> None:
-        self._folder = toolchain.root / f"bytecode-{KEY}"
+def keep_bytecode(toolchain: Toolchain, sources: Mapping[str, bytes], bytecode: Mapping[str, bytes]) -> None:
+    for source, content in sources.items():
+        if (compiled := bytecode.get(_compiled_path(source))) is not None:
+            write_cache(_kept_file(toolchain, source, content), compiled)
 
-    def of(self, sources: Mapping[str, bytes]) -> dict[str, bytes]:
-        """What is kept of these sources, by its path in a bundle."""
-        kept: dict[str, bytes] = {}
-        for source, content in sources.items():
-            if source.endswith(".py"):
-                with contextlib.suppress(OSError):
-                    kept[_compiled_path(source)] = self._file(source, content).read_bytes()
-        return kept
 
-    def add(self, sources: Mapping[str, bytes], bytecode: Mapping[str, bytes]) -> None:
-        """Keep the bytecode of these sources. Raises nothing where it cannot be written."""
-        for source, content in sources.items():
-            if (compiled := bytecode.get(_compiled_path(source))) is not None:
-                write_cache(self._file(source, content), compiled)
-
-    def _file(self, source: str, content: bytes) -> Path:
-        return self._folder / f"{digest_of([source.encode(), content])}.pyc"
+def _kept_file(toolchain: Toolchain, source: str, content: bytes) -> Path:
+    # Tracebacks name the path at which a source is imported, so bytecode is of that path alone.
+    return toolchain.root / f"bytecode-{KEY}" / f"{digest_of([source.encode(), content])}.pyc"
 
 
 def _compiled_path(source: str) -> str:

@@ -24,10 +24,10 @@ import attrs
 
 from core.errors import DeveloperError
 from core.http.json import JsonObject
-from core.runtime.plan import Consumer, Module, Plan
+from core.runtime.plan import Module, Plan
 from core.runtime.toolchain import PINNED, Toolchain
 
-FORMAT = 1
+FORMAT = 2
 # The parts of `core` that a worker never loads. Left out, it cannot be imported by mistake, and the bundle is smaller.
 DEVELOPMENT = (
     "core/.agents",
@@ -90,8 +90,6 @@ class Migrations:
 
 @attrs.frozen
 class Bundle:
-    """A bundle on disk."""
-
     folder: Path
     name: str
     modules: Sequence[Module]
@@ -110,7 +108,6 @@ class Bundle:
         assets = data["assets"]
         settings: JsonObject = {
             **data,
-            "consumers": [Consumer(**consumer) for consumer in data["consumers"]],
             "assets": None if assets is None else (assets[0], str(self.folder.resolve() / assets[1]), assets[2]),
         }
         return Plan(**settings)
@@ -255,9 +252,7 @@ def _packed(files: Mapping[str, bytes]) -> tuple[bytes, list[tuple[str, int, int
 
 
 def without_zeros(image: bytes) -> tuple[bytes, list[tuple[int, int, int]]]:
-    """A memory image without the pages that are zero, nearly half of it, and its pieces: where each is in the image,
-    where in what is left, and its length, in bytes.
-    """
+    """A memory image without its zeros, and its pieces, in bytes: where each was, where it is now, its length."""
     zero = bytes(_PAGE)
     left = bytearray()
     pieces: list[tuple[int, int, int]] = []

@@ -209,7 +209,7 @@ def _with_state(plan: Plan, storage: Path | str, cluster: Cluster | None) -> lis
     if plan.d1:
         services += _bundled("d1", "D1Database", "DATABASE", [], storage)
     if plan.queues or plan.consumers:
-        consumers = {consumer.queue: {"consumer": "worker", **consumer.settings} for consumer in plan.consumers}
+        consumers = {queue: {"consumer": "worker", **settings} for queue, settings in plan.consumers.items()}
         given = [_json("CONSUMERS", consumers), worker, *clustered]
         services += _bundled("queues", "QueueShard", "SHARD", given, storage, _EXTRA_HANDLERS)
     if plan.crons:

@@ -300,9 +300,7 @@ def _tree(folder: Path, name: str) -> dict[str, Path]:
 
 
 def _is_shipped(path: str) -> bool:
-    """Return True if a file of a package goes along: not its bytecode, its type stubs, its tests or its installer's
-    notes.
-    """
+    """Return True if a file of a package goes along: no bytecode, type stubs, tests or notes of its installer."""
     if ".dist-info/" in path:
         return path.endswith(("/METADATA", "/entry_points.txt"))
     if "__pycache__/" in path or path.endswith((".pyc", ".pyi", ".pth", ".mjs", "/py.typed", ".c", ".pyx", ".pxd")):
@@ -338,10 +336,7 @@ def requirement(text: str) -> Requirement:
 
 
 def installed_requirement(text: str) -> Requirement | None:
-    """Return a requirement of an installed distribution; only its name where the rest cannot be read.
-
-    Nobody who builds a bundle could correct it, and its installer was content.
-    """
+    """Return a requirement of an installed distribution; only its name where its installer read what we cannot."""
     try:
         return Requirement(text)
     except InvalidRequirement:
@@ -350,10 +345,7 @@ def installed_requirement(text: str) -> Requirement | None:
 
 
 def applies(wanted: Requirement, extras: Collection[str] = ()) -> bool:
-    """Return True if a requirement applies inside a worker, with one of the `extras` of whoever requires it.
-
-    A marker that compares what has no order counts as true.
-    """
+    """Return True if a requirement with these extras applies in a worker. What has no order counts as true."""
     try:
         return wanted.marker is None or any(
             wanted.marker.evaluate({**MARKERS, "extra": extra}) for extra in extras or ("",)

@@ -158,10 +158,7 @@ class Keeper(Generic[P, V]):
         self._rolling = asyncio.Event()
 
     async def run(self, *beside: Callable[[], Coroutine[Any, Any, None]]) -> int:
-        """Serve until SIGTERM or SIGINT; the exit code. Raises DeveloperError when it cannot begin.
-
-        What is to be done `beside` never returns.
-        """
+        """Serve until SIGTERM or SIGINT; the exit code. Raises DeveloperError. `beside` never returns."""
         options, loop = self._options, asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)

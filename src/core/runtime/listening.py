@@ -126,10 +126,7 @@ async def turn_away_while_down(listener: socket.socket, is_up: Callable[[], bool
 
 
 async def ask_listener(listener: socket.socket, ask: bytes, *, seconds: float = 2.0) -> str | None:
-    """Connect where clients connect, and ask. The reason why a client would not be answered, or None.
-
-    Which of the processes that share the listener answers is not known.
-    """
+    """Ask where clients connect, whichever process answers: the reason why a client would not be answered, or None."""
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     try:

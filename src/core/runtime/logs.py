@@ -12,14 +12,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from core.explain.frames import Frame
     from core.hosts.output import LineReader
     from core.telemetry.logs import LogFormat

@@ -26,7 +26,7 @@ from core.explain.frames import shown
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.program.cache import Cache
 from core.program.entry import Entry
-from core.runtime.build_worker import KeptBytecode, ask, digest_of, prepare
+from core.runtime.build_worker import ask, digest_of, keep_bytecode, kept_bytecode, prepare
 from core.runtime.bundle import Bundle, BundleError, Migrations, PackageSize, worker_file, write_bundle
 from core.runtime.capnp import worker_config
 from core.runtime.collect import Collected, collect
@@ -199,17 +199,16 @@ async def inspect(
 
     The bytecode of packages is kept for the next time. Raises BundleError with everything that is wrong.
     """
-    cache = KeptBytecode(toolchain)
-    kept = cache.of(collected.packaged)
+    kept = kept_bytecode(toolchain, collected.packaged)
     files = {**collected.files, **kept}
     # Without the crons and queues that would call the worker meanwhile.
-    quiet = attrs.evolve(plan, consumers=(), crons=(), assets=None)
+    quiet = attrs.evolve(plan, consumers={}, crons=(), assets=None)
     report = json.loads(await ask(toolchain, "/inspect", files, entry.main, quiet, glue=glue))
     problems = [*_problems(report, Path(entry.folder), plan)]
     if problems:
         raise BundleError("\n\n".join(problems))
     added = {path: base64.b64decode(code) for path, code in report["bytecode"].items() if code is not None}
-    cache.add(collected.packaged, added)
+    keep_bytecode(toolchain, collected.packaged, added)
     return Inspection(
         classes=report["classes"],
         bytecode={path: added[path] if path in added else kept[path] for path in report["bytecode"]},

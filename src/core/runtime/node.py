@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
@@ -39,10 +39,7 @@ from core.runtime.options import NO_PROXY, Front
 from core.runtime.plan import Cluster, External, Plan, Socket
 from core.runtime.process import Workerd, WorkerdError, exchange
 from core.runtime.toolchain import Toolchain
-
-if TYPE_CHECKING:
-    from core.hosts.output import LineReader
-    from core.telemetry.metrics import Snapshot
+from core.telemetry.metrics import Snapshot
 
 CLOSED_BINDING = "CORE_CLOSED"
 ASKED_SECONDS = 10.0
@@ -51,18 +48,11 @@ _SPANS_EVERY = 1.0
 
 
 class Node(Workerd):
-    """A running workerd with an application: a `Process` of the keeper's. One that is kept is `ready`, and takes over,
-    once that is loaded and its migrations are applied.
-    """
+    """A workerd with an application: a `Process` of the keeper's, ready once it is loaded and migrated."""
 
     ready: asyncio.Future[None]
     takes_over: asyncio.Future[None]
-
-    def __init__(
-        self, process: asyncio.subprocess.Process, ports: dict[str, int], tasks: list[asyncio.Task[None]]
-    ) -> None:
-        super().__init__(process, ports, tasks)
-        self.numbers: Snapshot = {}
+    numbers: Snapshot
 
     @property
     def port(self) -> int:
@@ -84,9 +74,7 @@ class Node(Workerd):
             self.numbers = answer
 
     async def answers(self, seconds: float | None = 60.0) -> str | None:
-        """Return the reason why it does not answer, or None. The first question has it load Python and the
-        application.
-        """
+        """Return the reason why it does not answer, or None. The first question has it load the application."""
         try:
             status, body = await exchange(self.ports["health"], "GET", "/", b"", seconds)
         except TimeoutError:
@@ -107,22 +95,15 @@ class Node(Workerd):
         told = await self.post("/where", {}, seconds=5.0)
         return told.get("where") or "it does not answer, and workerd has no stacks to show from outside"
 
-    async def ask_to_leave(self, *, hold: bool = False, seconds: float = 2.0) -> None:
-        """Have it end its endless connections: it closes WebSockets with 1001, and ends streams of events.
-
-        With `hold`, requests that arrive are held, also beyond this call, for at most three quarters of `seconds`,
-        without the time in which Python is busy. Told to stop meanwhile, the node answers them with
-        `Connection: close`, where it would have cut off their connections.
-
-        One that hangs is not waited for longer than `seconds`.
-        """
-        await self.post("/leave", {"hold": seconds * 750 if hold else 0}, seconds=seconds)
-
     async def leave(self, deadline: float) -> asyncio.Future[None]:
-        """End it by `deadline`: first endless connections, then requests in flight."""
+        """End it by `deadline`: first endless connections, WebSockets with 1001, then requests in flight."""
         left = deadline - time.monotonic()
         sending = asyncio.ensure_future(send_spans(self, last=True, seconds=left))
-        await self.ask_to_leave(hold=True, seconds=min(2.0, left / 2))
+        # Requests that arrive are held, also beyond this call, for three quarters of these seconds, without the time in
+        # which Python is busy. Told to stop meanwhile, the node answers them with `Connection: close`, where it would
+        # have cut off their connections.
+        seconds = min(2.0, left / 2)
+        await self.post("/leave", {"hold": seconds * 750}, seconds=seconds)
 
         async def end() -> None:
             # Requests are held for a while only: nothing is waited for between, and no other node.
@@ -165,7 +146,7 @@ async def start_node(
         "health": Socket("127.0.0.1:0", "Health"),
         **(sockets or {}),
     }
-    delays = {consumer.queue: consumer.settings.get("retryDelay", 0) for consumer in plan.consumers}
+    delays = {queue: settings.get("retryDelay", 0) for queue, settings in plan.consumers.items()}
     texts = {
         IP_HEADER_BINDING: front.ip_header,
         ORIGIN_BINDING: front.origin,
@@ -213,6 +194,7 @@ async def start_node(
             inherited=() if lock is None else (lock,),
             on_line=on_line,
         )
+        node.numbers = {}
         node.at_end(opened.pop_all().aclose)
     return node
 
@@ -233,16 +215,15 @@ def node_output(
     texts = {METRICS_BINDING: "1"} if metrics else {}
     if are_collected():
         texts[SPANS_BINDING] = "1"
-    reader: LineReader | LogReader
     if log.is_json:
         # Before each of its own records: nobody whose text it prints can know it.
         mark = f"{secrets.token_hex(16)} "
         texts[LOG_FORMAT_BINDING] = mark
-        reader = log.reader("workerd", extra, mark=mark)
+        line: Callable[[str], None] = log.reader("workerd", extra, mark=mark).line
     else:
         to = write or log.write
-        reader = LogReader(lambda line: to(f"{label}{line}"), root)
-    return reader.line, [{"name": name, "text": text} for name, text in texts.items()]
+        line = LogReader(lambda line: to(f"{label}{line}"), root).line
+    return line, [{"name": name, "text": text} for name, text in texts.items()]
 
 
 async def try_bundle(

@@ -19,18 +19,11 @@ class Module:
 
 
 @attrs.frozen
-class Consumer:
-    """The settings of a queue that the application consumes, under workerd's own names."""
-
-    queue: str
-    settings: Mapping[str, object] = attrs.field(factory=dict[str, object])
-
-
-@attrs.frozen
 class Plan:
     """An application's requirements of the runtime, from its configuration.
 
     Each mapping goes from the binding's name to what it names: a namespace id, a database id, a queue, a class.
+    `consumers` has the settings of the queues that it consumes, under workerd's own names.
     `secrets` and `optional_secrets` are read from workerd's own environment, so that no file has them. An optional one
     that is not there is null.
     """
@@ -44,7 +37,7 @@ class Plan:
     kv: Mapping[str, str] = attrs.field(factory=dict[str, str])
     d1: Mapping[str, str] = attrs.field(factory=dict[str, str])
     queues: Mapping[str, str] = attrs.field(factory=dict[str, str])
-    consumers: Sequence[Consumer] = ()
+    consumers: Mapping[str, Mapping[str, object]] = attrs.field(factory=dict[str, Mapping[str, object]])
     r2: Mapping[str, str] = attrs.field(factory=dict[str, str])
     durable_objects: Mapping[str, str] = attrs.field(factory=dict[str, str])
     crons: Sequence[str] = ()

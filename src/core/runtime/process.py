@@ -77,7 +77,8 @@ class Workerd:
         it ends with this process. Raises WorkerdError, with its last lines, if it ends first or takes longer than
         `seconds`.
         """
-        _write_private(config, text)
+        with os.fdopen(os.open(config, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
         listening = dict(fds or {})
         read_end, write_end = os.pipe()
         command = [str(binary), "serve", "--experimental", f"--control-fd={write_end}"]
@@ -155,12 +156,6 @@ class Workerd:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
         return await asyncio.shield(self.ended)
-
-
-def _write_private(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
 
 
 async def read_lines(stream: asyncio.StreamReader, heard: Callable[[str], object]) -> None:

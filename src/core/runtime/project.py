@@ -17,7 +17,7 @@ from core.config.secrets import read_local_secrets
 from core.http.json import JsonObject
 from core.program.entry import Entry, entry_of
 from core.runtime.bundle import Migrations
-from core.runtime.plan import Consumer, Plan
+from core.runtime.plan import Plan
 
 
 @attrs.frozen
@@ -95,10 +95,7 @@ _NEEDED_FLAGS = {
 
 
 def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Plan:
-    """The plan for one environment of a configuration whose file is in `folder`.
-
-    `secrets` are the names of secrets that are there; the required ones are added.
-    """
+    """The plan for an environment whose file is in `folder`, with its required secrets and those named `secrets`."""
     required = () if worker.secrets is None else worker.secrets.required
     variables: JsonObject = dict(worker.vars)
     if worker.version_metadata is not None:
@@ -124,21 +121,18 @@ def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Pla
         d1={table.binding: table.database_id or table.database_name or table.binding for table in worker.d1_databases},
         r2={table.binding: table.bucket_name or table.binding for table in worker.r2_buckets},
         queues={table.binding: table.queue for table in worker.queues.producers},
-        consumers=[
-            Consumer(
-                queue=table.queue,
-                settings={
-                    "maxBatchSize": table.max_batch_size,
-                    "maxBatchTimeout": table.max_batch_timeout,
-                    "maxRetries": table.max_retries,
-                    "retryDelay": table.retry_delay,
-                    **({} if table.dead_letter_queue is None else {"deadLetterQueue": table.dead_letter_queue}),
-                    **({} if table.max_concurrency is None else {"maxConcurrency": table.max_concurrency}),
-                },
-            )
+        consumers={
+            table.queue: {
+                "maxBatchSize": table.max_batch_size,
+                "maxBatchTimeout": table.max_batch_timeout,
+                "maxRetries": table.max_retries,
+                "retryDelay": table.retry_delay,
+                **({} if table.dead_letter_queue is None else {"deadLetterQueue": table.dead_letter_queue}),
+                **({} if table.max_concurrency is None else {"maxConcurrency": table.max_concurrency}),
+            }
             for table in worker.queues.consumers
             if table.type == "worker"
-        ],
+        },
         durable_objects={
             table.name: table.class_name for table in worker.durable_objects.bindings if table.script_name is None
         },

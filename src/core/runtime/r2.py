@@ -14,7 +14,7 @@ import json
 import re
 import secrets
 from base64 import b64decode
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, Self
@@ -133,7 +133,7 @@ class R2Service:
 
     async def _answer(self, bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
         try:
-            return await _METHODS[asked["method"]](bucket, asked, body)
+            return await _carry_out(bucket, asked, body)
         except BindingError as error:
             if isinstance(error.__cause__, BucketError):
                 # For the operator: the application is not told where the bucket is.
@@ -200,12 +200,38 @@ async def _send(writer: asyncio.StreamWriter, answer: _Answer) -> None:
     await writer.drain()
 
 
-async def _head(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
-    found = await bucket.head(asked["object"])
-    return _Answer(refused=_NOT_FOUND) if found is None else _Answer(_described(found))
+async def _carry_out(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+    match asked["method"]:
+        case "head":
+            found = await bucket.head(asked["object"])
+            return _Answer(refused=_NOT_FOUND) if found is None else _Answer(_described(found))
+        case "get":
+            return await _get(bucket, asked)
+        case "put":
+            return await _put(bucket, asked, body)
+        case "list":
+            return await _list(bucket, asked)
+        case "delete":
+            await bucket.delete(asked["objects"] if "objects" in asked else asked["object"])
+            return _Answer({})
+        case "createMultipartUpload":
+            begun = await bucket.create_multipart_upload(asked["object"], **_metadata(asked))
+            return _Answer({"uploadId": begun.upload_id})
+        case method:
+            upload = bucket.resume_multipart_upload(asked["object"], asked["uploadId"])
+    match method:
+        case "uploadPart":
+            part = await upload.upload_part(asked["partNumber"], body, ssec_key=_ssec_key(asked))
+            return _Answer({"etag": part.etag})
+        case "completeMultipartUpload":
+            parts = [R2UploadedPart(part["part"], part["etag"]) for part in asked.get("parts", ())]
+            return _Answer(_described(await upload.complete(parts)))
+        case _:  # abortMultipartUpload
+            await upload.abort()
+            return _Answer({})
 
 
-async def _get(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+async def _get(bucket: StoredR2Bucket, asked: Mapping[str, Any]) -> _Answer:
     header, range = asked.get("rangeHeader"), asked.get("range")
     span: Any = {name: int(value) for name, value in range.items()} if range is not None else None
     found = await bucket.get(
@@ -236,7 +262,7 @@ async def _put(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming
     return _Answer(refused=_PRECONDITION) if stored is None else _Answer(_described(stored))
 
 
-async def _list(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+async def _list(bucket: StoredR2Bucket, asked: Mapping[str, Any]) -> _Answer:
     include: Any = [_INCLUDED[number] for number in asked.get("include", ())]
     page = await bucket.list(
         prefix=asked.get("prefix"),
@@ -252,46 +278,6 @@ async def _list(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incomin
         "delimitedPrefixes": page.delimited_prefixes,
     }
     return _Answer(said if page.cursor is None else {**said, "cursor": page.cursor})
-
-
-async def _delete(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
-    await bucket.delete(asked["objects"] if "objects" in asked else asked["object"])
-    return _Answer({})
-
-
-async def _create(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
-    upload = await bucket.create_multipart_upload(asked["object"], **_metadata(asked))
-    return _Answer({"uploadId": upload.upload_id})
-
-
-async def _upload_part(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
-    upload = bucket.resume_multipart_upload(asked["object"], asked["uploadId"])
-    part = await upload.upload_part(asked["partNumber"], body, ssec_key=_ssec_key(asked))
-    return _Answer({"etag": part.etag})
-
-
-async def _complete(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
-    upload = bucket.resume_multipart_upload(asked["object"], asked["uploadId"])
-    parts = [R2UploadedPart(part["part"], part["etag"]) for part in asked.get("parts", ())]
-    return _Answer(_described(await upload.complete(parts)))
-
-
-async def _abort(bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
-    await bucket.resume_multipart_upload(asked["object"], asked["uploadId"]).abort()
-    return _Answer({})
-
-
-_METHODS: Final[Mapping[str, Callable[[StoredR2Bucket, Mapping[str, object], _Incoming], Awaitable[_Answer]]]] = {
-    "head": _head,
-    "get": _get,
-    "put": _put,
-    "list": _list,
-    "delete": _delete,
-    "createMultipartUpload": _create,
-    "uploadPart": _upload_part,
-    "completeMultipartUpload": _complete,
-    "abortMultipartUpload": _abort,
-}
 
 
 # Values: the names and forms of the schema, and those of Python ------------------------------------------------------

@@ -30,10 +30,7 @@ def secrets_of(
     *,
     warn: Callable[[str], None] = lambda line: None,
 ) -> dict[str, str]:
-    """The values of the secrets that the configuration or the fields of the Env name.
-
-    Raises DeveloperError where a required one is missing, EnvError for a class that is no Env.
-    """
+    """The secrets that the configuration or the Env names. Raises DeveloperError for a missing one."""
     from core.backends.embedded.hyperdrive import VARIABLES
 
     worker = configuration.worker

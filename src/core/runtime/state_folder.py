@@ -59,10 +59,7 @@ class WorkerdStore(Store):
 
 
 def empty_databases(folder: Path, databases: Iterable[str]) -> list[str]:
-    """Empty D1 databases that workerd keeps in the state folder `folder`, by their ids; those that there were.
-
-    Raises DeveloperError, and empties none, while a node has the folder.
-    """
+    """Empty D1 databases in workerd's state folder, by id; those that there were. DeveloperError while in use."""
     there = {name: file for name in databases if (file := database_file(folder, name)).exists()}
     if there:
         lock = lock_state(folder)

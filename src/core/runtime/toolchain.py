@@ -95,10 +95,7 @@ def missing_reason() -> str | None:
 
 
 def toolchain(progress: Callable[[str], None] = lambda line: print(line, file=sys.stderr)) -> Toolchain:
-    """The installation, made now if there is none. `progress` is told each step in a short line.
-
-    Raises ToolchainError where it cannot be had.
-    """
+    """The installation, made now if there is none, `progress` told each step. Raises ToolchainError."""
     found = find_toolchain()
     if found is not None:
         return found

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.runtime.capnp import Raw, capnp, make_folders, quoted, worker_config
-from core.runtime.plan import Cluster, Consumer, External, Module, Plan, Socket
+from core.runtime.plan import Cluster, External, Module, Plan, Socket
 
 MODULES = [Module("entry.mjs", "esModule", "modules/entry.mjs")]
 SOCKETS = {"http": Socket("127.0.0.1:0"), "health": Socket("127.0.0.1:0", "Health")}
@@ -42,7 +42,7 @@ def test_a_binding_of_every_kind_names_its_service() -> None:
             kv={"KV": "id"},
             d1={"DB": "id"},
             queues={"JOBS": "jobs"},
-            consumers=[Consumer("jobs", {"maxBatchSize": 5})],
+            consumers={"jobs": {"maxBatchSize": 5}},
             durable_objects={"COUNTER": "Counter", "SAME": "Counter"},
             crons=["* * * * *"],
             assets=("ASSETS", "/assets", {"html_handling": "none"}),

@@ -15,9 +15,10 @@ import os
 import secrets
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -41,6 +42,8 @@ _PART: Final = 1024 * 1024
 _SECONDS: Final = 300.0
 STOP: Final = 30.0
 """Seconds in which the objects are handed over."""
+
+_Asking: TypeAlias = Callable[[str, str, bytes], Awaitable[bytes]]
 
 
 async def move_into_cluster(
@@ -112,8 +115,8 @@ async def _attempt(
             on_line=said.append,
         )
         try:
-            door, sources = _Door(workerd.ports["http"], token), iter([*moved.left.values()])
-            await asyncio.gather(*(_move(door, sources, moved) for _ in range(side_by_side)))
+            ask, sources = partial(_ask, workerd.ports["http"], token), iter([*moved.left.values()])
+            await asyncio.gather(*(_move(ask, sources, moved) for _ in range(side_by_side)))
             if moved.problems:
                 await asyncio.wait({workerd.ended}, timeout=2)
             ended = workerd.returncode is not None
@@ -159,14 +162,14 @@ class _Moved:
             yield f"{binding}: {', '.join(f'{number:,} {unit}' for unit, number in counts.items()) or 'nothing'}"
 
 
-async def _move(door: _Door, sources: Iterator[Source], moved: _Moved) -> None:
+async def _move(ask: _Asking, sources: Iterator[Source], moved: _Moved) -> None:
     """Write objects of `sources`, which others take from as well, until there are none or one cannot be written."""
     for source in sources:
         if moved.problems:
             return  # one that cannot be written is seldom alone
         try:
             with source.contents() as contents:
-                await _write(door, source, contents)
+                await _write(ask, source, contents)
                 moved.add(source, contents)
         except OSError as error:  # TimeoutError is one
             moved.problems.append(
@@ -180,14 +183,14 @@ def _named(source: Source) -> str:
     return f"{source.binding} ({source.name or source.id})"
 
 
-async def _write(door: _Door, source: Source, contents: Contents) -> None:
+async def _write(ask: _Asking, source: Source, contents: Contents) -> None:
     """Write an object, in as many parts as it takes. Raises DeveloperError where it is not as it should be."""
     for path, file in contents.files:
-        await door.ask("PUT", f"/file?path={path}", file.read_bytes())
+        await ask("PUT", f"/file?path={path}", file.read_bytes())
     expected = {"tables": dict(contents.tables), "values": contents.count}
     for part in _parts(contents):
         asked = {"namespace": source.namespace, "name": source.name, "id": source.id, **attrs.asdict(part)}
-        answer: Mapping[str, Any] = json.loads(await door.ask("POST", "/", json.dumps(asked).encode()))
+        answer: Mapping[str, Any] = json.loads(await ask("POST", "/", json.dumps(asked).encode()))
         if "not found" in answer.get("error", ""):
             raise DeveloperError(
                 "a node of the cluster has it. Stop all nodes, and begin again with the first one after"
@@ -238,17 +241,11 @@ def _parts(contents: Contents) -> Iterator[_Part]:
     yield part
 
 
-@attrs.frozen
-class _Door:
-    """The process that writes, which answers those who have its token."""
-
-    port: int
-    token: str
-
-    async def ask(self, method: str, path: str, body: bytes) -> bytes:
-        status, answer = await exchange(self.port, method, path, body, _SECONDS, token=self.token)
-        if status == 0:
-            raise ConnectionError("it closed the connection")
-        if not 200 <= status <= 299:
-            raise DeveloperError(f"{status} {answer.decode('utf-8', 'replace')}")
-        return answer
+async def _ask(port: int, token: str, method: str, path: str, body: bytes) -> bytes:
+    """Ask the process that writes, which answers those who have its token."""
+    status, answer = await exchange(port, method, path, body, _SECONDS, token=token)
+    if status == 0:
+        raise ConnectionError("it closed the connection")
+    if not 200 <= status <= 299:
+        raise DeveloperError(f"{status} {answer.decode('utf-8', 'replace')}")
+    return answer

@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -25,8 +26,7 @@ from core.backends.embedded.durable_object.ids import id_from_name
 from core.backends.embedded.durable_object.objects import name_of
 from core.backends.embedded.store import Store
 from core.errors import UsageError
-from core.runtime.moving.statements import Statement, counts_of, insert, read_text, statements_of
-from core.runtime.moving.v8 import dump
+from core.runtime.moving.statements import Statement, counts_of, dump, insert, read_text, statements_of
 from core.runtime.plan import Plan
 from core.runtime.state_folder import database_file
 
@@ -143,8 +143,8 @@ def asked(bindings: Mapping[str, str], skip: Collection[str]) -> Mapping[str, st
 
 def _queues(plan: Plan) -> Mapping[str, str]:
     """The queues that the application sends to, consumes or dead-letters to; those without a binding by their names."""
-    dead = [str(consumer.settings.get("deadLetterQueue", consumer.queue)) for consumer in plan.consumers]
-    return {**plan.queues, **{queue: queue for queue in (*(consumer.queue for consumer in plan.consumers), *dead)}}
+    dead = [str(settings.get("deadLetterQueue", queue)) for queue, settings in plan.consumers.items()]
+    return {**plan.queues, **{queue: queue for queue in (*plan.consumers, *dead)}}
 
 
 def _unknown(state: Path, plan: Plan) -> list[str]:
@@ -307,7 +307,7 @@ def _class(state: Path, plan: Plan, cls: str, binding: str) -> tuple[list[Source
             nameless += 1
         else:
             id = str(id_from_name(key, None, name))
-            found.append(Source(binding, key, id, name, "objects", "", _embedded_object(path)))
+            found.append(Source(binding, key, id, name, "objects", "", partial(_embedded_object, path)))
     return found, nameless
 
 
@@ -326,16 +326,13 @@ def _name_of(path: Path, cls: str) -> str | None:
     return None
 
 
-def _embedded_object(path: Path) -> Callable[[], contextlib.AbstractContextManager[Contents]]:
-    @contextlib.contextmanager
-    def contents() -> Generator[Contents]:
-        with closing(opened(path)) as connection:
-            (count,) = connection.execute("SELECT count(*) FROM _cf_KV").fetchone()
-            found = connection.execute("SELECT time FROM _cf_ALARM").fetchone()
-            values = (
-                (key, dump(load(value)))
-                for key, value in connection.execute("SELECT CAST(key AS TEXT), value FROM _cf_KV ORDER BY key")
-            )
-            yield Contents(values, statements_of(connection), found and found[0], counts_of(connection), count)
-
-    return contents
+@contextlib.contextmanager
+def _embedded_object(path: Path) -> Generator[Contents]:
+    with closing(opened(path)) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM _cf_KV").fetchone()
+        found = connection.execute("SELECT time FROM _cf_ALARM").fetchone()
+        values = (
+            (key, dump(load(value)))
+            for key, value in connection.execute("SELECT CAST(key AS TEXT), value FROM _cf_KV ORDER BY key")
+        )
+        yield Contents(values, statements_of(connection), found and found[0], counts_of(connection), count)

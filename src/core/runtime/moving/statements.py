@@ -3,6 +3,9 @@
 They run without a check of foreign keys, so tables and rows may come before those that they refer to. Statements bind
 what JavaScript has no value for in another form, and make it in SQL: whole numbers are text there, which is cast, since
 a number that workerd binds is a REAL. Nothing is known here of what the tables mean.
+
+And Python values in the form in which workerd stores JavaScript's, which V8 calls its serialization format:
+https://github.com/v8/v8/blob/main/src/objects/value-serializer.cc
 """
 
 from __future__ import annotations
@@ -10,11 +13,15 @@ from __future__ import annotations
 import base64
 import math
 import sqlite3
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 import attrs
 
+from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import DeveloperError
 from core.statements.tokens import quoted
 
@@ -54,10 +61,7 @@ def counts_of(connection: sqlite3.Connection) -> Mapping[str, int]:
 
 
 def statements_of(connection: sqlite3.Connection) -> Iterator[Statement]:
-    """The statements that make a database: tables, their rows, then all that reacts to rows.
-
-    Raises DeveloperError for a table whose rows cannot be read back.
-    """
+    """The statements that make a database: tables, rows, what reacts to rows. Raises DeveloperError."""
     tables = _tables(connection)
     schema = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'"))
     yield from (Statement(schema[name]) for name, *_ in tables)
@@ -138,3 +142,73 @@ def _columns(connection: sqlite3.Connection, table: str, kind: str, without_rowi
     else:
         keeps_rowid = not without_rowid and [type.upper() for _, type, key in columns if key] != ["INTEGER"]
     return [rowid, *names] if keeps_rowid and rowid is not None else names
+
+
+# Values ---------------------------------------------------------------------------------------------------------------
+
+_HEAD: Final = b"\xff\x0f"
+_SMALL: Final = 2**30
+
+
+def dump(value: object) -> bytes:
+    """The bytes of a value that `core.backends.embedded.clone` can hold."""
+    out = bytearray(_HEAD)
+    _write(value, out)
+    return bytes(out)
+
+
+def _write(value: Any, out: bytearray) -> None:
+    whole = value  # not narrowed by what follows
+    match value:
+        case None:
+            out += b"0"
+        case bool():
+            out += b"T" if value else b"F"
+        case int() if -_SMALL <= value < _SMALL:
+            out += b"I" + _varint((value << 1) ^ (value >> 31))
+        case int() if abs(value) <= MAX_SAFE_INTEGER:
+            out += b"N" + struct.pack("<d", value)
+        case int():
+            length = (abs(value).bit_length() + 63) // 64 * 8
+            out += b"Z" + _varint(length << 1 | (value < 0)) + abs(value).to_bytes(length, "little")
+        case float():
+            out += b"N" + struct.pack("<d", value)
+        case str() if all(char <= "\xff" for char in value):
+            out += b'"' + _varint(len(value)) + value.encode("latin-1")
+        case str():
+            units = value.encode("utf-16-le", "surrogatepass")
+            out += b"c" + _varint(len(units)) + units
+        case bytes():
+            out += b"B" + _varint(len(value)) + value + b"VB" + _varint(0) + _varint(len(value)) + _varint(0)
+        case datetime():
+            out += b"D" + struct.pack("<d", value.timestamp() * 1000)
+        case Mapping():
+            # An object, or a Map where a key is not a text.
+            mapping: Mapping[object, object] = whole
+            plain = all(isinstance(key, str) for key in mapping)
+            out += b"o" if plain else b";"
+            for pair in mapping.items():
+                for part in pair:
+                    _write(part, out)
+            out += b"{" + _varint(len(mapping)) if plain else b":" + _varint(2 * len(mapping))
+        case AbstractSet():
+            members: AbstractSet[Any] = whole
+            out += b"'"
+            for item in members:
+                _write(item, out)
+            out += b"," + _varint(len(members))
+        case _:
+            items: Sequence[Any] = whole
+            out += b"A" + _varint(len(items))
+            for item in items:
+                _write(item, out)
+            out += b"$" + _varint(0) + _varint(len(items))
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)

@@ -123,9 +123,7 @@ def js_objects() -> list[dict[str, object]]:
 
 
 def _is_global(js: object, attribute: str, value: object) -> bool:
-    """Return True if an object is the global scope, or has a name there:
-    a snapshot finds those again by their names.
-    """
+    """Return True for the global scope and for what has a name there: a snapshot finds those again by their names."""
     names = {attribute, getattr(value, "name", None)}
     return bool(value == js) or any(
         isinstance(name, str) and getattr(js, name, None) == value for name in names if name
