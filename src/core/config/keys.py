@@ -1,6 +1,4 @@
-"""The keys of a file: which are known, misspelt, unchecked, inherited by a named environment, or the top level's
-alone.
-"""
+"""The keys of a file: known, misspelt, unchecked, inherited by a named environment, or the top level's alone."""
 
 from __future__ import annotations
 

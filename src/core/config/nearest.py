@@ -1,7 +1,4 @@
-"""The configuration file of a project, found by its name.
-
-Nothing is imported to read it, so that looking costs nothing.
-"""
+"""The configuration file of a project, found by its name, at no cost: nothing is imported to read it."""
 
 from __future__ import annotations
 
@@ -15,10 +12,7 @@ FILE_NAMES: Final = ("wrangler.json", "wrangler.jsonc", "wrangler.toml")
 
 
 def discover(start: Path) -> Path:
-    """The configuration file of a project: `start` itself if it is a file, else the nearest one in or above it.
-
-    Raises ConfigurationError when there is none.
-    """
+    """The file `start`, or the nearest configuration file in or above it. Raises ConfigurationError."""
     start = start.absolute()
     if start.is_file():
         return start
