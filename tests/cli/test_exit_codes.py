@@ -112,7 +112,7 @@ def test_an_interruption_is_130(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     def interrupted(args: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module(COMMANDS[name].module), "run", interrupted)
+    monkeypatch.setattr(import_module(f"core.cli.{name}"), "run", interrupted)
     needed = {"new": ["a"], "completion": ["bash"], "migrate": ["list"], "client": ["a"], "backup": ["a", "b"]}
     assert main([name, *needed.get(name, needed["backup"] if name == "restore" else [])]) == 130
 

@@ -13,38 +13,30 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 from core.cli.style import tell_error
 from core.dev.terminal import Style, core_version, drop_output, write_lines_at_once
 
-
-class Command(NamedTuple):
-    """A command as the overview lists it."""
-
-    group: str
-    module: str
-    help: str
-
-
-COMMANDS: Final[Mapping[str, Command]] = {
-    "new": Command("Begin", "core.cli.new", "make a small project that runs, with its tests"),
-    "dev": Command("Develop", "core.cli.dev", "serve the application here, with embedded bindings, and reload it"),
-    "routes": Command("Develop", "core.cli.routes", "list the routes, with everything that runs before them"),
-    "migrate": Command("Develop", "core.cli.migrate", "list, make and apply the migrations of SQL databases"),
-    "sql": Command("Develop", "core.cli.sql", "run SQL on a local database, from a prompt or a file"),
-    "seed": Command("Develop", "core.cli.seed", "put the first rows into a local database, from seed.sql"),
-    "record": Command("Check", "core.cli.record", "write tests of requests that `core dev` has seen"),
-    "check": Command("Check", "core.cli.check", "prove Env, names and SQL against the configuration file"),
-    "types": Command("Check", "core.cli.types", "write the Env class that the configuration file asks for"),
-    "openapi": Command("Check", "core.cli.openapi", "describe the API as OpenAPI, from its types"),
-    "client": Command("Develop", "core.cli.client", "write a typed client of an API from its OpenAPI document"),
-    "build": Command("Deploy", "core.cli.build", "make a bundle that workerd runs by itself"),
-    "serve": Command("Deploy", "core.cli.serve", "run a bundle in workerd, or the application on CPython"),
-    "backup": Command("Deploy", "core.cli.backup", "copy a node's state while it runs"),
-    "restore": Command("Deploy", "core.cli.restore", "make a state folder from a backup"),
-    "completion": Command("Begin", "core.cli.completion", "print the completion script of a shell"),
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "new": ("Begin", "make a small project that runs, with its tests"),
+    "dev": ("Develop", "serve the application here, with embedded bindings, and reload it"),
+    "routes": ("Develop", "list the routes, with everything that runs before them"),
+    "migrate": ("Develop", "list, make and apply the migrations of SQL databases"),
+    "sql": ("Develop", "run SQL on a local database, from a prompt or a file"),
+    "seed": ("Develop", "put the first rows into a local database, from seed.sql"),
+    "record": ("Check", "write tests of requests that `core dev` has seen"),
+    "check": ("Check", "prove Env, names and SQL against the configuration file"),
+    "types": ("Check", "write the Env class that the configuration file asks for"),
+    "openapi": ("Check", "describe the API as OpenAPI, from its types"),
+    "client": ("Develop", "write a typed client of an API from its OpenAPI document"),
+    "build": ("Deploy", "make a bundle that workerd runs by itself"),
+    "serve": ("Deploy", "run a bundle in workerd, or the application on CPython"),
+    "backup": ("Deploy", "copy a node's state while it runs"),
+    "restore": ("Deploy", "make a state folder from a backup"),
+    "completion": ("Begin", "print the completion script of a shell"),
 }
+"""Each with its group and its line in the overview."""
 
 _EXIT_CODES: Final = (
     "Exit codes: 0 all is well, 1 something was found or failed,\n"
@@ -95,7 +87,6 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line. Returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller, as in `core routes >&-`
@@ -148,14 +139,12 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.write(f"core {core_version()}\n")
         return 0
     name = arguments[0]
-    command = COMMANDS.get(name)
-    if command is None:
+    if name not in COMMANDS:
         return _unknown(name)
-    module = import_module(command.module)
     args = parser_for(name).parse_args(arguments)
     from core.errors import ConfigurationError, DeveloperError, UsageError
 
-    run: Callable[[argparse.Namespace], int] = module.run
+    run: Callable[[argparse.Namespace], int] = import_module(f"core.cli.{name}").run
     try:
         return run(args)
     except DeveloperError as error:
@@ -164,14 +153,12 @@ def _run(arguments: list[str]) -> int:
 
 
 def parser_for(*names: str) -> CoreParser:
-    """The parser that knows these commands."""
     parser = CoreParser(prog="core", epilog=_EXIT_CODES)
     subparsers = parser.add_subparsers(dest="command", parser_class=CoreParser)
     for name in names:
-        command = COMMANDS[name]
-        module = import_module(command.module)
+        module = import_module(f"core.cli.{name}")
         epilog = getattr(module, "EXIT_CODES", _EXIT_CODES)
-        module.add(subparsers.add_parser(name, help=command.help, description=module.DESCRIPTION, epilog=epilog))
+        module.add(subparsers.add_parser(name, help=COMMANDS[name][1], description=module.DESCRIPTION, epilog=epilog))
     parser.commands = subparsers.choices
     return parser
 
@@ -193,10 +180,10 @@ def _overview() -> str:
         f"{paint.bold('Usage')}: core COMMAND [options]",
     ]
     groups: dict[str, list[str]] = {}
-    for name, command in COMMANDS.items():
-        groups.setdefault(command.group, []).append(name)
+    for name, (group, _) in COMMANDS.items():
+        groups.setdefault(group, []).append(name)
     for group, names in groups.items():
         lines += ["", paint.bold(group)]
-        lines += [f"  {paint.cyan(name.ljust(11))} {COMMANDS[name].help}" for name in names]
+        lines += [f"  {paint.cyan(name.ljust(11))} {COMMANDS[name][1]}" for name in names]
     lines += ["", "`core COMMAND --help` lists the options of a command.", _EXIT_CODES, ""]
     return "\n".join(lines)

@@ -15,13 +15,11 @@ In a cluster the state is in the bucket: back up the bucket."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument("state", metavar="STATE", type=Path, help="the state folder, such as .core/python")
     parser.add_argument("target", metavar="TARGET", type=Path, help="a new folder, or a new file that ends in .tar.gz")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
     from core.runtime.backup import back_up
 
     made = back_up(args.state, args.target)

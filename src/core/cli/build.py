@@ -23,7 +23,6 @@ workerd and pyodide are fetched from npm the first time."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     add_configuration(parser.add_argument_group("project"))
     group = parser.add_argument_group("bundle")
     group.add_argument("--out", metavar="FOLDER", type=Path, help="where to write it (default: dist beside the file)")
@@ -44,7 +43,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
     import asyncio
 
     from core.program.proof import check_worker
@@ -62,13 +60,17 @@ def run(args: argparse.Namespace) -> int:
             print(finding.text, file=sys.stderr)
     if errors := [finding.text for finding in missing if finding.severity == "error"]:
         raise BundleError("\n".join([*errors, "# core: ignore[core-worker] on a line lets it pass"]))
+
+    def progress(line: str) -> None:
+        print(f"{line} …", file=sys.stderr)
+
     given: dict[str, Any] = {
         "project": project.folder,
         "plan": project.plan,
         "toolchain": toolchain(),
         "extra": args.extra,
         "left_out": args.left_out,
-        "progress": _progress,
+        "progress": progress,
     }
     if args.hosted:
         from core.runtime.make import fill_python_modules
@@ -86,10 +88,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"warning: {problem}.", file=sys.stderr)
     print(f"\n{told}")
     return 0
-
-
-def _progress(line: str) -> None:
-    print(f"{line} …", file=sys.stderr)
 
 
 # What is told of it --------------------------------------------------------------------------------------------------

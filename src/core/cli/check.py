@@ -56,7 +56,6 @@ def _is_watched(change: Change, path: str) -> bool:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="further files or folders to check")
     parser.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="(default: %(default)s)")
     parser.add_argument(
@@ -70,7 +69,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
     from core.program.cache import Cache
     from core.program.memory import Memory, without_collecting
 
@@ -202,7 +200,6 @@ def _proven(proof: Proof, path: Path, configurations: Sequence[Configuration], *
 
 
 def _counts(proof: Proof) -> dict[str, dict[str, int]]:
-    """What was proven, and what was not read: how many of each."""
     unread = [one.what for one in dict.fromkeys(proof.unread)]
     return {
         "proven": {"handlers": proof.handlers, "statements": proof.statements, "names": proof.names},
@@ -214,17 +211,12 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+_MEMBERS: Final = ("line", "column", "severity", "code", "message", "environment")
+
+
 def _json(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> str:
     rows = [
-        {
-            "file": shown_path(finding.file),
-            "line": finding.line,
-            "column": finding.column,
-            "severity": finding.severity,
-            "code": finding.code,
-            "message": finding.message,
-            "environment": finding.environment,
-        }
+        {"file": shown_path(finding.file), **{name: getattr(finding, name) for name in _MEMBERS}}
         for finding in proof.findings
     ]
     return json.dumps({"findings": rows, **_counts(proof)}, indent=2, ensure_ascii=False)
@@ -248,7 +240,8 @@ def _sarif(proof: Proof, path: Path, configurations: Sequence[Configuration]) ->
         "name": "core check",
         "semanticVersion": core_version("0.0.0"),
         "rules": [
-            {"id": code, "name": _camel(code), "shortDescription": {"text": CHECKS[code].rule}} for code in CODES
+            {"id": code, "name": code.title().replace("-", ""), "shortDescription": {"text": CHECKS[code].rule}}
+            for code in CODES
         ],
     }
     log = {
@@ -284,10 +277,6 @@ def _code_points(finding: Finding) -> int:
     except (OSError, IndexError):
         return finding.column
     return len(line[: finding.column - 1].decode("utf-8", "replace")) + 1
-
-
-def _camel(code: str) -> str:
-    return "".join(part.capitalize() for part in code.split("-"))
 
 
 _FORMATS: Final = {"text": _text, "json": _json, "sarif": _sarif}

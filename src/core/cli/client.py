@@ -22,14 +22,12 @@ Exit codes: 0 the client was written, or is up to date; 1 --check found a differ
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument("document", metavar="DOCUMENT", type=Path, help="the OpenAPI document")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to FILE instead of standard output")
     parser.add_argument("--check", action="store_true", help="write nothing; show how FILE would change")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
     from core.openapi.client import write_client
     from core.openapi.reading import load_document
 

@@ -23,7 +23,6 @@ Needs pip install 'core-edge[dev]'."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from core.cli.project import add_log_format, add_project_options, port_of, project_options
-
-if TYPE_CHECKING:
-    from core.dev.options import Options
+from core.errors import DeveloperError
 
 DESCRIPTION: Final = """\
 Serve the application over HTTP with its bindings embedded: their state is kept in a folder beside the
@@ -22,7 +20,6 @@ Exit codes: 0 stopped with Ctrl-C or SIGTERM, background work finished; 1 it cou
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     group = parser.add_argument_group("address")
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     group.add_argument(
@@ -54,15 +51,25 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
     import errno
+    import secrets
+
+    import attrs
 
     from core.dev.options import Start
     from core.dev.reload import supervise
-    from core.errors import DeveloperError
     from core.runtime.listening import listen
 
-    options = options_of(args)
+    options = attrs.evolve(
+        project_options(args),
+        host=args.host,
+        port=8787 if args.port is None else args.port,
+        reload=args.reload,
+        explorer=args.explorer,
+        migrate=args.migrate,
+        token=secrets.token_urlsafe(24),
+        log_format=args.log_format,
+    )
     if options.log_format == "json":
         from core.hosts.output import log_as_json
 
@@ -91,21 +98,3 @@ def run(args: argparse.Namespace) -> int:
         from core.dev.server import serve
 
         return serve(options, listener, Start())
-
-
-def options_of(args: argparse.Namespace) -> Options:
-    """The options as a value."""
-    import attrs
-
-    from core.dev.guard import new_token
-
-    return attrs.evolve(
-        project_options(args),
-        host=args.host,
-        port=8787 if args.port is None else args.port,
-        reload=args.reload,
-        explorer=args.explorer,
-        migrate=args.migrate,
-        token=new_token(),
-        log_format=args.log_format,
-    )

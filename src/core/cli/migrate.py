@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from core.cli.project import add_project_options, find_databases, only_database, project_options
 from core.cli.style import Progress, tell_error
 from core.dev.terminal import Style
+from core.errors import UsageError
 
 if TYPE_CHECKING:
     from core.config.model import Configuration
@@ -27,7 +28,6 @@ those of `core dev --runtime workerd`, which applies them when it starts."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument("action", choices=("list", "apply", "new", "reset"), help="the action")
     parser.add_argument("name", nargs="?", help="for `new`: the name of the migration, as in add_email")
     parser.add_argument("--binding", metavar="NAME", help="one database only (default: all; `new` needs it if several)")
@@ -36,9 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
     from core.config.load import load
-    from core.errors import UsageError
 
     options = project_options(args)
     configuration = load(options.config, environment=options.environment)
@@ -65,9 +63,6 @@ def _empty_in_workerd(state: Path, configuration: Configuration, names: list[str
 
 
 def _agreed(databases: list[str]) -> bool:
-    """Return True if somebody at the terminal says yes to losing the rows."""
-    from core.errors import UsageError
-
     if not sys.stdin.isatty():
         raise UsageError(f"this empties {', '.join(databases)}, and there is nobody to ask. Say so with --yes")
     return input(f"Empty the local database {', '.join(databases)} and apply all migrations? [y/N] ").lower() in (
@@ -129,7 +124,6 @@ def _show(bar: Progress, migration: Migration, index: int, count: int) -> None:
 
 def _new(configuration: Configuration, database: str, name: str | None) -> int:
     from core.assembly.project import migrations_of
-    from core.errors import UsageError
 
     if name is None:
         raise UsageError("give the migration a name: core migrate new add_email")

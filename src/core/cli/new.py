@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
 from core.errors import DeveloperError, UsageError
@@ -41,7 +42,6 @@ r2 (files of notes), mcp (tools for models, at /mcp), or `all`."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument("name", help="the project's name and folder: lower-case letters, digits and hyphens")
     parser.add_argument(
         "--with",
@@ -61,7 +61,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
     from core.dev.terminal import Style
 
     name: str = args.name
@@ -109,7 +108,6 @@ def render(name: str, bindings: frozenset[str]) -> dict[str, str]:
         )
     from importlib.metadata import packages_distributions
 
-    from core.dev.guard import new_token
     from core.runtime.bundle import DEVELOPMENT
 
     package = name.replace("-", "_")
@@ -130,7 +128,7 @@ def render(name: str, bindings: frozenset[str]) -> dict[str, str]:
             r"\{\{(name|package|sources|left_out)\}\}", lambda found: names[found[1]], _choose(text, bindings)
         )
         # Local ids: whoever deploys puts the platform's own in their place.
-        filled = re.sub(r"\{\{id:(\w+)\}\}", lambda found: f"local-{found[1]}-{new_token()[:8].lower()}", filled)
+        filled = re.sub(r"\{\{id:(\w+)\}\}", lambda found: f"local-{found[1]}-{token_hex(4)}", filled)
         if filled.strip():
             files[path.replace("src/package", f"src/{package}").replace("dot-", ".")] = filled
     return files

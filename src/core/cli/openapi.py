@@ -45,7 +45,6 @@ _IGNORE: Final = re.compile(r"#\s*core:\s*ignore\[[^\]]*\bcore-openapi\b[^\]]*\]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to FILE instead of standard output")
     parser.add_argument(
         "--check",
@@ -95,7 +94,6 @@ class _Outcome(NamedTuple):
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
     path = find_configuration(args.config)
     if args.mcp and (args.html is not None or args.examples is not None):
         raise UsageError("--html and --examples are for the description of the routes. Leave them out, or --mcp")

@@ -21,7 +21,6 @@ def add_configuration(group: Any, environment: str = "a named environment of the
 
 
 def add_project_options(parser: argparse.ArgumentParser) -> None:
-    """The options that say which project is meant."""
     group = parser.add_argument_group("project")
     add_configuration(group)
     group.add_argument(
@@ -110,7 +109,6 @@ def find_bundle(given: Path | None, option: str = "") -> Path:
 
 
 def add_log_format(group: Any) -> None:
-    """Add the option that says how log records are written."""
     group.add_argument(
         "--log-format",
         choices=("text", "json"),
@@ -120,7 +118,6 @@ def add_log_format(group: Any) -> None:
 
 
 def add_cluster(group: Any) -> None:
-    """Add the options that name a cluster's bucket."""
     group.add_argument("--cluster", metavar="URL", help="s3://bucket/prefix or gs://bucket/prefix")
     group.add_argument("--cluster-endpoint", metavar="URL", help="the address of an S3-compatible service")
     group.add_argument("--cluster-region", metavar="NAME", help="the bucket's region")

@@ -17,7 +17,6 @@ Secrets, tokens, cookies and passwords are replaced. A value of .dev.vars is nev
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument("keys", nargs="*", metavar="KEY", help="a request, by the key that the explorer's address has")
     parser.add_argument("--last", metavar="N", type=int, default=1, help="the latest N requests (default: %(default)s)")
     parser.add_argument(
@@ -27,7 +26,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
     from core.dev.recording import record
 
     options = project_options(args)

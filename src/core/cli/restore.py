@@ -22,7 +22,6 @@ has other contents. CORE_CLUSTER_KEY and the bucket's credentials are as for `co
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument(
         "backup", metavar="BACKUP", type=Path, help="the copy that `core backup` made: a folder or a .tar.gz"
     )
@@ -38,7 +37,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
     if (args.state is None) == (args.cluster is None):
         raise UsageError(
             "name one place to restore to: the folder STATE, or a cluster with --cluster s3://bucket/prefix"

@@ -24,13 +24,11 @@ that call a route, and all of a server at the server's own."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument("--format", choices=("table", "json"), default="table", help="(default: %(default)s)")
     add_project_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
     from core.config.load import load
     from core.program.ask import ask
     from core.program.entry import entry_of

@@ -8,6 +8,7 @@ from typing import Final
 
 from core.cli.project import find_configuration
 from core.cli.sql import add_sql_options, opened, read_file, run_text
+from core.errors import UsageError
 
 DESCRIPTION: Final = """\
 Run seed.sql, beside the configuration file, on a local database, as one transaction. Write statements that may run again:
@@ -15,15 +16,11 @@ INSERT OR IGNORE, or ON CONFLICT DO NOTHING. `core migrate reset` and then `core
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument("file", nargs="?", metavar="FILE", help="another file than seed.sql")
     add_sql_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
-    from core.errors import UsageError
-
     file = args.file
     if file is None:
         path = find_configuration(args.config).parent / "seed.sql"

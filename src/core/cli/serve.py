@@ -41,7 +41,6 @@ Exit codes: 0 stopped with Ctrl-C or SIGTERM, requests in flight finished; 1 it 
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument("bundle", nargs="?", type=Path, help="the bundle (default: dist)")
     group = parser.add_argument_group("CPython")
     group.add_argument("--python", action="store_true", help="run the application's files on CPython, without a bundle")
@@ -143,7 +142,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
     if args.log_format == "json":
         from core.hosts.output import log_as_json
 
@@ -227,17 +225,12 @@ def _common(args: argparse.Namespace) -> dict[str, Any]:
     """The options that both ways of serving have."""
     from core.runtime.options import Front
 
+    names = ("host", "port", "health", "memory", "migrate", "metrics", "log_format")
     return {
-        "host": args.host,
-        "port": args.port,
-        "health": args.health,
+        **{name: getattr(args, name) for name in names},
         "stop_seconds": args.stop_timeout,
         "hang_seconds": args.hang_timeout,
-        "memory": args.memory,
-        "migrate": args.migrate,
         "front": Front(args.client_address_header, args.forwarded_proto_header, args.public_url),
-        "metrics": args.metrics,
-        "log_format": args.log_format,
         "secrets": args.secrets_dir,
     }
 

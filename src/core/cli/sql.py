@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from core.cli.project import add_project_options, find_databases, only_database, project_options
 from core.cli.style import tell_error
 from core.dev.terminal import Style, table
+from core.errors import D1Error, UsageError
 
 if TYPE_CHECKING:
     from core.backends.embedded.store import Store
@@ -29,22 +30,6 @@ Run SQL on a local database. Without FILE and --command: a prompt, where a state
 (or Ctrl-D) ends it; .tables lists the tables. A FILE (`-` is the standard input) and a --command are one transaction: with
 a mistake in them nothing is changed."""
 _WIDEST: Final = 60
-_FIRST_WORDS: Final = frozenset(
-    [
-        "SELECT",
-        "INSERT",
-        "UPDATE",
-        "DELETE",
-        "CREATE",
-        "DROP",
-        "ALTER",
-        "WITH",
-        "REPLACE",
-        "PRAGMA",
-        "EXPLAIN",
-        "VALUES",
-    ]
-)
 
 Execute = Callable[[list[str]], "list[_Rows]"]
 """Runs statements in one transaction. Raises D1Error."""
@@ -53,14 +38,12 @@ _Rows = tuple[list[str], list[list[Any]]]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument("file", nargs="?", metavar="FILE", help="a file of statements; - is the standard input")
     parser.add_argument("-c", "--command", metavar="SQL", help="run these statements")
     add_sql_options(parser)
 
 
 def add_sql_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name the database."""
     parser.add_argument("--binding", metavar="NAME", help="the database (default: the only one)")
     parser.add_argument(
         "--workerd", action="store_true", help="the state of `core dev --runtime workerd`, which must not be running"
@@ -69,9 +52,6 @@ def add_sql_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
-    from core.errors import UsageError
-
     if args.file is not None and args.command is not None:
         raise UsageError("give a FILE or --command, not both")
     text, where = args.command, "--command"
@@ -87,8 +67,6 @@ def read_file(file: str) -> tuple[str, str]:
     """The text of a file, or of the standard input, and its name in messages. Raises UsageError."""
     from shlex import quote
 
-    from core.errors import UsageError
-
     if file == "-":
         return sys.stdin.read(), "<stdin>"
     if not file.strip():
@@ -96,29 +74,16 @@ def read_file(file: str) -> tuple[str, str]:
     try:
         return Path(file).read_text("utf-8"), file
     except (OSError, ValueError) as error:
-        wanted = _statement_of(file)
-        if wanted is not None:
-            raise UsageError(f"a FILE was expected, not a statement. Write core sql -c {quote(wanted)}") from None
         told, fix = f"there is no file {file}", "Give the path of a file of SQL"
         if not isinstance(error, FileNotFoundError):
             told = f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
-        elif not Path(file).suffix:
+        elif len(file.split()) > 1 or not Path(file).suffix:
             fix = f"A statement is written with -c: core sql -c {quote(file)}"
         raise UsageError(f"{told}. {fix}") from None
 
 
-def _statement_of(given: str) -> str | None:
-    """The statement that stands in the place of a file, with its first word as it was meant; None for a path."""
-    from difflib import get_close_matches
-
-    first, *rest = given.split(maxsplit=1) or [given]
-    verbs = get_close_matches(first.upper(), _FIRST_WORDS, n=1, cutoff=0.75) if rest else []
-    return None if not verbs else given if first.upper() == verbs[0] else f"{verbs[0]} {rest[0]}"
-
-
 def run_text(text: str, where: str, execute: Execute) -> int:
     """Run the statements of a string as one transaction, and print their rows. Returns the exit code."""
-    from core.errors import D1Error
     from core.statements.tokens import statements_of
 
     statements = [each for each in statements_of(text) if each.tokens]
@@ -134,10 +99,7 @@ def run_text(text: str, where: str, execute: Execute) -> int:
 
 @contextmanager
 def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
-    """The name of the database that the options mean, and the function that runs statements on it.
-
-    Raises UsageError.
-    """
+    """The name of the database that the options mean, and what runs statements on it. Raises UsageError."""
     import asyncio
 
     from core.assembly.embedded import d1_name
@@ -169,7 +131,6 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
 
 def _store_of_workerd(configuration: Configuration, name: str) -> Store:
     from core.assembly.embedded import d1_name
-    from core.errors import UsageError
     from core.runtime.state_folder import WorkerdStore
 
     store = WorkerdStore(configuration.directory / ".core" / "workerd")
@@ -197,8 +158,6 @@ def _until_interrupted(connection: sqlite3.Connection, work: Callable[[], list[_
 
 
 def _prompt(name: str, execute: Execute) -> int:
-    from core.errors import D1Error
-
     if sys.stdin.isatty():
         with suppress(ImportError):
             import_module("readline")  # which gives `input` a history

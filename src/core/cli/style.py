@@ -18,10 +18,7 @@ _WIDTH: Final = 28
 
 
 class Progress:
-    """A bar over the terminal's last line, with the time that is left. Nothing where there is no terminal.
-
-    `with Progress() as bar:` takes it away at the end.
-    """
+    """A bar over the terminal's last line, with the time that is left, until `with` ends."""
 
     def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = perf_counter) -> None:
         self._stream = sys.stderr if stream is None else stream
@@ -50,7 +47,6 @@ class Progress:
 
 
 def tell_error(message: str) -> None:
-    """Write an error."""
     sys.stderr.write(f"{Style(sys.stderr).paint('error', 'bold', 'red')}: {message}\n")
 
 

@@ -31,7 +31,6 @@ can solve, 2 the command was wrong, 130 interrupted with Ctrl-C."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     parser.add_argument(
         "--rows",
         nargs="*",
@@ -46,7 +45,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command."""
     try:
         return _env(args) if args.rows is None else _rows(args)
     except ConfigurationError as error:
@@ -58,7 +56,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rows(args: argparse.Namespace) -> int:
-    """Bring the classes of rows up to date."""
     from core.program.proof import find_rows
     from core.program.row_text import with_rows
 
@@ -88,7 +85,6 @@ def _rows(args: argparse.Namespace) -> int:
 
 
 def _env(args: argparse.Namespace) -> int:
-    """Bring Env up to date."""
     from core.program.generate import new_env, update_env
     from core.program.proof import find_env
 

@@ -9,15 +9,10 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import secrets
 from typing import Final
 
 _LOCAL_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::", ""})
-
-
-def new_token() -> str:
-    return secrets.token_urlsafe(24)
 
 
 def is_loopback(host: str) -> bool:
