@@ -74,9 +74,7 @@ class AsgiRequest(OpenRequest):
 
     @property
     def root_path(self) -> str:
-        """The root that the application is mounted at: a prefix of the path that the server, or another application,
-        took off.
-        """
+        """The root of the application: a prefix of the path that the server, or another application, took off."""
         root = _root_of(self._scope)
         return _quoted(root) if root else ""
 

@@ -1,6 +1,4 @@
-"""The parts of a host that runs in a process of its own: where work given to `wait_until` runs, and what an application
-and its server tell each other in a scope.
-"""
+"""A host in a process of its own: work given to `wait_until`, and what application and server tell each other."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ _TURNED_AWAY_SECONDS: Final = 2.0
 
 
 class TurnedAway(asyncio.Protocol):
-    """A connection beyond the limit: answered 503 when its request comes, so that the client reads it. `others` are the
-    open ones of its kind.
-    """
+    """A connection beyond the limit, answered 503 when its request comes. `others` are the open ones of its kind."""
 
     def __init__(self, transport: asyncio.Transport, others: set[TurnedAway], loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport

@@ -44,10 +44,7 @@ def method_names(cls: type[object]) -> list[str]:
 async def call_method(
     instance: Any, method: str, args: Sequence[Any], instrument: EventInstrument | None = None
 ) -> Any:
-    """Call `method` of a Durable Object with arguments of JavaScript's, and give its answer as JavaScript's.
-
-    `instrument` is the application's, which sees alarms.
-    """
+    """Call `method` of a Durable Object with JavaScript's arguments, for JavaScript. `instrument` sees alarms."""
     match method:
         case "fetch":
             request = request_of(unwrap(args[0]))

@@ -28,10 +28,7 @@ _IP: Final = "edge-connecting-ip"
 
 
 class WorkersRequest(OpenRequest):
-    """A request over the runtime's `Request`, which `given` has.
-
-    `ip_header` is the header whose word on the client's address counts.
-    """
+    """A request over the runtime's `Request`, which `given` has. `ip_header` has the client's address."""
 
     public_origin: ClassVar[str | None] = None
     """Scheme and host of every URL, where the one who serves has named them:
@@ -120,9 +117,7 @@ class WorkersRequest(OpenRequest):
         return None if is_null(cf) else structured(unwrap(cf))
 
     async def is_disconnected(self) -> bool:
-        """Return True if the client has gone away, where the worker has the compatibility flag
-        `enable_request_signal`.
-        """
+        """Return True if the client has gone away, where the worker has the flag `enable_request_signal`."""
         await asyncio.sleep(0)  # events of the meantime arrive now
         return getattr(getattr(self._request, "signal", None), "aborted", False) is True
 
