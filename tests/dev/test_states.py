@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.backends.embedded.store import Database, Store
-from core.dev import states
-from core.dev.states import States
+from core.dev.journal import States
 
 writes = st.lists(
     st.sampled_from(
@@ -60,7 +59,7 @@ def test_a_database_that_is_opened_and_closed_in_between_is_kept_at_each_request
 
 
 def test_no_state_is_kept_of_too_many_databases(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(states, "MOST", 1)
+    monkeypatch.setattr("core.dev.journal.MOST_DATABASES", 1)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as kept, Store() as store:
         both = {name: store.database("durable_object", name) for name in "ab"}
         both["a"].connection.execute("CREATE TABLE t (id)")
@@ -114,7 +113,7 @@ def test_a_state_costs_what_was_written(tmp_path: Path) -> None:
 
 
 def test_old_states_go_and_large_databases_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(states, "KEPT", 3)
+    monkeypatch.setattr("core.dev.journal.KEPT_STATES", 3)
     store = Store(tmp_path)
     database: Database = store.database("kv", "notes")
     database.connection.execute("CREATE TABLE t (id)")
@@ -131,7 +130,7 @@ def test_old_states_go_and_large_databases_are_not_kept(tmp_path: Path, monkeypa
     assert found is not None
     assert found.execute("SELECT max(id) FROM t").fetchone() == (6,)
     found.close()
-    monkeypatch.setattr(states, "LARGEST", 1)
+    monkeypatch.setattr("core.dev.journal.LARGEST_DATABASE", 1)
     database.connection.execute("INSERT INTO t VALUES (99)")
     assert journal.note({"kv/notes": database}) is None
     kept.close()
