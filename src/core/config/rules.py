@@ -51,10 +51,7 @@ def check_level(document: Document, environment: str | None, problems: Problems)
         match section:
             case ("name",) if isinstance(value, str) and not _WORKER_NAME.fullmatch(value):
                 fixed = re.sub(r"[^a-z0-9_-]+", "-", value.lower()).strip("-") or "my-worker"
-                problems.add(
-                    path,
-                    f' = "{value}" must be lower-case letters, digits, - and _. Write "{fixed}".',
-                )
+                problems.add(path, f' = "{value}" must be lower-case letters, digits, - and _. Write "{fixed}".')
             case ("core", "checks", _) if isinstance(value, dict):
                 pass  # the levels of the files at a path
             case ("core", "checks", code) | ("core", "checks", _, code) if code not in CODES:
@@ -68,10 +65,7 @@ def check_level(document: Document, environment: str | None, problems: Problems)
             case ("ratelimits", "simple", "period") if type(value) is int and value not in (10, 60):
                 problems.add(path, f" = {value} must be 10 or 60 seconds.")
             case ("triggers", "crons") if isinstance(value, str) and len(value.split()) != 5:
-                problems.add(
-                    path,
-                    f' = "{value}" must have five fields. Write "*/5 * * * *" for every five minutes.',
-                )
+                problems.add(path, f' = "{value}" must have five fields. Write "*/5 * * * *" for every five minutes.')
             case ("triggers", "crons") if isinstance(value, str) and (problem := _cron_problem(value)):
                 problems.add(path, f' = "{value}": {problem}.')
             case ("hyperdrive", "localConnectionString") if isinstance(value, str) and connection_problem(value):

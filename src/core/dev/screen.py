@@ -19,11 +19,7 @@ _MOST_ROUTES = 40
 
 
 def start_screen(
-    options: Options,
-    address: tuple[Any, ...],
-    loaded: Loaded | None,
-    explains: bool,
-    style: Style,
+    options: Options, address: tuple[Any, ...], loaded: Loaded | None, explains: bool, style: Style
 ) -> list[str]:
     name = (loaded.configuration.worker.name if loaded is not None else None) or options.root.name
     environment = f" ({options.environment})" if options.environment else ""

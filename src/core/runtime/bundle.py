@@ -56,11 +56,7 @@ HOST = "core.hosts.workers.isolate"
 
 _PAGE = 65536  # of WebAssembly's memory
 
-PYODIDE = (
-    ("pyodide.mjs", "esModule"),
-    ("pyodide.asm.mjs", "esModule"),
-    ("pyodide.asm.wasm", "wasm"),
-)
+PYODIDE = (("pyodide.mjs", "esModule"), ("pyodide.asm.mjs", "esModule"), ("pyodide.asm.wasm", "wasm"))
 LIBRARY = "python_stdlib.zip"
 
 

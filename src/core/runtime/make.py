@@ -103,12 +103,7 @@ async def make_bundle(
 
 
 async def _look(
-    collected: Collected,
-    entry: Entry,
-    project: Path,
-    plan: Plan,
-    toolchain: Toolchain,
-    progress: Callable[[str], None],
+    collected: Collected, entry: Entry, project: Path, plan: Plan, toolchain: Toolchain, progress: Callable[[str], None]
 ) -> tuple[Sequence[str], Inspection]:
     """Pyodide's call adapters, and what an application is in a worker. Raises BundleError with all that is wrong."""
     glue = await prepare(toolchain)
@@ -188,12 +183,7 @@ async def check_compiled(
 
 
 async def inspect(
-    collected: Collected,
-    entry: Entry,
-    *,
-    plan: Plan,
-    toolchain: Toolchain,
-    glue: Sequence[str],
+    collected: Collected, entry: Entry, *, plan: Plan, toolchain: Toolchain, glue: Sequence[str]
 ) -> Inspection:
     """Import an application in a worker that has its bindings, and list its contents.
 

@@ -242,15 +242,7 @@ async def try_bundle(
     """
     try:
         node = await start_node(
-            toolchain,
-            bundle,
-            bundle.plan,
-            state=state,
-            env=env,
-            lock=lock,
-            brief=True,
-            closed=True,
-            bindings=bindings,
+            toolchain, bundle, bundle.plan, state=state, env=env, lock=lock, brief=True, closed=True, bindings=bindings
         )
         try:
             await make_ready(node, bundle, migrate=True, opened=False)
@@ -261,12 +253,7 @@ async def try_bundle(
 
 
 async def make_ready(
-    node: Node,
-    bundle: Bundle,
-    *,
-    migrate: bool,
-    opened: bool = True,
-    say: Callable[[str], object] = lambda line: None,
+    node: Node, bundle: Bundle, *, migrate: bool, opened: bool = True, say: Callable[[str], object] = lambda line: None
 ) -> None:
     """Have a node that was started `closed` load the application, apply migrations where asked to, and open it.
 

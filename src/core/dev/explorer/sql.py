@@ -23,18 +23,7 @@ from core.backends.embedded.d1 import engine_of
 from core.backends.embedded.d1.values import Refused
 from core.backends.embedded.store import Store
 from core.dev.explorer.places import Places, binding_of, file_of, json_of
-from core.dev.explorer.rows import (
-    STEPS,
-    Asked,
-    Listing,
-    Page,
-    cell,
-    from_cell,
-    key_of_row,
-    run_on,
-    tables_of,
-    wait_for,
-)
+from core.dev.explorer.rows import STEPS, Asked, Listing, Page, cell, from_cell, key_of_row, run_on, tables_of, wait_for
 from core.errors import CoreError
 from core.http.json import JsonObject
 from core.request import Request

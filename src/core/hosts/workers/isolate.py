@@ -285,8 +285,4 @@ def report(env: object) -> dict[str, object]:
         for name, value in vars(_isolate.main).items()
         if (cls := object_class(value)) is not None
     }
-    return {
-        "classes": classes,
-        "problems": problems(env),
-        "secrets": _secrets_asked(),
-    }
+    return {"classes": classes, "problems": problems(env), "secrets": _secrets_asked()}

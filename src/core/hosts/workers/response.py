@@ -106,10 +106,7 @@ def _end(ended: asyncio.Future[None]) -> None:
 def js_response_of(response: http.Response) -> object:
     """The runtime's `Response` for a standard value."""
     across = bridge()
-    given: dict[str, object] = {
-        "status": response.status,
-        "headers": _js_headers(tuple(response.headers.raw())),
-    }
+    given: dict[str, object] = {"status": response.status, "headers": _js_headers(tuple(response.headers.raw()))}
     if response.web_socket is not None:
         # Of another kind it could not have been made here.
         given["webSocket"] = cast("WorkerdWebSocket", response.web_socket).js_socket

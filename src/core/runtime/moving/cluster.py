@@ -108,11 +108,7 @@ async def _attempt(
         disk.mkdir()
         text = cluster_config(cluster, script, folder="kv-blobs", objects=namespaces, disk=disk, token=token)
         workerd = await Workerd.start(
-            toolchain.workerd,
-            Path(folder) / "import.capnp",
-            text,
-            env=os.environ,
-            on_line=said.append,
+            toolchain.workerd, Path(folder) / "import.capnp", text, env=os.environ, on_line=said.append
         )
         try:
             ask, sources = partial(_ask, workerd.ports["http"], token), iter([*moved.left.values()])
