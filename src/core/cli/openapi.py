@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -41,7 +40,6 @@ _TOOLS: Final = Path("mcp.json")
 _CODE: Final = "core-openapi"
 _OF_A_SHELL: Final = frozenset(["_", "OLDPWD", "SHLVL", "COLUMNS", "LINES"])
 """Variables that change from one command to the next."""
-_IGNORE: Final = re.compile(r"#\s*core:\s*ignore\[[^\]]*\bcore-openapi\b[^\]]*\]")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -94,6 +92,8 @@ class _Outcome(NamedTuple):
 
 
 def run(args: argparse.Namespace) -> int:
+    from core.program.findings import Finding, is_ignored
+
     path = find_configuration(args.config)
     if args.mcp and (args.html is not None or args.examples is not None):
         raise UsageError("--html and --examples are for the description of the routes. Leave them out, or --mcp")
@@ -116,7 +116,11 @@ def run(args: argparse.Namespace) -> int:
 
         write(args.html, page(outcome.document).encode())
         print(f"{shown_path(args.html)} written.", file=sys.stderr)
-    problems = [problem for problem in outcome.problems if outcome.level != "off" and not _is_meant(problem)]
+    problems = [
+        (source, line, message)
+        for source, line, message in outcome.problems
+        if outcome.level != "off" and not is_ignored(Finding(_CODE, message, source, line))
+    ]
     for source, line, message in problems:
         sys.stderr.write(f"{shown_path(source)}:{line}: {outcome.level}: {message}  [{_CODE}]\n")
     return 1 if outcome.level == "error" and problems else code
@@ -148,16 +152,6 @@ def _written(args: argparse.Namespace, file: Path | None, outcome: _Outcome) -> 
     else:
         sys.stdout.write(text)
     return 0
-
-
-def _is_meant(problem: tuple[str, int, str]) -> bool:
-    """Return True if the line says itself that it is to stay as it is."""
-    path, line, _ = problem
-    try:
-        lines = Path(path).read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return False
-    return 0 < line <= len(lines) and _IGNORE.search(lines[line - 1]) is not None
 
 
 def _outcome(path: Path, args: argparse.Namespace) -> _Outcome | None:
