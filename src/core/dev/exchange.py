@@ -16,6 +16,7 @@ from core.explain.failure import Failure, failure_of
 from core.http.json import JsonObject
 
 MOST_BYTES: Final = 64 * 1024
+_SHOWN_VALUE: Final = 256 * 1024
 REPEATED: Final = 5
 """The same call with other values, so many times in one request, is probably a loop that one call could replace."""
 
@@ -70,18 +71,23 @@ class Message:
         if room > 0 and part:
             self.body += part[:room]
 
-    @property
-    def is_whole(self) -> bool:
-        """Return True if all of the body was kept."""
-        return self.size == len(self.body)
-
     def as_json(self) -> JsonObject:
-        found: JsonObject = {"headers": self.headers, "size": self.size, "cut": not self.is_whole, "text": None}
-        try:
-            found["text"] = bytes(self.body).decode("utf-8", "strict" if self.is_whole else "ignore")
-        except UnicodeDecodeError:
-            found["base64"] = base64.b64encode(self.body).decode()
-        return found
+        return {"headers": self.headers, **shown(bytes(self.body), self.size)}
+
+
+def shown(value: bytes, size: int | None = None) -> JsonObject:
+    """The beginning of a value, of `size` bytes in all, as text where it is text, else as base64."""
+    part = value[:_SHOWN_VALUE]
+    size = len(value) if size is None else size
+    cut = len(part) < size
+    try:
+        # The cut may have gone through a letter.
+        text = part.decode("utf-8", "ignore" if cut else "strict")
+    except UnicodeDecodeError:
+        text = None
+    if text is None or "\0" in text:
+        return {"base64": base64.b64encode(part).decode(), "text": None, "size": size, "cut": cut}
+    return {"text": text, "size": size, "cut": cut}
 
 
 _SUMMARY: Final = ("key", "kind", "method", "path", "route", "called", "time", "status", "duration", "outcome")

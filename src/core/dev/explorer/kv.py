@@ -7,8 +7,9 @@ from typing import Final
 
 import attrs
 
+from core.dev.exchange import shown
 from core.dev.explorer.places import Places, binding_of, file_of, key_of
-from core.dev.explorer.rows import Listing, decoded, run_on, shown
+from core.dev.explorer.rows import Listing, decoded, run_on
 from core.errors import CoreError
 from core.request import Request
 from core.response import Response

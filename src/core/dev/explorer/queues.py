@@ -13,8 +13,9 @@ import attrs
 from core.assembly.project import consumers_of
 from core.backends.embedded.queue import EmbeddedQueue, broker_of
 from core.bindings.queue import QueueContentType
+from core.dev.exchange import shown
 from core.dev.explorer.places import Places
-from core.dev.explorer.rows import Listing, cloned, run_on, shown
+from core.dev.explorer.rows import Listing, cloned, run_on
 from core.errors import CoreError
 from core.http.json import JsonObject
 from core.request import Request

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import attrs
 
+from core.dev.exchange import shown
 from core.dev.explorer.places import Places, binding_of, file_of, json_of, key_of
-from core.dev.explorer.rows import Listing, shown
+from core.dev.explorer.rows import Listing
 from core.errors import CoreError
 from core.request import Request
 from core.response import Response

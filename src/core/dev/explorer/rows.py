@@ -174,23 +174,8 @@ async def wait_for(
 
 # -- stored values, as the page can show them
 
-_SHOWN_VALUE: Final = 256 * 1024
 _LONGEST: Final = 20_000
 _LARGEST_EXACT: Final = 2**53 - 1
-
-
-def shown(value: bytes) -> dict[str, object]:
-    """A value as text where it is text, else as base64; cut where it is long."""
-    part = value[:_SHOWN_VALUE]
-    cut = len(part) < len(value)
-    try:
-        # The cut may have gone through a letter.
-        text = part.decode("utf-8", "ignore" if cut else "strict")
-    except UnicodeDecodeError:
-        text = None
-    if text is None or "\0" in text:
-        return {"base64": base64.b64encode(part).decode(), "text": None, "size": len(value), "cut": cut}
-    return {"text": text, "size": len(value), "cut": cut}
 
 
 def cell(value: Any) -> Any:
