@@ -36,6 +36,7 @@ from core.errors import ConfigurationError, MissingExtraError
 from core.explain.failure import failure_of
 from core.hosts.asgi import BackgroundContext
 from core.hosts.limits import Limits
+from core.hosts.process import comes_first
 
 _GRACE: Final = 5
 """Seconds that open requests may still take when the server stops."""
@@ -72,7 +73,7 @@ class _Serving:
         """Serve until asked to stop, and go on to the end of what is there unless that is to be cut short."""
         self._listen_to_signals()
         work = asyncio.ensure_future(self._run())
-        if await self._first(work, self._force):
+        if await comes_first(work, self._force):
             return work.result()
         left = [*self._context.tasks, work]
         for task in left:
@@ -80,14 +81,6 @@ class _Serving:
         await asyncio.wait(left, timeout=1.0)
         _write(self._style.yellow(f"stopped at once; {len(self._context.tasks)} background tasks were cut short"))
         return 130
-
-    @staticmethod
-    async def _first(work: asyncio.Future[Any], event: asyncio.Event) -> bool:
-        """Return True once work is done, False if the event comes before."""
-        heard = asyncio.ensure_future(event.wait())
-        await asyncio.wait((work, heard), return_when=asyncio.FIRST_COMPLETED)
-        heard.cancel()
-        return work.done()
 
     async def _run(self) -> int:
         try:
@@ -170,7 +163,7 @@ class _Serving:
             databases, bindings = databases_of(loaded.configuration, loaded.store), loaded.bindings
             self._recorder.databases = lambda: {**databases, **databases_of_objects(bindings)}
             starting = asyncio.ensure_future(loaded.start())
-            if await self._first(starting, self._stop):
+            if await comes_first(starting, self._stop):
                 starting.result()
             else:
                 starting.cancel()

@@ -86,6 +86,16 @@ class BackgroundContext(Spans):
             await asyncio.wait(set(self.tasks))
 
 
+async def comes_first(work: asyncio.Future[Any], event: asyncio.Event) -> bool:
+    """Return True once work is done, False if the event comes before."""
+    heard = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait((work, heard), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        heard.cancel()
+    return work.done()
+
+
 def trace_where_asked(app: App[Any], env: object) -> Tracer | None:
     """Send spans to OpenTelemetry's collector, where `OTEL_EXPORTER_OTLP_ENDPOINT` names one. Returns the tracer."""
     if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):

@@ -18,6 +18,7 @@ import uvicorn
 
 from core.hosts.connection import Connection, State
 from core.hosts.limits import Limits
+from core.hosts.process import comes_first
 
 
 class Server(uvicorn.Server):
@@ -63,14 +64,12 @@ class Server(uvicorn.Server):
     ) -> None:
         """Serve until `stop` is set, and end in good order; `ending` is called as that begins."""
         serving = asyncio.ensure_future(self.serve(sockets=[listener]))
-        stopping = asyncio.ensure_future(stop.wait())
         try:
-            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+            await comes_first(serving, stop)
             self.should_exit = True
             ending()
             await serving
         finally:
-            stopping.cancel()
             serving.cancel()
 
     @contextlib.contextmanager

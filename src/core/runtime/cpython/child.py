@@ -34,7 +34,7 @@ from core.backends.remote.durable_object import ObjectServer
 from core.config.model import Configuration
 from core.errors import DeveloperError
 from core.hosts.asgi import asgi
-from core.hosts.process import BackgroundContext, trace_where_asked
+from core.hosts.process import BackgroundContext, comes_first, trace_where_asked
 from core.http.addresses import one_address
 from core.runtime.options import Front, Job
 from core.runtime.process import die_with_parent
@@ -309,14 +309,11 @@ class Fronted:
 
 async def unless_stopped(stop: asyncio.Event, work: Awaitable[Any]) -> Any:
     """The result of `work`, or None where `stop` is set first: then it is cancelled."""
-    waiting, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    waiting = asyncio.ensure_future(work)
     try:
-        await asyncio.wait((waiting, stopping), return_when=asyncio.FIRST_COMPLETED)
+        return waiting.result() if await comes_first(waiting, stop) and not waiting.cancelled() else None
     finally:
-        stopping.cancel()
-        if not waiting.done():
-            waiting.cancel()
-    return waiting.result() if waiting.done() and not waiting.cancelled() else None
+        waiting.cancel()
 
 
 if __name__ == "__main__":
