@@ -65,7 +65,7 @@ def _names(req: Request[Places]) -> dict[str, str]:
 
 @api.get("/objects/:binding")
 async def _list(req: Request[Places], res: Response) -> None:
-    asked, names = Asked.of(req), _names(req)
+    asked, names = req.query.parse(Asked), _names(req)
     wanted = asked.search.lower()
     found = [(names.get(id, ""), id) for id in _ids(_namespace(req))]
     found = [one for one in found if wanted in one[0].lower() or wanted in one[1]]

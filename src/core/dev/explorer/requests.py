@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+import attrs
+from attrs.validators import ge, le, optional
+
 from core.dev.explorer.places import Places, run_core
-from core.dev.explorer.rows import number_of
 from core.errors import CoreError
 from core.http import json as strict_json
 from core.http.json import JsonObject
@@ -25,9 +27,14 @@ _TOGETHER = 0.1
 api: Router[Places] = Router()
 
 
+@attrs.frozen
+class Earlier:
+    before: int | None = attrs.field(default=None, validator=optional([ge(0), le(10**15)]))
+
+
 @api.get("/exchanges")
 async def _list(req: Request[Places], res: Response) -> None:
-    found, after = req.env.recorder.page(number_of(req, "before"), _PAGE)
+    found, after = req.env.recorder.page(req.query.parse(Earlier).before, _PAGE)
     res.json({"exchanges": found, "before": after})
 
 

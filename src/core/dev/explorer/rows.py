@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import attrs
+from attrs.validators import ge, le
 
 from core.backends.embedded.clone import load
 from core.backends.embedded.disk import StoreError
@@ -36,40 +37,17 @@ _LOOK: Final = 0.1
 
 STEPS: Final = 100_000
 """Steps of SQLite's machine between two looks whether a statement is to stop: a few milliseconds."""
-_DIGITS: Final = 15
-"""Digits of a number that JavaScript and SQLite have exactly."""
 
 
 @attrs.frozen
 class Asked:
-    """The part of a list that the page asks for."""
+    """The part of a list that the page asks for, by the query of its request."""
 
-    offset: int = 0
-    limit: int = 100
+    offset: int = attrs.field(default=0, validator=[ge(0), le(10**15)])
+    limit: int = attrs.field(default=100, validator=[ge(0), le(_MOST)])
     sort: str = ""
     descending: bool = False
     search: str = ""
-
-    @classmethod
-    def of(cls, req: Request[Places]) -> Asked:
-        """The query of a request. A value that is not a number is refused."""
-        return cls(
-            number_of(req, "offset") or 0,
-            min(number_of(req, "limit") or 100, _MOST),
-            req.query.get("sort") or "",
-            req.query.get("descending") == "true",
-            req.query.get("search") or "",
-        )
-
-
-def number_of(req: Request[Places], name: str) -> int | None:
-    """A whole number in the query of a request, from 0 on; None where there is none. Any other text is refused."""
-    text = req.query.get(name)
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
-        raise CoreError(400, f"`{name}` is a number from 0 on, of at most {_DIGITS} digits")
-    return int(text)
 
 
 Page: TypeAlias = tuple[list[tuple[Any, ...]], int]
@@ -98,7 +76,7 @@ class Listing:
 
     async def read(self, req: Request[Places], file: Path | None) -> tuple[list[JsonObject], int]:
         """Return the part that a request asks for, its rows by column; an empty one where there is no file yet."""
-        asked = Asked.of(req)
+        asked = req.query.parse(Asked)
         rows, total = await run_on(req, file, lambda connection: self.page(connection, asked)) or ([], 0)
         return [dict(zip(self.columns, row, strict=True)) for row in rows], total
 

@@ -85,7 +85,7 @@ async def _migrate(req: Request[Places], res: Response) -> None:
 
 @api.get("/d1/:binding/rows/:table")
 async def _rows(req: Request[Places], res: Response) -> None:
-    asked, table = Asked.of(req), req.params["table"]
+    asked, table = req.query.parse(Asked), req.params["table"]
     # The values that some columns of the rows have to have.
     wanted = json_of(req, "where", JsonObject, "an object")
 
