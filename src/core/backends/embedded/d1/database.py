@@ -201,7 +201,6 @@ class EmbeddedD1Database(Hookable, D1Database):
         raise d1_error("", "D1_DUMP_ERROR: Status + 404", cause="Status 404")
 
     async def _answer(self, statement: EmbeddedD1PreparedStatement[Any]) -> Answer:
-        """The answer to one statement."""
         try:
             answer = self.engine.single(statement.sql, statement.values)
         except (Refused, sqlite3.Error) as error:

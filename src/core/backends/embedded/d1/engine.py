@@ -80,11 +80,8 @@ class Engine:
         self._now = clock.monotonic
         self._connection = connection = database.connection
         self._plans: dict[str, Plan] = {}
-        # Counts the changes of the schema that this connection made.
+        # Counts what may have changed the schema, or changed rows and taken it back.
         self._schema = 0
-        # The state of the schema in which it was last looked up whether it says FAIL, and whether it did.
-        self._fail_known = -1
-        self._fail_found = False
         self._step: Step | None = None
         self._last_row_id = 0
         self._bookmark = 0
@@ -126,28 +123,14 @@ class Engine:
 
     def single(self, sql: str, values: tuple[object, ...]) -> Answer:
         """Run one text, in a transaction of its own."""
-        plan = self._plans.get(sql)
-        if plan is None:
-            plan = self.plan(sql)
-        if not plan.alone or (not plan.reading and self._keeps_rows()):
+        plan = self._plans.get(sql) or self.plan(sql)
+        if not (plan.reading and plan.alone):
+            # A statement that writes may fail in the middle: ON CONFLICT FAIL and RAISE(FAIL) keep its rows so far.
             return self.transaction([(sql, values)])[0]
         try:
-            return self._run(plan.steps[0], values, plan.reading)
+            return self._run(plan.steps[0], values, True)
         except sqlite3.OperationalError as error:
-            return self._again(error, partial(self._run, plan.steps[0], values, plan.reading))
-
-    def _keeps_rows(self) -> bool:
-        """Return True if a statement that fails might keep some of its rows: ON CONFLICT FAIL in a table, RAISE(FAIL)
-        in a trigger.
-
-        On disk another process may bring such a schema at any time, and a transaction costs little beside the write.
-        """
-        if self.database.path is not None or (self._dates is not None and self._dates.suspects):
-            return True
-        if self._fail_known != self._schema:
-            found = self._connection.execute("SELECT 1 FROM sqlite_master WHERE sql LIKE '%fail%' LIMIT 1").fetchone()
-            self._fail_known, self._fail_found = self._schema, found is not None
-        return self._fail_found
+            return self._again(error, partial(self._run, plan.steps[0], values, True))
 
     def transaction(self, queries: Sequence[Query]) -> list[Answer]:
         """Run texts in one transaction. Blank ones are left out; none at all is refused."""
@@ -170,14 +153,14 @@ class Engine:
             # Everything was taken back, so that it can be done again.
             return self._again(error, run)
         finally:
-            if write:
-                self._schema += 1
+            # What is taken back of several statements leaves no other mark.
+            self._schema += len(plans) > 1 or not plans[0][0].alone
 
     def inside(self, sql: str, values: tuple[object, ...]) -> Answer:
         """Run one text inside a transaction of the caller's. The work before a statement that fails stays done."""
         plan = self.plan(sql)
         try:
-            if plan.reading and len(plan.steps) == 1:
+            if plan.reading and plan.alone:
                 try:
                     return self._query(plan, values)
                 except sqlite3.OperationalError as error:
@@ -251,7 +234,7 @@ class Engine:
             raise Refused(TOO_LONG)
         if not plan.steps:
             raise Refused(NO_EMPTY_STATEMENT)
-        if plan.alone or (plan.reading and len(plan.steps) == 1):
+        if plan.alone:
             if plan.reading or self._dates is None:
                 return self._run(plan.steps[0], values, plan.reading)
             with self._judged(plan.steps[0]):
@@ -299,8 +282,6 @@ class Engine:
                 columns, rows = (), []
             else:
                 columns = tuple(map(_first, described))
-                if step.order is not None:
-                    columns = step.named(columns)
                 outgoing = self._outgoing
                 rows = [outgoing(row) for row in cursor.fetchall()]
         except BaseException:
