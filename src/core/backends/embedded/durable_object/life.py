@@ -21,7 +21,7 @@ import attrs
 
 from core.backends.embedded.durable_object.arguments import reset_error
 from core.backends.embedded.durable_object.ids import ObjectId
-from core.backends.embedded.durable_object.living import Home
+from core.backends.embedded.durable_object.records import Home
 from core.backends.embedded.durable_object.sockets import ObjectSockets
 from core.backends.embedded.durable_object.storage import ObjectStorage
 from core.bindings.durable_object import AlarmInvocationInfo, DurableObject

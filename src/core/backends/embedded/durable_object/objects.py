@@ -25,7 +25,7 @@ from core.backends.embedded.durable_object.alarms import AlarmSchedule
 from core.backends.embedded.durable_object.arguments import MAX_VALUE
 from core.backends.embedded.durable_object.ids import ObjectId, id_from_digits, id_from_name
 from core.backends.embedded.durable_object.life import LiveObject
-from core.backends.embedded.durable_object.living import AroundAlarm
+from core.backends.embedded.durable_object.records import AroundAlarm
 from core.backends.embedded.durable_object.sockets import ObjectSockets
 from core.backends.embedded.durable_object.storage import ObjectStorage
 from core.backends.embedded.store import Database, Store, run_script
@@ -87,6 +87,7 @@ class Objects:
         self._living: OrderedDict[str, LiveObject] = OrderedDict()
         self.alarms: AlarmSchedule = AlarmSchedule(schedule, self.clock, lambda due: self.object(due).alarm.fire())
         self.around_alarm: AroundAlarm | None = None
+        """Runs an alarm as an event of the application; None runs it alone."""
         self._lock: int | None = None
         self._started = False
         self._sockets: dict[str, ObjectSockets] = {}

@@ -12,21 +12,56 @@ import logging
 import math
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from core.backends.embedded.clone import load
 from core.backends.embedded.d1 import Engine
 from core.backends.embedded.disk import StoreBusyError, store_error
-from core.backends.embedded.durable_object.alarms import AlarmRow
+from core.backends.embedded.durable_object.alarms import AlarmRow, AlarmSchedule
 from core.backends.embedded.durable_object.arguments import MAX_VALUE, reset_error
-from core.backends.embedded.durable_object.living import Living
+from core.backends.embedded.durable_object.ids import ObjectId
+from core.backends.embedded.durable_object.sockets import ObjectSockets
 from core.backends.embedded.keys import after_prefix
 from core.backends.embedded.store import Database, is_busy
 from core.bindings.durable_object import DurableObject
+from core.context import Clock
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 
+T = TypeVar("T")
+
 _log = logging.getLogger("core.durable_object")
+
+
+AroundAlarm: TypeAlias = Callable[[str, Callable[[], Awaitable[None]]], Awaitable[None]]
+"""Takes the name of an object's class, and what runs its alarm."""
+
+
+class Home(Protocol):
+    """The objects of a namespace, as one of them sees them. See `Objects`."""
+
+    cls: type[DurableObject[Any]]
+    clock: Clock
+    alarms: AlarmSchedule
+    around_alarm: AroundAlarm | None
+
+    def database(self, id: ObjectId) -> Database: ...
+    def make(self, living: Any, /) -> DurableObject[Any]: ...
+    def sockets(self, id: ObjectId, /) -> ObjectSockets: ...
+    def forget(self, living: Any, /) -> None: ...
+
+
+class Living(Protocol):
+    """An object that lives, as its storage sees it. See `LiveObject`."""
+
+    id: ObjectId
+    broken: BaseException | None
+
+    @property
+    def objects(self) -> Home: ...
+    def reset(self, why: BaseException, /) -> None: ...
+    async def turn(self) -> None: ...
+    async def exclusively(self, action: Callable[[], Awaitable[T]], /) -> T: ...
 
 
 class ObjectRecords:

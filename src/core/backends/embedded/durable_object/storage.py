@@ -21,8 +21,7 @@ from core.backends.embedded.durable_object.arguments import (
     several,
     to_milliseconds,
 )
-from core.backends.embedded.durable_object.living import Living
-from core.backends.embedded.durable_object.records import ObjectRecords
+from core.backends.embedded.durable_object.records import Living, ObjectRecords
 from core.bindings.calls import Hookable
 from core.bindings.durable_object import (
     DurableObjectStorage,
