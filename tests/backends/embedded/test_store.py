@@ -219,9 +219,9 @@ def test_a_file_is_real_only_when_it_is_published(tmp_path: Path) -> None:
     assert staged.suffix == ".tmp"
     name = files.publish(staged)
     assert files.read(name) == b"onetwo"
-    assert files.path(name).exists()
+    assert (files.folder / name).exists()
     assert not staged.exists()
-    files.discard(staged)
+    staged.unlink(missing_ok=True)
     files.remove([name, "missing"])
     with pytest.raises(FileNotFoundError):
         files.read(name)

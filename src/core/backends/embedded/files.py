@@ -37,7 +37,9 @@ class Files:
         self._doomed: set[str] = set()
 
     def stage(self, chunks: Iterable[bytes]) -> Path:
-        """Write a new file, down to the disk, under a temporary name. Blocks: call it in a thread when it is large.
+        """Write a new file, down to the disk, under a temporary name. Who does not publish it deletes it.
+
+        Blocks: call it in a thread when it is large.
 
         Raises StoreError where it cannot be written.
         """
@@ -67,10 +69,6 @@ class Files:
                 os.close(descriptor)
         return name
 
-    def discard(self, staged: Path) -> None:
-        """Delete a staged file that was not published. One that was published is left alone."""
-        staged.unlink(missing_ok=True)
-
     def read(self, name: str) -> bytes:
         """Return a whole file.
 
@@ -83,10 +81,6 @@ class Files:
             raise
         except OSError as error:
             raise store_error(path, error) or error from error
-
-    def path(self, name: str) -> Path:
-        """Return where a file is, to read a part of it."""
-        return self.folder / name
 
     def hold(self, names: Sequence[str], reader: object) -> None:
         """Keep files for as long as `reader` lives, also those that are removed meanwhile."""

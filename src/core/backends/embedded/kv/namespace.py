@@ -156,7 +156,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
                 # Replaced since, perhaps by another process: the row says by what.
                 if file == missing:
                     raise KVError(
-                        f"KV {verb} failed: 500 {self._files.path(file)}, the value of this key, is missing. Restore "
+                        f"KV {verb} failed: 500 {self._files.folder / file}, the value of this key, is missing. Restore "
                         "the file from a copy, or put or delete the key"
                     ) from error
                 missing = file

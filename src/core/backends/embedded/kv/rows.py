@@ -124,7 +124,7 @@ class KVRows:
         try:
             await self._wait("PUT", write)
         finally:
-            files.discard(staged)
+            staged.unlink(missing_ok=True)
 
     async def _wait(self, verb: Verb, action: Callable[[], T]) -> T:
         """Do it as soon as no other process holds the database. Raises KVError where that fails."""

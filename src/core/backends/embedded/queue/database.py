@@ -187,11 +187,6 @@ class QueueDatabase:
     def _set_up(self) -> None:
         with self._database.transaction() as connection:
             run_script(connection, _SCHEMA)
-            columns = {row[1] for row in connection.execute("PRAGMA table_info(queue_messages)")}
-            if "traceparent" not in columns:  # a store of before messages were traced
-                connection.execute("ALTER TABLE queue_messages ADD COLUMN traceparent TEXT NOT NULL DEFAULT ''")
-            if "failed_before" not in columns:  # a store of before dead letters said how often they had failed
-                connection.execute("ALTER TABLE queue_messages ADD COLUMN failed_before INTEGER NOT NULL DEFAULT 0")
             connection.execute("DELETE FROM queue_messages WHERE sent < ?", (self.now() - RETENTION * 1000,))
 
 

@@ -97,7 +97,7 @@ async def read_pieces(files: Files | None, pieces: Sequence[Piece], offset: int,
             continue
         assert files is not None
         assert piece.file is not None
-        path = files.path(piece.file)
+        path = files.folder / piece.file
         while start < end:
             chunk = await _in_thread("get", path, _read_at, path, start, min(_CHUNK, end - start))
             if not chunk:
@@ -115,7 +115,7 @@ async def _read_to_file(files: Files, source: Source) -> Path:
                 await _in_thread("put", files.folder, file.write, piece)
             await _in_thread("put", files.folder, _flush, file)
     except BaseException:
-        files.discard(staged)
+        staged.unlink(missing_ok=True)
         raise
     return staged
 

@@ -62,9 +62,6 @@ class BucketStorage(R2Storage[Incoming]):
     def _set_up(self) -> None:
         with self._database.transaction() as connection:
             run_script(connection, SCHEMA)
-            columns = {row[1] for row in connection.execute("PRAGMA table_info(r2_uploads)")}
-            if "began" not in columns:  # a store of before old uploads were dropped
-                connection.execute(f"ALTER TABLE r2_uploads ADD COLUMN began INTEGER NOT NULL DEFAULT {self.now()}")
             if self._files is not None:
                 # What a process that was killed has forgotten.
                 self._files.sweep(connection.execute("SELECT file FROM r2_pieces WHERE file IS NOT NULL"))
@@ -108,8 +105,8 @@ class BucketStorage(R2Storage[Incoming]):
         return await take_in(self._files, source)
 
     def discard(self, taken: Incoming) -> None:
-        if taken.staged is not None and self._files is not None:
-            self._files.discard(taken.staged)
+        if taken.staged is not None:
+            taken.staged.unlink(missing_ok=True)
 
     async def write(self, row: Row, taken: Incoming, conditions: Preconditions | None) -> bool:
         return await self._change("put", lambda: self.write_at_once(row, taken, conditions))
