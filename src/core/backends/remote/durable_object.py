@@ -129,9 +129,12 @@ class RemoteObject:
         """Run a method of the object. Raises its error, and DurableObjectError where its process ends meanwhile."""
         objects = self._objects
         is_fetch = method == "fetch"
-        sent = (await _dumped(args[0]),) if is_fetch else args
+        if is_fetch:
+            request: http.Request = args[0]
+            body = None if request.body is None else await request.bytes()
+            args = (request.url, request.method, [*request.headers.items()], body)
         try:
-            payload = pickle.dumps((current_traceparent(), objects.name, self._id, method, sent, dict(options)))
+            payload = pickle.dumps((current_traceparent(), objects.name, self._id, method, args, dict(options)))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise DurableObjectError(
                 f"{objects.cls.__name__}.{method}: an argument cannot go to another process: {error}. Define its class "
@@ -182,15 +185,6 @@ def _away(message: str) -> DurableObjectError:
     error = DurableObjectError(message)
     error.retryable = True
     return error
-
-
-async def _dumped(request: http.Request) -> tuple[object, ...]:
-    body = None if request.body is None else await request.bytes()
-    return request.url, request.method, [*request.headers.items()], body
-
-
-def _loaded(url: str, method: str, headers: list[tuple[str, str]], body: bytes | None) -> http.Request:
-    return http.Request(url, method=method, headers=headers, body=body)
 
 
 # Errors keep their class, message and attributes, whatever their `__init__` asks for.
@@ -263,7 +257,9 @@ class ObjectServer:
                 self._links[task] = True
                 await link.send(Frame.BEGUN)
                 traceparent, *call = pickle.loads(payload)
-                self._continue(traceparent)
+                # The spans of the call belong to the span of its caller, in the task of the connection.
+                tracer = self._tracer if traceparent else None
+                running.set(None if tracer is None else Running(tracer, Elsewhere(traceparent)))
                 socket = await self._answer(link, *call)
                 if socket is not None:
                     await self._carry(task, link, socket)
@@ -282,11 +278,6 @@ class ObjectServer:
             await close_as(socket, WebSocketClosed(1001))
         await relay(RemoteWebSocket(link, (1006, "")), socket)
 
-    def _continue(self, traceparent: str) -> None:
-        """Let the spans of the call belong to the span of its caller, in the task of the connection."""
-        tracer = self._tracer
-        running.set(Running(tracer, Elsewhere(traceparent)) if tracer is not None and traceparent else None)
-
     async def _answer(
         self, link: Link, name: str, id: ObjectId, method: str, args: tuple[Any, ...], options: dict[str, Any]
     ) -> WebSocket | None:
@@ -294,7 +285,8 @@ class ObjectServer:
         response: http.Response | None = None
         try:
             if method == "fetch":
-                args = (_loaded(*args[0]),)
+                url, verb, headers, body = args
+                args = (http.Request(url, method=verb, headers=headers, body=body),)
             result = await self._objects[name].object(id).call(method, args, options)
             if method == "fetch":
                 response = result

@@ -9,6 +9,7 @@ asks it to connect again.
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from typing import Final
 
 from core.backends.remote.link import Frame, Link, Lost
@@ -39,20 +40,22 @@ class RemoteWebSocket(WebSocket):
         if self._closed is not None:
             raise self._closed
         try:
-            return _message(*await self._link.receive())
-        except WebSocketClosed as closed:
-            raise self._end(closed.code, closed.reason) from None
+            kind, payload = await self._link.receive()
         except Lost:
             raise self._end(*self._lost) from None
+        if kind is Frame.CLOSE:
+            raise self._end(_CODE.unpack(payload[:2])[0], payload[2:].decode())
+        return payload.decode() if kind is Frame.TEXT else payload
 
     async def send(self, message: str | bytes, /) -> None:
         if self._closed is not None:
             raise self._closed
-        try:
-            await self._link.send(*_frame(message))
-        except Lost:
-            # Its last messages, and why it closed, may not have been read yet.
-            return
+        sent = as_message(message)
+        with suppress(Lost):  # its last messages, and why it closed, may not have been read yet
+            if isinstance(sent, str):
+                await self._link.send(Frame.TEXT, encode(sent))
+            else:
+                await self._link.send(Frame.BYTES, sent)
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         check_close(code, reason)
@@ -61,26 +64,10 @@ class RemoteWebSocket(WebSocket):
     def end(self, code: int, reason: str = "") -> None:
         """Close with any code, as a host does when the client is lost (1006)."""
         if self._closed is None:
-            self._link.put(*_close(code, reason))
+            self._link.put(Frame.CLOSE, _CODE.pack(code) + encode(reason))
             self._end(code, reason)
 
     def _end(self, code: int, reason: str) -> WebSocketClosed:
         self._closed = WebSocketClosed(code, reason, self)
         self._link.close()
         return self._closed
-
-
-def _frame(message: str | bytes) -> tuple[Frame, bytes]:
-    sent = as_message(message)
-    return (Frame.TEXT, encode(sent)) if isinstance(sent, str) else (Frame.BYTES, sent)
-
-
-def _close(code: int, reason: str) -> tuple[Frame, bytes]:
-    return Frame.CLOSE, _CODE.pack(code) + encode(reason)
-
-
-def _message(kind: Frame, payload: bytes) -> str | bytes:
-    """The message of a frame. Raises WebSocketClosed for the frame that closes."""
-    if kind is Frame.CLOSE:
-        raise WebSocketClosed(_CODE.unpack(payload[:2])[0], payload[2:].decode())
-    return payload.decode() if kind is Frame.TEXT else payload

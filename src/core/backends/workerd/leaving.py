@@ -23,7 +23,7 @@ _waiting: dict[object, Callable[[], object]] = {}
 _leaving = False
 
 
-def when_leaving(act: Callable[[], object]) -> Callable[[], None]:
+def when_leaving(act: Callable[[], object]) -> Callable[[], object]:
     """Have `act` called in a turn of this request once the process is about to stop, at once where it is already.
 
     Returns a function that takes it back.
@@ -31,14 +31,15 @@ def when_leaving(act: Callable[[], object]) -> Callable[[], None]:
     key = object()
     promise = bridge().js.Promise.withResolvers()
 
-    def acted(_: object = None) -> None:
-        if _waiting.pop(key, None) is not None:
+    def forget() -> bool:
+        waited = _waiting.pop(key, None) is not None
+        if waited:
             destroy_later(proxy)
-            act()
+        return waited
 
-    def forget() -> None:
-        if _waiting.pop(key, None) is not None:
-            destroy_later(proxy)
+    def acted(_: object = None) -> None:
+        if forget():
+            act()
 
     proxy = bridge().create_proxy(acted)
     promise.promise.then(proxy)

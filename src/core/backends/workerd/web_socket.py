@@ -38,7 +38,7 @@ class WorkerdWebSocket(WebSocket):
         self._arrived = asyncio.Event()
         self._closed: WebSocketClosed | None = None
         self._proxies: list[Any] = []
-        self._stay: Callable[[], None] = lambda: None
+        self._stay: Callable[[], object] = lambda: None
         # The messages of other requests, and the function that resolves the promise which sends it.
         self._outbox: deque[Callable[[], object]] = deque()
         self._wake: Any = None
