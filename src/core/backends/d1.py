@@ -11,7 +11,6 @@ S = TypeVar("S")
 
 
 def check_sql(sql: object) -> str:
-    """The text of a statement. Raises D1TypeError for anything else."""
     if isinstance(sql, str):
         return sql
     raise D1TypeError(f"SQL must be a str, not {type(sql).__name__}")

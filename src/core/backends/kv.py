@@ -58,7 +58,6 @@ def parse_bulk(text: str) -> object:
 
 
 def refuse_key(key: object) -> NoReturn:
-    """Refuse a key that is not a string."""
     raise KVTypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")
 
 
@@ -83,7 +82,6 @@ def keys_of(keys: object) -> Sequence[Any]:
 
 
 def refuse_value(value: object) -> NoReturn:
-    """Refuse a value that is neither text nor bytes nor a stream."""
     raise KVTypeError(
         f"KV put(): a value is str, bytes or an async iterable of bytes, not {type(value).__name__}. "
         "Write put(key, str(value)), or put_json(key, value) for JSON"
@@ -91,19 +89,16 @@ def refuse_value(value: object) -> NoReturn:
 
 
 def check_number(name: str, value: object) -> None:
-    """Refuse an option that is not a number."""
     if not isinstance(value, (int, float)):
         raise KVTypeError(f"{name} must be a number, not {value!r}")
 
 
 def check_prefix(prefix: object) -> None:
-    """Refuse a prefix that is not a string."""
     if not isinstance(prefix, str):
         raise KVTypeError(f"A prefix must be a str, not {type(prefix).__name__}")
 
 
 def check_cursor(cursor: object) -> None:
-    """Refuse a cursor that no page had."""
     if not isinstance(cursor, str):
         raise KVTypeError(f"A cursor must be a str, not {type(cursor).__name__}. Pass the last page's cursor")
 

@@ -72,22 +72,18 @@ class EmbeddedAi(Hookable, Ai):
         return wanted
 
     async def _to_markdown(self, files: Sequence[MarkdownDocument]) -> list[MarkdownResult]:
-        """Not embedded. See `Ai.to_markdown`."""
         _not_embedded("document conversion (to_markdown)")
 
     def gateway(self, gateway_id: str) -> AiGateway:
-        """Not embedded. See `Ai.gateway`."""
         _not_embedded("gateways")
 
     # ------------------------------------------------------------------ methods that a fake answers instead
 
     async def answer(self, model: str, inputs: Mapping[str, object], headers: Mapping[str, str]) -> object:
-        """The answer of a model, in the platform's shape."""
         server, task = self._task(model, inputs)
         return task.answer(await server.json("POST", task.path, task.body, headers))
 
     async def answer_raw(self, model: str, inputs: Mapping[str, object], headers: Mapping[str, str]) -> Response:
-        """The server's answer as it came."""
         from core.http import Response
 
         server, task = self._task(model, inputs)
@@ -106,7 +102,6 @@ class EmbeddedAi(Hookable, Ai):
         return events(exchange)
 
     async def list_models(self) -> list[AiModel]:
-        """The server's models."""
         listed = await self._known_server().json("GET", "/models", None, {})
         return [AiModel(id=entry["id"], name=entry["id"]) for entry in listed.get("data", [])]
 

@@ -39,7 +39,7 @@ class Dates:
         self._connection = connection
         self._refusals: dict[str, str] = {}
         # SQLite's message and a query for the rows that it is about, for expressions that a row may have ask.
-        self._suspects: list[tuple[str, str]] = []
+        self.suspects: list[tuple[str, str]] = []
         # True once a function was asked for the present.
         self.asked = False
         _follow(connection, clock, self)
@@ -51,27 +51,22 @@ class Dates:
             "SELECT type, tbl_name, sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL"
         ).fetchall()
         refusals: dict[str, str] = {}
-        self._suspects = []
+        self.suspects = []
         for kind, table, sql in schema:
             for message, condition in _findings(kind, sql):
                 if condition is None:
                     refusals.setdefault(table.lower(), message)
                 else:
-                    self._suspects.append((message, f"SELECT 1 FROM {quoted(table)} WHERE {condition} LIMIT 1"))
+                    self.suspects.append((message, f"SELECT 1 FROM {quoted(table)} WHERE {condition} LIMIT 1"))
         new, self._refusals = refusals.keys() - self._refusals.keys(), refusals
         for table in new:
             if self._connection.execute(f"SELECT 1 FROM {quoted(table)} LIMIT 1").fetchone() is not None:
                 return refusals.pop(table)
         return self.found()
 
-    @property
-    def suspects(self) -> bool:
-        """True if there are expressions that ask for the present where a row has them do so."""
-        return bool(self._suspects)
-
     def found(self) -> str | None:
         """SQLite's message for a row there is that cannot be."""
-        for message, query in self._suspects:
+        for message, query in self.suspects:
             if self._connection.execute(query).fetchone() is not None:
                 return message
         return None

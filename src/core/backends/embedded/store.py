@@ -67,7 +67,6 @@ class Database:
 
     @property
     def location(self) -> str:
-        """The name of the store in an error."""
         return ":memory:" if self.path is None else str(self.path)
 
     def _set_up(self) -> None:
@@ -124,14 +123,12 @@ class Database:
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
-    async def answer(self, action: Callable[[], T], failed: Callable[[Any], Exception]) -> T:
-        """`patiently`; where it fails, raise what `failed` makes of the StoreError, or of SQLite's words."""
+    async def answer(self, action: Callable[[], T], failed: Callable[[StoreError], Exception]) -> T:
+        """`patiently`; where it fails, raise what `failed` makes of the StoreError."""
         try:
             return await self.patiently(action)
         except StoreError as error:
             raise failed(error) from error
-        except sqlite3.Error as error:
-            raise failed(f"{error}: {self.location}") from error
 
     def _give_up(self, error: sqlite3.Error | OSError, deadline: float) -> None:
         """Return if it is worth another try; raise otherwise."""
@@ -174,7 +171,6 @@ def run_script(connection: sqlite3.Connection, script: str) -> None:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Return True if SQLite failed only because somebody else has the database."""
     # Errors of the sqlite3 module itself have no code of SQLite's.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 

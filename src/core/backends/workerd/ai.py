@@ -45,8 +45,6 @@ _error = translator(AiError)
 
 
 class WorkerdAi(JsEngine, Ai):
-    """`Ai` over the object that the runtime has under the binding's name."""
-
     @property
     def ai_gateway_log_id(self) -> str | None:
         log: str | None = none_of(self._js.aiGatewayLogId)
@@ -125,8 +123,6 @@ class WorkerdAi(JsEngine, Ai):
 
 
 class WorkerdAiGateway(JsEngine, AiGateway):
-    """`AiGateway` over the runtime's."""
-
     def __init__(self, gateway: object, id: str, hook: BoundHook | None) -> None:
         super().__init__(gateway, hook)
         self._id = id

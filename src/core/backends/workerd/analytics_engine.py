@@ -10,8 +10,6 @@ from core.bindings.analytics_engine import AnalyticsEngineDataset
 
 
 class WorkerdAnalyticsEngineDataset(JsBacked, AnalyticsEngineDataset):
-    """`AnalyticsEngineDataset` over the runtime's."""
-
     def write_data_point(
         self,
         *,

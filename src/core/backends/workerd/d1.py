@@ -48,8 +48,6 @@ R = TypeVar("R", default=dict[str, Any])
 
 
 class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
-    """`D1PreparedStatement` over the runtime's."""
-
     def __init__(
         self,
         session: WorkerdD1Session,
@@ -119,8 +117,6 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
 
 
 class WorkerdD1Session(JsEngine, D1DatabaseSession):
-    """`D1DatabaseSession` over the runtime's."""
-
     def prepare(self, sql: str, /) -> WorkerdD1PreparedStatement:
         return WorkerdD1PreparedStatement(self, self._js.prepare(well_formed(check_sql(sql))), sql)
 
@@ -140,8 +136,6 @@ class WorkerdD1Session(JsEngine, D1DatabaseSession):
 
 
 class WorkerdD1Database(WorkerdD1Session, D1Database):
-    """`D1Database` over the object that the runtime has under the binding's name."""
-
     async def _exec(self, sql: str, /) -> D1ExecResult:
         result = rows_of(await call_js(_error, self._js.exec, sql))
         return D1ExecResult(result["count"], result["duration"])

@@ -65,8 +65,6 @@ _error = translator(DurableObjectError, TypeError=DurableObjectTypeError, RangeE
 
 
 class WorkerdDurableObjectId(JsBacked, DurableObjectId):
-    """`DurableObjectId` over the runtime's."""
-
     def __str__(self) -> str:
         return str(self._js.toString())
 
@@ -93,8 +91,6 @@ class WorkerdDurableObjectId(JsBacked, DurableObjectId):
 
 
 class WorkerdDurableObjectNamespace(JsEngine, DurableObjectNamespace[Any]):
-    """`DurableObjectNamespace` over the object that the runtime has under the binding's name."""
-
     def __init__(self, namespace: Any, cls: Any = None, hook: BoundHook | None = None) -> None:
         super().__init__(namespace, hook)
         self._cls = cls
@@ -192,8 +188,6 @@ def _may_be_called(cls: Any, name: str) -> bool:
 
 
 class WorkerdDurableObjectState(JsBacked, DurableObjectState):
-    """`DurableObjectState` over the runtime's."""
-
     def __init__(self, state: object) -> None:
         super().__init__(state)
         self._storage = WorkerdStorage(self._js.storage)
@@ -331,15 +325,11 @@ class _Operations(JsEngine, StorageOperations):
 
 
 class WorkerdTransaction(_Operations, DurableObjectTransaction):
-    """`DurableObjectTransaction` over the runtime's."""
-
     def rollback(self) -> None:
         _call(self._js.rollback)
 
 
 class WorkerdStorage(_Operations, DurableObjectStorage):
-    """`DurableObjectStorage` over the runtime's."""
-
     async def _delete_all(self, **given: Unpack[WriteOptions]) -> None:
         await call_js(_error, self._js.deleteAll, **options(**given))
 
@@ -411,8 +401,6 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
 
 
 class WorkerdSyncKv(JsBacked, SyncKvStorage):
-    """`SyncKvStorage` over the runtime's."""
-
     def get(self, key: str, /) -> Any:
         return from_js(_call(self._js.get, key))
 
@@ -438,8 +426,6 @@ class WorkerdSyncKv(JsBacked, SyncKvStorage):
 
 
 class WorkerdSqlStorage(JsBacked, SqlStorage):
-    """`SqlStorage` over the runtime's."""
-
     @property
     def database_size(self) -> int:
         return int(self._js.databaseSize)
@@ -450,8 +436,6 @@ class WorkerdSqlStorage(JsBacked, SqlStorage):
 
 
 class WorkerdSqlCursor(JsBacked, SqlStorageCursor[R]):
-    """`SqlStorageCursor` over the runtime's."""
-
     def __init__(self, js: object, read: Callable[[dict[str, Any]], Any] = lambda row: row) -> None:
         super().__init__(js)
         self._read = read

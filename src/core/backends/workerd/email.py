@@ -20,8 +20,6 @@ from core.bindings.email import EmailAddress, EmailBuilder, EmailMessage, EmailS
 
 
 class WorkerdSendEmail(JsEngine, SendEmail):
-    """`SendEmail` over the runtime's."""
-
     async def _send(self, message: EmailMessage | EmailBuilder, /) -> EmailSendResult:
         if isinstance(message, EmailBuilder):
             outgoing = js_value(_built(message))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Final, TypeVar, cast
 
-from core.backends.workerd.conversion import bridge, constructor_name, is_null, structured, unwrap
+from core.backends.workerd.conversion import bridge, constructor_name, is_null, of_fields, structured, unwrap
 from core.bindings.absent import AbsentBinding
 from core.bindings.kinds import KINDS, Kind
 from core.env import EnvField, fields_of, inject, kind_of
@@ -94,7 +94,7 @@ def _binding(value: Any, field: EnvField | None = None) -> object:
         if kind is not None and kind.name == "version_metadata" and isinstance(plain, dict):
             from core.backends.workerd.version_metadata import WorkerdVersionMetadata
 
-            return WorkerdVersionMetadata.of(structured(found))
+            return of_fields(WorkerdVersionMetadata, structured(found))
         return plain
     if field is None or kind is None:
         told = {"DurableObjectNamespace": "durable_object", "Fetcher": "service"}.get(constructor)

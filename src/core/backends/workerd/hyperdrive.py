@@ -7,8 +7,6 @@ from core.bindings.hyperdrive import Hyperdrive
 
 
 class WorkerdHyperdrive(JsBacked, Hyperdrive):
-    """`Hyperdrive` over the runtime's."""
-
     @property
     def connection_string(self) -> str:
         return str(self._js.connectionString)

@@ -23,8 +23,6 @@ from core.http import Response
 
 
 class WorkerdImages(JsEngine, Images):
-    """`Images` over the runtime's."""
-
     async def _info(self, image: ImageSource, /) -> ImageInfo:
         found = from_js(await call_js(binding_error, self._js.info, _stream(image)))
         return ImageInfo(found["format"], found.get("fileSize"), found.get("width"), found.get("height"))
@@ -34,8 +32,6 @@ class WorkerdImages(JsEngine, Images):
 
 
 class WorkerdImageTransformer(JsEngine, ImageTransformer):
-    """`ImageTransformer` over the runtime's."""
-
     def transform(self, transform: Mapping[str, Any], /) -> WorkerdImageTransformer:
         return WorkerdImageTransformer(self._js.transform(js_value(dict(transform))), self._hook)
 
@@ -48,8 +44,6 @@ class WorkerdImageTransformer(JsEngine, ImageTransformer):
 
 
 class WorkerdImageResult(JsBacked, ImageTransformationResult):
-    """`ImageTransformationResult` over the runtime's."""
-
     def response(self) -> Response:
         return response_of(self._js.response())
 

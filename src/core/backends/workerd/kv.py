@@ -53,8 +53,6 @@ _TYPES: Final = {
 
 
 class WorkerdKVNamespace(JsEngine, KVEngine):
-    """`KVNamespace` over the object that the runtime has under the binding's name."""
-
     async def _get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
         if not isinstance(key, str):
             texts = await self._bulk(self._js.get, key, type, cache_ttl)

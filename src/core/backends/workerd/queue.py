@@ -54,8 +54,6 @@ _error = translator(QueueError, TypeError=QueueTypeError)
 
 
 class WorkerdQueue(JsEngine, Queue[Any]):
-    """`Queue` over the object that the runtime has under the binding's name."""
-
     async def _send(
         self, body: object, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
@@ -121,8 +119,6 @@ class WorkerdMessage(JsBacked, Message[Any]):
 
 
 class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
-    """`MessageBatch` over the runtime's."""
-
     @property
     def queue(self) -> str:
         return str(self._js.queue)

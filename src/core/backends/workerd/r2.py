@@ -52,8 +52,6 @@ _HASHES: Final = ("md5", "sha1", "sha256", "sha384", "sha512")
 
 
 class WorkerdR2Bucket(JsEngine, R2Bucket):
-    """`R2Bucket` over the object that the runtime has under the binding's name."""
-
     async def _head(self, key: str) -> R2Object | None:
         found = await call_js(_error, self._js.head, _key(key))
         return None if is_null(found) else _object(found)
@@ -102,8 +100,6 @@ class WorkerdR2Bucket(JsEngine, R2Bucket):
 
 
 class WorkerdR2MultipartUpload(JsEngine, R2MultipartUpload):
-    """`R2MultipartUpload` over the runtime's."""
-
     def _call_target(self) -> tuple[Any, ...]:
         return self.key, self.upload_id
 

@@ -8,8 +8,6 @@ from core.bindings.rate_limit import RateLimit, RateLimitOutcome
 
 
 class WorkerdRateLimit(JsEngine, RateLimit):
-    """`RateLimit` over the runtime's."""
-
     async def _limit(self, *, key: str) -> RateLimitOutcome:
         outcome = await call_js(binding_error, self._js.limit, key=key)
         return RateLimitOutcome(bool(outcome.success))

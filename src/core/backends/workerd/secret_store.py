@@ -8,7 +8,5 @@ from core.bindings.secret_store import SecretsStoreSecret
 
 
 class WorkerdSecretsStoreSecret(JsEngine, SecretsStoreSecret):
-    """`SecretsStoreSecret` over the runtime's."""
-
     async def _get(self) -> str:
         return str(await call_js(binding_error, self._js.get))

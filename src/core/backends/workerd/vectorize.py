@@ -20,8 +20,6 @@ from core.bindings.vectorize import (
 
 
 class WorkerdVectorize(JsEngine, Vectorize):
-    """`Vectorize` over the runtime's."""
-
     async def _describe(self) -> VectorizeIndexInfo:
         found = from_js(await call_js(binding_error, self._js.describe))
         return VectorizeIndexInfo(

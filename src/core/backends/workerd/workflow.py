@@ -20,8 +20,6 @@ from core.bindings.workflow import (
 
 
 class WorkerdWorkflow(JsEngine, Workflow[Any]):
-    """`Workflow` over the runtime's."""
-
     async def _create(
         self, *, id: str | None = None, params: object = None, retention: WorkflowRetention | None = None
     ) -> WorkerdWorkflowInstance:
@@ -38,8 +36,6 @@ class WorkerdWorkflow(JsEngine, Workflow[Any]):
 
 
 class WorkerdWorkflowInstance(JsEngine, WorkflowInstance):
-    """`WorkflowInstance` over the runtime's."""
-
     def _call_target(self) -> tuple[object, ...]:
         return (self.id,)
 

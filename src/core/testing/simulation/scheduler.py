@@ -129,11 +129,9 @@ class Simulation(Seam):
     # ------------------------------------------------------------------ what the fakes see
 
     def time(self) -> FakeClock:
-        """See `Seam.time`."""
         return self.clock
 
     async def passing(self, fake: object, call: BindingCall, answer: Callable[[], Awaitable[object]], /) -> object:
-        """See `Seam.passing`."""
         if not self._driving:  # a fixture, before the test
             return await answer()
         event = _event.get()
@@ -202,7 +200,6 @@ class Simulation(Seam):
             raise IsolateDied
 
     async def event(self, label: str, at: int, run: Callable[[], Awaitable[T]], /) -> T | None:
-        """See `Seam.event`."""
         self._counts[label] = number = self._counts.get(label, 0) + 1
         event = Event(label if number == 1 else f"{label} (no. {number})")
         before = _event.set(event)
@@ -228,12 +225,10 @@ class Simulation(Seam):
         return drawn
 
     def has_timers(self, clock: Clock, /) -> None:
-        """See `Seam.has_timers`."""
         assert isinstance(clock, FakeClock)
         self._clocks[clock] = None
 
     async def rest(self) -> None:
-        """Return when every task waits for something that only time brings."""
         if not self._driving:
             await super().rest()
             return

@@ -104,7 +104,8 @@ class RowsRead:
             beside.visited.rows = 0
             rows = sum(1 for _ in connection.execute(text, named))
             read = beside.visited.rows
-            if any("USE TEMP B-TREE FOR" in row[3] and "ORDER BY" in row[3] for row in _plan(connection, text, named)):
+            plan = connection.execute(f"EXPLAIN QUERY PLAN {text}", named)
+            if any(b"USE TEMP B-TREE FOR" in row[3] and b"ORDER BY" in row[3] for row in plan.fetchall()):
                 read += rows if whole == text else sum(1 for _ in connection.execute(whole, named))
         except (sqlite3.Error, UnicodeEncodeError):
             return None
@@ -265,7 +266,8 @@ def _described(beside: sqlite3.Connection, name: str) -> tuple[str, str]:
 
 def _put_view(beside: sqlite3.Connection, name: str, text: str, rowids: frozenset[str]) -> None:
     columns = beside.execute(f"PRAGMA main.table_info({quoted(name)})").fetchall()
-    key = next((quoted(c[1].decode()) for c in columns if c[5]), "rowid") if _without_rowid(text) else "rowid"
+    without_rowid = "WITHOUT" in text.upper().rpartition(")")[2]
+    key = next((quoted(c[1].decode()) for c in columns if c[5]), "rowid") if without_rowid else "rowid"
     rowid = next((column + ", " for column in sorted(rowids)), "")
     beside.execute(f"DROP VIEW IF EXISTS temp.{quoted(name)}")
     beside.execute(
@@ -280,14 +282,6 @@ def _places(tokens: Sequence[Token]) -> dict[str, int]:
         if token.word:
             at.setdefault(token.word, token.start)
     return at
-
-
-def _without_rowid(sql: str) -> bool:
-    return "WITHOUT" in sql.upper().rpartition(")")[2]
-
-
-def _plan(beside: sqlite3.Connection, text: str, values: dict[str, object]) -> list[tuple[object, object, object, str]]:
-    return [(*row[:3], row[3].decode()) for row in beside.execute(f"EXPLAIN QUERY PLAN {text}", values)]
 
 
 @lru_cache(maxsize=1000)

@@ -61,7 +61,6 @@ def to_milliseconds(time: object) -> int:
 
 
 def clone_error(message: str) -> DurableObjectTypeError:
-    """The error for a value that the structured clone refuses."""
     error = DurableObjectTypeError(message)
     error.js_name = "DataCloneError"
     return error

@@ -26,7 +26,6 @@ class ObjectId:
         return self.digits
 
     def equals(self, other: DurableObjectId, /) -> bool:
-        """See `DurableObjectId.equals`."""
         return str(other) == self.digits
 
 
@@ -53,12 +52,10 @@ def id_from_digits(namespace: str, jurisdiction: DurableObjectJurisdiction | Non
 
 
 def new_id(namespace: str, jurisdiction: DurableObjectJurisdiction | None) -> ObjectId:
-    """An id that no name has."""
     return ObjectId(_digits(_key(namespace, jurisdiction), secrets.token_bytes(16)), None, jurisdiction)
 
 
 def check_jurisdiction(jurisdiction: DurableObjectJurisdiction) -> None:
-    """Raise DurableObjectTypeError for a jurisdiction that the platform does not have."""
     if jurisdiction not in _JURISDICTIONS:
         raise DurableObjectTypeError(f'"{jurisdiction}" is not a jurisdiction: eu, fedramp, fedramp-high or us')
 

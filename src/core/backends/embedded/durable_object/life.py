@@ -81,7 +81,7 @@ class LiveObject:
         self.used = self.objects.clock.monotonic()
         answer = self._tasks.pop(task)
         if answer is not None:
-            # It has one, unless the task was cancelled before it began.
+            # It has one, unless the task was cancelled.
             answer.cancel()
 
     async def _run(
@@ -95,13 +95,9 @@ class LiveObject:
             finally:
                 # The answer is sent only after the writes it was based on are safe. An error is an answer, too.
                 self.storage.commit()
-        except asyncio.CancelledError:
-            answer.cancel()
-        except BaseException as error:
+        except Exception as error:
             if not answer.done():
                 answer.set_exception(error)
-            if not isinstance(error, Exception):
-                raise
         else:
             if not answer.done():
                 answer.set_result(result)
@@ -111,10 +107,8 @@ class LiveObject:
         if self._instance is None and self.broken is None:
             try:
                 self._instance = self.objects.make(self)
-            except BaseException as error:
+            except Exception as error:
                 self.reset(error, raised_by=asyncio.current_task())
-                if not isinstance(error, Exception):
-                    raise
                 raise reset_error(error) from error
         while self.blocked is not None:
             # From inside a section too: a call that comes back to the object waits, and after 30 seconds fails.

@@ -154,11 +154,9 @@ class Objects:
 
     @property
     def alive(self) -> int:
-        """The number of objects whose instance is in memory."""
         return len(self._living)
 
     def sockets(self, id: ObjectId) -> ObjectSockets:
-        """The WebSockets of an object, whichever instance of it lives."""
         sockets = self._sockets.get(id.digits)
         if sockets is None:
             sockets = ObjectSockets(lambda method, args: self.object(id).call(method, args, {}), self.clock)
@@ -182,7 +180,6 @@ class Objects:
 
     @property
     def idle(self) -> list[LiveObject]:
-        """The objects whose instance is in memory and in which nothing runs."""
         return [living for living in self._living.values() if living.is_idle]
 
     def let_go(self, living: LiveObject) -> None:
@@ -215,7 +212,6 @@ class Objects:
             self.let_go(idle)
 
     def database(self, id: ObjectId) -> Database:
-        """The database of an object."""
         database = self._databases.get(id.digits)
         if database is None:
             path = None if self._folder is None else self._folder / f"{id.digits}.sqlite"
@@ -234,7 +230,6 @@ class Objects:
         return {**{file.stem: file for file in files}, **self._databases}
 
     def _stored_alarms(self) -> Iterator[tuple[ObjectId, int]]:
-        """The alarms that the files of objects have."""
         for path in () if self._folder is None else self._folder.glob("*.sqlite"):
             try:
                 with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
@@ -253,7 +248,6 @@ class Objects:
             await living.rest()
 
     def make(self, living: LiveObject) -> DurableObject[Any]:
-        """Return a new instance for an object."""
         env = self.env() if inspect.isroutine(self.env) else self.env
         return self.cls(ObjectState(living), env)
 
@@ -278,8 +272,6 @@ def name_of(
 
 
 class ObjectState(DurableObjectState):
-    """The state of one object. See `DurableObjectState`."""
-
     def __init__(self, living: LiveObject) -> None:
         self._object = living
 

@@ -87,12 +87,10 @@ class ObjectRecords:
 
     @property
     def engine(self) -> Engine:
-        """The engine that runs the object's own SQL."""
         engine: Engine = self._database.engine
         return engine
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of a statement of ours that only reads."""
         try:
             return self._database.connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
@@ -155,7 +153,6 @@ class ObjectRecords:
         return lost
 
     def explain(self, error: sqlite3.Error) -> str:
-        """The message for an error of SQLite's."""
         location = self._database.location
         found = StoreBusyError(location, self._database.timeout) if is_busy(error) else store_error(location, error)
         return self.engine.explain(error) if found is None else f"{found.reason}: {found.code}. {found}"
@@ -181,10 +178,13 @@ class ObjectRecords:
 
     def end(self, savepoint: str, *, undo: bool) -> None:
         """Keep or undo the writes since the savepoint."""
+        if undo and self._object.broken is not None:
+            return  # a reset has undone everything, and planned the alarm
         release = f"RELEASE {savepoint}"
         self._run(*((f"ROLLBACK TO {savepoint}", release) if undo else (release,)))
         self._transactions -= 1
         self.commit()
+        self.plan_alarm()
 
     def _run(self, *statements: str) -> None:
         try:
@@ -196,7 +196,6 @@ class ObjectRecords:
     # ------------------------------------------------------------------ keys and values
 
     def read(self, raw: bytes, missing: Any = None) -> Any:
-        """The value under a key."""
         found = self.rows("SELECT value FROM _cf_KV WHERE key = ?", (raw,))
         return load(found[0][0]) if found else missing
 
@@ -243,7 +242,6 @@ class ObjectRecords:
     # ------------------------------------------------------------------ the alarm
 
     def read_alarm(self) -> AlarmRow | None:
-        """The alarm that is set."""
         # Not `_database`: after a reset, too, the alarm says what comes next.
         connection = self._object.objects.database(self._object.id).connection
         try:

@@ -142,11 +142,9 @@ class ObjectSockets:
         ]
 
     def tags(self, socket: DurableObjectWebSocket) -> list[str]:
-        """The tags of a socket."""
         return [*self._carrier(socket).tags]
 
     def answered(self, socket: DurableObjectWebSocket) -> datetime | None:
-        """Return when an automatic answer was last sent on a socket."""
         return self._carrier(socket).answered
 
     def _carrier(self, socket: DurableObjectWebSocket) -> _Carrier:

@@ -112,8 +112,6 @@ class Operations(Hookable, StorageOperations):
 
 
 class Transaction(Operations, DurableObjectTransaction):
-    """The storage inside `transaction`. See `DurableObjectTransaction`."""
-
     def __init__(self, storage: ObjectRecords) -> None:
         self._storage = storage
         self._ended = False
@@ -143,8 +141,6 @@ class Transaction(Operations, DurableObjectTransaction):
 
 
 class SyncKv(SyncKvStorage):
-    """The keys and values, without waiting. See `SyncKvStorage`."""
-
     def __init__(self, storage: ObjectRecords) -> None:
         self._storage = storage
 
@@ -162,8 +158,6 @@ class SyncKv(SyncKvStorage):
 
 
 class Cursor(Generic[R]):
-    """The rows of one `exec`. See `SqlStorageCursor`."""
-
     def __init__(self, columns: list[str], rows: list[Any], written: int) -> None:
         self.column_names = columns
         self.rows_read: int = len(rows)
@@ -198,8 +192,6 @@ class Cursor(Generic[R]):
 
 
 class Sql(SqlStorage):
-    """The object's own SQL database. See `SqlStorage`."""
-
     def __init__(self, storage: ObjectRecords) -> None:
         self._storage = storage
 
@@ -256,11 +248,11 @@ class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
             self._object.objects.alarms.note(self._object.id, None)
 
     async def transaction(self, closure: Callable[[DurableObjectTransaction], Awaitable[T]], /) -> T:
-        return await self._object.exclusively(lambda: self._transaction(closure))
+        async def run() -> T:
+            with self._savepoint() as transaction:
+                return await closure(transaction)
 
-    async def _transaction(self, closure: Callable[[DurableObjectTransaction], Awaitable[T]]) -> T:
-        with self._savepoint() as transaction:
-            return await closure(transaction)
+        return await self._object.exclusively(run)
 
     def transaction_sync(self, closure: Callable[[], T], /) -> T:
         with self._savepoint():
@@ -268,37 +260,24 @@ class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
 
     @contextlib.contextmanager
     def _savepoint(self) -> Generator[Transaction]:
-        savepoint, transaction = self.begin(), Transaction(self)
+        savepoint, transaction, undo = self.begin(), Transaction(self), True
         try:
             yield transaction
-        except BaseException:
-            transaction.end(rolled_back=True)
-            self._end(savepoint, undo=True)
-            raise
-        rolled_back = transaction.rolled_back
-        transaction.end(rolled_back=rolled_back)
-        self._end(savepoint, undo=rolled_back)
-
-    def _end(self, savepoint: str, *, undo: bool) -> None:
-        # A reset has undone everything, and planned the alarm.
-        if undo and self._object.broken is not None:
-            return
-        self.end(savepoint, undo=undo)
-        self.plan_alarm()
+            undo = transaction.rolled_back
+        finally:
+            transaction.end(rolled_back=undo)
+            self.end(savepoint, undo=undo)
 
     async def sync(self) -> None:
         self.commit()
 
     async def get_current_bookmark(self) -> str:
-        """Not embedded. See `DurableObjectStorage.get_current_bookmark`."""
         return _refuse_bookmarks()
 
     async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
-        """Not embedded. See `DurableObjectStorage.get_bookmark_for_time`."""
         return _refuse_bookmarks()
 
     async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
-        """Not embedded. See `DurableObjectStorage.on_next_session_restore_bookmark`."""
         return _refuse_bookmarks()
 
     async def _check(self, operation: str) -> None:

@@ -19,11 +19,10 @@ Verb: TypeAlias = Literal["GET", "PUT", "DELETE", "GET_BULK"]
 
 
 def refuse(verb: Verb, status: int, message: str) -> NoReturn:
-    """Raise the platform's error for a call."""
     raise KVError(f"KV {verb} failed: {status} {message}")
 
 
-def failed(verb: Verb, error: StoreError | str) -> KVError:
+def failed(verb: Verb, error: StoreError) -> KVError:
     """The error for a call that the disk, or another process, got in the way of."""
     return KVError(f"KV {verb} failed: {503 if isinstance(error, StoreBusyError) else 500} {error}")
 
@@ -44,13 +43,11 @@ def encode_key(key: str, verb: Verb) -> bytes:
 
 
 def check_length(verb: Verb, raw: bytes) -> None:
-    """Refuse a key that is too long."""
     if len(raw) > MAX_KEY:
         refuse(verb, 414, f"UTF-8 encoded length of {len(raw)} exceeds key length limit of {MAX_KEY}.")
 
 
 def check_cache_ttl(verb: Verb, cache_ttl: int | None) -> None:
-    """Refuse a cache_ttl that is too short."""
     if cache_ttl is None:
         return
     seconds = to_int32("cache_ttl", cache_ttl)
@@ -70,12 +67,10 @@ def to_int32(name: str, value: float) -> int:
 
 
 def text_of(value: bytes) -> str:
-    """A value as text; bytes that are not UTF-8 are replaced."""
     return value.decode("utf-8", "replace")
 
 
 def read_as(value: bytes, type: str) -> object:
-    """A value as a call asked for it."""
     match type:
         case "text":
             return text_of(value)

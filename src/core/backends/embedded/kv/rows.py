@@ -92,7 +92,6 @@ class KVRows:
         ).fetchall()
 
     def _write(self, raw: bytes, stored: Stored | None) -> None:
-        """Store a row, or remove it."""
         connection = self._connection
         before = connection.total_changes
         if stored is None:
@@ -110,7 +109,6 @@ class KVRows:
             self._database.empty_garbage(self._files, "kv_garbage")
 
     async def _put_file(self, files: Files, raw: bytes, data: bytes, expires: int | None, metadata: str | None) -> None:
-        """Store a row whose value is a file."""
         try:
             staged = await asyncio.to_thread(files.stage, (data,))
         except StoreError as error:

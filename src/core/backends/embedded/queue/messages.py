@@ -49,7 +49,6 @@ class StoredMessage(NamedTuple):
     """Its failures in the queue whose dead letter it is."""
 
     def read(self) -> object:
-        """The body, as it was sent."""
         match self.content_type:
             case "text":
                 return self.body.decode("utf-8", "replace")
@@ -107,7 +106,6 @@ def serialise(body: Any, kind: QueueContentType) -> bytes:
 
 
 def to_datetime(milliseconds: int) -> datetime:
-    """The moment that is `milliseconds` after 1970 began, in UTC."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
@@ -127,11 +125,9 @@ class DeliveredMessage(Generic[T]):
         return f"<Message {self.id} of {self._delivery.queue!r}, attempt {self.attempts}: {self.body!r:.80}>"
 
     def ack(self) -> None:
-        """See `Message.ack`."""
         self._delivery.ack(self.id)
 
     def retry(self, delay_seconds: int | None = None) -> None:
-        """See `Message.retry`."""
         self._delivery.retry(self.id, delay_seconds)
 
 
@@ -159,18 +155,15 @@ class Delivery(Generic[T]):
         return f"<MessageBatch of {self.queue!r} with {len(self.messages)} messages>"
 
     def add(self, id: str, timestamp: datetime, body: T, attempts: int = 1) -> None:
-        """Put a message at the end."""
         self.messages.append(DeliveredMessage(self, id, timestamp, body, attempts))
 
     def ack_all(self) -> None:
-        """See `MessageBatch.ack_all`."""
         if self.all_retried:
             self._warn("ack_all()", "retry_all()")
         else:
             self.all_acked = True
 
     def retry_all(self, delay_seconds: int | None = None) -> None:
-        """See `MessageBatch.retry_all`."""
         delay = None if delay_seconds is None else check_delay("retryAll", delay_seconds)
         if self.all_acked:
             self._warn("retry_all()", "ack_all()")

@@ -62,7 +62,7 @@ def refuse(method: Method, code: int, text: str | None = None) -> NoReturn:
     raise error
 
 
-def store_failure(method: Method, error: StoreError | str) -> R2Error:
+def store_failure(method: Method, error: StoreError) -> R2Error:
     """The error of a call whose files or database could not be read or written."""
     return R2Error(f"{method}: {error} (10001)")
 
@@ -96,7 +96,6 @@ def check_part_number(number: object) -> int:
 
 
 def wrong_value(method: str, interface: str) -> str:
-    """The message for a value of another type than R2 stores."""
     return (
         f"Failed to execute '{method}' on '{interface}': parameter 2 is not of type "
         "'ReadableStream or ArrayBuffer or ArrayBufferView or string or Blob'."
@@ -143,7 +142,6 @@ def to_milliseconds(date: datetime) -> int:
 
 
 def to_datetime(milliseconds: int) -> datetime:
-    """The moment that is `milliseconds` after 1970 began, in UTC."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
@@ -239,7 +237,6 @@ def to_http_metadata(metadata: HTTPMetadata | None) -> R2HTTPMetadata:
 
 
 def dump_http_metadata(metadata: R2HTTPMetadata) -> str:
-    """HTTP metadata as its row has it."""
     fields = {name: value for name in _HTTP_FIELDS if (value := getattr(metadata, name)) is not None}
     if metadata.cache_expiry is not None:
         fields["cache_expiry"] = to_milliseconds(metadata.cache_expiry)
@@ -247,7 +244,6 @@ def dump_http_metadata(metadata: R2HTTPMetadata) -> str:
 
 
 def load_http_metadata(text: str) -> R2HTTPMetadata:
-    """HTTP metadata as `dump_http_metadata` wrote it."""
     fields = json.loads(text)
     if "cache_expiry" in fields:
         fields["cache_expiry"] = to_datetime(fields["cache_expiry"])

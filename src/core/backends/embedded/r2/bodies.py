@@ -58,7 +58,6 @@ class Source:
             digest.update(piece)
 
     def digest(self, algorithm: str) -> bytes:
-        """The digest by one of the algorithms."""
         return self._hashes[algorithm].digest()
 
 
@@ -71,7 +70,6 @@ class Incoming:
 
 
 async def take_in(files: Files | None, source: Source) -> Incoming:
-    """Read a body completely: into memory, or into a file when it is large and there are files."""
     if files is None or source.size <= _LARGE:
         return Incoming(data=b"".join([piece async for piece in source]))
     return Incoming(staged=await _read_to_file(files, source))

@@ -91,18 +91,15 @@ _PUT: Final = (
 
 
 def select(connection: sqlite3.Connection, key: bytes) -> Row | None:
-    """The row of a key."""
     row = connection.execute(_SELECT, (key,)).fetchone()
     return None if row is None else Row._make(row)
 
 
 def insert(connection: sqlite3.Connection, row: Row) -> None:
-    """Store a row in place of the one before."""
     connection.execute(_PUT, row)
 
 
 def fields(row: Row, *, http: bool = True, custom: bool = True) -> dict[str, Any]:
-    """The fields of an R2Object, with the metadata that is wanted."""
     return {
         "key": row.key.decode(),
         "version": row.version,
