@@ -30,10 +30,6 @@ _ROWIDS: Final = frozenset(["rowid", "oid", "_rowid_"])
 _FUNCTIONS: Final = ("json_", "pragma_")
 _FUNCTIONS_IN_VIEWS: Final = "SELECT 1 FROM sqlite_master WHERE type = 'view' AND (instr(lower(sql), 'json_') OR instr(lower(sql), 'pragma_')) LIMIT 1"
 _ENDS: Final = frozenset(["RETURNING", "ORDER", "LIMIT"])
-_MOST_COPIED: Final = 32 * 1024 * 1024
-"""Bytes of a database on disk that are copied for one transaction, to see its rows in the copies:
-a tenth of a second's work.
-"""
 
 
 @attrs.define
@@ -48,7 +44,6 @@ class Counted:
     exact: bool = True
 
     def add(self, other: Counted) -> None:
-        """Add the rows of other statements."""
         self.statements += other.statements
         self.rows += other.rows
         self.exact = self.exact and other.exact
@@ -61,19 +56,17 @@ counted: ContextVar[Counted | None] = ContextVar("core_d1_counted", default=None
 class RowsRead:
     """Counts beside one database: in a copy of one in memory, on a second connection to one on disk.
 
-    That connection only reads, and waits for nobody. It does not see uncommitted rows of a transaction: for that
-    there are copies, as for a database in memory. After `most` rows of one statement counting is given up.
+    That connection only reads, and waits for nobody. It does not see what a transaction has written: what follows in
+    the transaction is not counted. After `most` rows of one statement counting is given up.
     """
 
     def __init__(self, database: Database, clock: Clock, *, most: int | None = None) -> None:
         self._database = database
         self._clock = clock
         self._most = most
-        self._second: _Beside | None = None
-        self._copy: _Beside | None = None
-        self._copied: tuple[int, ...] | None = None
+        self._open: _Beside | None = None
+        self._copied: tuple[int, ...] = ()
         self._began = 0
-        self._left = _MOST_COPIED
         self.total: int = 0
         """The rows that all statements so far have read."""
         database.beside = self
@@ -81,7 +74,6 @@ class RowsRead:
     def begin(self) -> None:
         """Take the rows there are now for those that the second connection sees: a transaction begins."""
         self._began = self._database.connection.total_changes
-        self._left = _MOST_COPIED
 
     def count(self, step: Step, values: Sequence[object], schema: int) -> int | None:
         """The rows that a statement is going to read; None where that cannot be found out.
@@ -126,44 +118,31 @@ class RowsRead:
         return rows
 
     def close(self) -> None:
-        """Close the connections beside the database."""
-        for beside in (self._second, self._copy):
-            if beside is not None:
-                beside.close()
-        self._second = self._copy = None
+        if self._open is not None:
+            self._open.connection.close()
+            self._open = None
 
     def _beside(self, schema: int) -> _Beside | None:
-        """The connection to count on: with the rows of a transaction that is under way, and of the same schema."""
-        main, path = self._database.connection, self._database.path
+        """The connection to count on; None where another one does not see the rows of the transaction."""
+        main, path, beside = self._database.connection, self._database.path, self._open
         (version,) = main.execute("PRAGMA schema_version").fetchone()
         if path is not None:
-            second = self._second
-            if second is None or second.version != version:
-                if second is not None:
-                    second.close()
+            if beside is None or beside.version != version:
+                self.close()
                 # An address of the form file: opens it for reading alone.
-                second = self._second = _Beside(f"{path.resolve().as_uri()}?mode=ro", self)
-            if not main.in_transaction or (main.total_changes == self._began and second.version == version):
-                return second
+                beside = self._open = _Beside(f"{path.resolve().as_uri()}?mode=ro", self)
+            sees = not main.in_transaction or (main.total_changes == self._began and beside.version == version)
+            return beside if sees else None
         state = (schema, version, main.total_changes)
-        copy = self._copy
-        if self._copied == state and copy is not None:
-            return copy
-        if path is not None:
-            (pages,) = main.execute("PRAGMA page_count").fetchone()
-            (size,) = main.execute("PRAGMA page_size").fetchone()
-            self._left -= pages * size
-            if self._left < 0:
-                return None
-        if copy is None or copy.spent or self._copied is None or self._copied[:2] != state[:2]:
-            if copy is not None:
-                copy.close()
-            copy = self._copy = _Beside(":memory:", self)
-        # Other than a backup, it neither waits for a transaction that is under way nor leaves its rows out.
-        with suppress(sqlite3.OperationalError):  # a database that nothing was ever written to
-            copy.take(main.serialize())
-        self._copied = state
-        return copy
+        if beside is None or self._copied != state:
+            if beside is None or beside.spent or self._copied[:2] != state[:2]:
+                self.close()
+                beside = self._open = _Beside(":memory:", self)
+            # Other than a backup, it neither waits for a transaction that is under way nor leaves its rows out.
+            with suppress(sqlite3.OperationalError):  # a database that nothing was ever written to
+                beside.take(main.serialize())
+            self._copied = state
+        return beside
 
 
 class _Visited:
@@ -202,10 +181,6 @@ class _Beside:
         # In memory there is no write-ahead log: https://www.sqlite.org/fileformat.html#file_format_version_numbers
         whole[18:20] = b"\1\1"
         self.connection.deserialize(whole)
-
-    def close(self) -> None:
-        """Close it. A second call does nothing."""
-        self.connection.close()
 
     def views(self, names: frozenset[str]) -> bool:
         """Put a counting view over each table among the names of a statement; return True if there is one."""
