@@ -143,7 +143,6 @@ def _apply(database: EmbeddedD1Database, migration: Migration, table: str) -> bo
 
 
 def _lines(piece: StatementText | None, error: sqlite3.Error) -> int:
-    """Return the number of lines in a statement before its mistake."""
     token = None if piece is None else locate(piece, str(error))
     if piece is None or token is None:
         return 0

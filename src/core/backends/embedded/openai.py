@@ -60,7 +60,6 @@ class AiServer:
             )
 
     def name_of(self, model: str) -> str:
-        """The server's name for a model."""
         return self.models.get(model) or self.model or model
 
     async def json(self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> Any:
@@ -139,11 +138,9 @@ class Task:
 
     @property
     def path(self) -> str:
-        """The address of the task, after the server's."""
         return {"chat": "/chat/completions", "completion": "/completions", "embeddings": "/embeddings"}[self.kind]
 
     def answer(self, given: Any) -> Any:
-        """The server's answer in the platform's shape."""
         try:
             if self.kind == "embeddings":
                 vectors = [entry["embedding"] for entry in sorted(given["data"], key=lambda entry: entry["index"])]
@@ -192,7 +189,6 @@ async def events(exchange: Exchange) -> AsyncIterator[bytes]:
 
 
 async def refuse(exchange: Exchange) -> NoReturn:
-    """Raise the AiError for an answer that is a refusal."""
     data = await exchange.read()
     message = data.decode("utf-8", "replace")[:500]
     with contextlib.suppress(ValueError, AttributeError, TypeError, KeyError):
@@ -224,7 +220,6 @@ class Exchange:
             await self.response.aclose()
 
     async def read(self) -> bytes:
-        """The whole body."""
         async with self.chunks() as chunks:
             return b"".join([chunk async for chunk in chunks])
 

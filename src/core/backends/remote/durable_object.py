@@ -55,11 +55,9 @@ class RemoteObjects:
         self._idle: list[Link] = []
 
     def object(self, id: ObjectId) -> RemoteObject:
-        """The one object of an id."""
         return RemoteObject(self, id)
 
     async def close(self) -> None:
-        """Close the connections that no call uses."""
         while self._idle:
             self._idle.pop().close()
 
@@ -226,7 +224,6 @@ class ObjectServer:
         self._closing = False
 
     async def start(self) -> None:
-        """Begin to answer."""
         # From Python 3.13 on start_unix_server would remove the socket's file at its end: the next process has it too.
         self._server = await asyncio.start_server(self._accepted, sock=self._listener)
 

@@ -65,7 +65,6 @@ class Link:
 
     @property
     def is_open(self) -> bool:
-        """True if neither end has closed it."""
         return not (self._reader.at_eof() or self._writer.is_closing())
 
     def close(self) -> None:

@@ -101,7 +101,6 @@ class SharedObjects:
         await self.delete([name])
 
     async def read(self, name: str) -> SharedObject | None:
-        """The bytes under a name."""
         import obstore
 
         async def read() -> SharedObject:
@@ -181,7 +180,6 @@ class SharedObjects:
         return [(found["path"][cut:], found["last_modified"]) for found in await _answered(read())]
 
     async def all_names(self, folder: str) -> AsyncIterator[tuple[str, datetime]]:
-        """All names of a folder, as `names` gives them."""
         after = ""
         while found := await self.names(folder, after):
             for each in found:

@@ -76,7 +76,6 @@ class _Entry:
 
     @property
     def stems(self) -> set[str]:
-        """The beginnings of its pieces' names."""
         return {body.stem for body in self.bodies}
 
     def dump(self) -> bytes:
@@ -187,7 +186,6 @@ class SharedBucketStorage(R2Storage[_Taken]):
         return [None if each is None else _Entry.load(each.data) for each in found]
 
     async def names_after(self, after: str) -> list[str]:
-        """Some names of entries after `after`, in order."""
         return [name for name, _ in await self._shared.names(self._objects, after)]
 
     # ------------------------------------------------------------------ writing

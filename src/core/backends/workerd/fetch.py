@@ -30,7 +30,6 @@ async def fetch_through(
 
 
 def js_request(request: Request, parent: str = "") -> Any:
-    """The JavaScript form of a request."""
     across = bridge()
     headers = request.headers.raw()
     if parent and "traceparent" not in request.headers:
@@ -44,7 +43,6 @@ def js_request(request: Request, parent: str = "") -> Any:
 
 
 def response_of(response: Any) -> Response:
-    """The Python form of a JavaScript response."""
     headers = Headers(structured(bridge().js.Array.from_(response.headers)))
     if int(response.status) == 101:
         from core.backends.workerd.web_socket import WorkerdWebSocket
@@ -71,7 +69,6 @@ class JsBody:
         return chunks_of(self._owner.body)
 
     async def read_body(self) -> bytes:
-        """All of it."""
         return bytes_of(await self._owner.arrayBuffer())
 
 

@@ -80,7 +80,6 @@ class IsolateTracer(Tracer):
         return IsolateSpan(self, name, kind, parent, attributes)
 
     def keep(self, span: IsolateSpan, *, failed: bool) -> None:
-        """Keep a span that has ended."""
         if len(self._ended) < _MOST_KEPT:
             names = ("name", "kind", "trace_id", "span_id", "parent_id", "started", "attributes")
             kept = {name: getattr(span, name) for name in names}
@@ -109,8 +108,6 @@ def follow(parent: str | None) -> None:
 
 
 class PlatformSpan(Span):
-    """A span of the runtime."""
-
     __slots__ = ("js",)
 
     def __init__(self, js: Any) -> None:

@@ -110,7 +110,6 @@ class WorkerdWebSocket(WebSocket):
 
     @property
     def protocol(self) -> str | None:
-        """The subprotocol that was agreed on, if any."""
         return self._protocol
 
     async def receive(self) -> str | bytes:

@@ -107,7 +107,6 @@ class Engine:
         connection.set_authorizer(self._authorize)
 
     def keep_time(self) -> None:
-        """Have SQLite end a statement that runs too long."""
         self._connection.set_progress_handler(self._is_too_long, _STEPS)
 
     def _is_too_long(self) -> bool:

@@ -62,7 +62,6 @@ class LiveObject:
 
     @property
     def sockets(self) -> ObjectSockets:
-        """Its WebSockets, which outlive this instance."""
         return self.objects.sockets(self.id)
 
     async def call(self, method: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
@@ -241,8 +240,6 @@ _inside: ContextVar[LiveObject | None] = ContextVar("inside", default=None)
 
 
 class AlarmRunner:
-    """Runs the alarms of one object."""
-
     def __init__(self, living: LiveObject) -> None:
         self._object = living
         self.task: asyncio.Task[None] | None = None

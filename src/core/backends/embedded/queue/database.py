@@ -77,7 +77,6 @@ class QueueDatabase:
 
     @property
     def location(self) -> str:
-        """The file that stores the messages, for errors."""
         return self._database.location
 
     def arrived(self, name: str, stored: Sequence[Arrival]) -> None:
@@ -103,7 +102,6 @@ class QueueDatabase:
         return {name: self.metrics(name) for (name,) in names}
 
     def now(self) -> int:
-        """Milliseconds since 1970."""
         return math.floor(self.clock.time() * 1000)
 
     def add(self, name: str, messages: Sequence[Outgoing], now: int) -> tuple[list[Arrival], QueueMetrics]:
@@ -126,7 +124,6 @@ class QueueDatabase:
         ).fetchall()
 
     def rows(self, seqs: Sequence[int]) -> list[StoredMessage]:
-        """The messages of these numbers that are still there, in this order."""
         found = {
             row[0]: StoredMessage(*row)
             for row in self._connection.execute(

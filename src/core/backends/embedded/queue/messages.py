@@ -172,7 +172,6 @@ class Delivery(Generic[T]):
             self.delay = self.delay if delay is None else delay
 
     def ack(self, id: str) -> None:
-        """Be done with one message."""
         if self.all_retried:
             self._warn(f"ack() on message {id}", "retry_all()")
         elif id in self.retried:
@@ -181,7 +180,6 @@ class Delivery(Generic[T]):
             self.acked.add(id)
 
     def retry(self, id: str, delay_seconds: int | None) -> None:
-        """Have one message delivered again."""
         delay = None if delay_seconds is None else check_delay("retry", delay_seconds)
         if self.all_acked:
             self._warn(f"retry() on message {id}", "ack_all()")

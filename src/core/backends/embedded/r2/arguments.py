@@ -63,7 +63,6 @@ def refuse(method: Method, code: int, text: str | None = None) -> NoReturn:
 
 
 def store_failure(method: Method, error: StoreError) -> R2Error:
-    """The error of a call whose files or database could not be read or written."""
     return R2Error(f"{method}: {error} (10001)")
 
 
@@ -87,7 +86,6 @@ def encode_key(method: Method, key: str) -> bytes:
 
 
 def check_part_number(number: object) -> int:
-    """`number`, if it is one of a part. Raises R2TypeError."""
     if isinstance(number, bool) or not isinstance(number, int):
         raise R2TypeError(f"Part number must be an int, not {number!r}")
     if not 1 <= number <= MAX_PARTS:
@@ -188,7 +186,6 @@ def _read_digest(algorithm: str, value: R2Hash) -> bytes:
 
 
 def check_digest(algorithm: str, given: bytes, actual: bytes) -> None:
-    """Refuse a value whose digest is another than the one that was given."""
     if given != actual:
         name = _ALGORITHMS[algorithm][0]
         refuse(
@@ -251,7 +248,6 @@ def load_http_metadata(text: str) -> R2HTTPMetadata:
 
 
 def check_metadata_size(method: Method, custom: Mapping[str, str]) -> None:
-    """Refuse custom metadata that is larger than the platform keeps."""
     if sum(_serialised_length(name) + _serialised_length(value) for name, value in custom.items()) > MAX_METADATA:
         refuse(method, 10012)
 

@@ -71,7 +71,13 @@ S = TypeVar("S")
 
 
 class R2Storage(Protocol[S]):
-    """The steps of a bucket's calls that depend on where its objects are. Each raises R2Error where it fails."""
+    """The steps of a bucket's calls that depend on where its objects are. Each raises R2Error where it fails.
+
+    `find` gives the way to the body too, `page` at most `count` keys and prefixes that begin with `start` and come
+    after `after`. `take_in` reads a body completely, and raises R2TypeError as the source does; `discard` deletes one
+    that no object or part has got. `write` stores an object if the conditions hold for the one before, and `write_part`
+    a part in place of the one before if its upload is in progress.
+    """
 
     clock: Clock
     place: object
@@ -80,49 +86,17 @@ class R2Storage(Protocol[S]):
         """Milliseconds since 1970."""
         return math.floor(self.clock.time() * 1000)
 
-    async def head(self, key: bytes) -> Row | None:
-        """The row of a key."""
-        ...
-
-    async def find(self, key: bytes) -> Found | None:
-        """The row of a key, and its body."""
-        ...
-
-    async def page(self, start: bytes, delimiter: bytes, after: bytes | None, count: int) -> Page:
-        """The page of at most `count` keys and prefixes that begin with `start` and come after `after`."""
-        ...
-
-    async def take_in(self, method: Method, key: bytes, source: Source) -> S:
-        """Read a body completely. Raises R2TypeError as the source does."""
-        ...
-
-    def discard(self, taken: S) -> None:
-        """Delete a body that no object or part has got."""
-        ...
-
-    async def write(self, row: Row, taken: S, conditions: Preconditions | None) -> bool:
-        """Store an object, if the conditions hold for the one before."""
-        ...
-
-    async def remove(self, keys: Sequence[bytes]) -> None:
-        """Delete objects."""
-        ...
-
-    async def begin(self, upload_id: str, key: bytes, described: Described) -> None:
-        """Begin an upload in parts."""
-        ...
-
-    async def write_part(self, upload_id: str, key: bytes, part: Part, taken: S) -> bool:
-        """Store a part in place of the one before, if its upload is in progress."""
-        ...
-
-    async def complete(self, upload_id: str, key: bytes, chosen: Chosen) -> Row:
-        """Make the object of its parts."""
-        ...
-
-    async def abort(self, upload_id: str, key: bytes) -> None:
-        """Drop an upload."""
-        ...
+    async def head(self, key: bytes) -> Row | None: ...
+    async def find(self, key: bytes) -> Found | None: ...
+    async def page(self, start: bytes, delimiter: bytes, after: bytes | None, count: int) -> Page: ...
+    async def take_in(self, method: Method, key: bytes, source: Source) -> S: ...
+    def discard(self, taken: S) -> None: ...
+    async def write(self, row: Row, taken: S, conditions: Preconditions | None) -> bool: ...
+    async def remove(self, keys: Sequence[bytes]) -> None: ...
+    async def begin(self, upload_id: str, key: bytes, described: Described) -> None: ...
+    async def write_part(self, upload_id: str, key: bytes, part: Part, taken: S) -> bool: ...
+    async def complete(self, upload_id: str, key: bytes, chosen: Chosen) -> Row: ...
+    async def abort(self, upload_id: str, key: bytes) -> None: ...
 
 
 class StoredR2Bucket(Hookable, R2Bucket):
