@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from core.backends.embedded.openai import AiServer, Task, events, refuse
+from core.backends.embedded.openai import AiServer, Task, events
 from core.bindings.ai import (
     Ai,
     AiGateway,
@@ -87,19 +87,15 @@ class EmbeddedAi(Hookable, Ai):
         from core.http import Response
 
         server, task = self._task(model, inputs)
-        exchange = await server.send("POST", task.path, task.body, headers)
-        body = await exchange.read()
-        return Response(body, status=exchange.response.status_code, headers=dict(exchange.response.headers))
+        given = await server.send("POST", task.path, task.body, headers, refusals=True)
+        return Response(await server.read(given), status=given.status_code, headers=dict(given.headers))
 
     async def open_stream(
         self, model: str, inputs: Mapping[str, object], headers: Mapping[str, str]
     ) -> AsyncIterator[bytes]:
         """The answer of a model as server-sent events of the platform's shape. Refusals come before the first one."""
         server, task = self._task(model, inputs)
-        exchange = await server.send("POST", task.path, {**task.body, "stream": True}, headers)
-        if exchange.response.status_code >= 400:
-            await refuse(exchange)
-        return events(exchange)
+        return events(server, await server.send("POST", task.path, {**task.body, "stream": True}, headers))
 
     async def list_models(self) -> list[AiModel]:
         listed = await self._known_server().json("GET", "/models", None, {})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
 import attrs
@@ -59,29 +59,38 @@ class AiServer:
                 f'the AI server "{self.url}" is not an http or https URL. Write it like http://127.0.0.1:11434/v1'
             )
 
+    @property
+    def location(self) -> str:
+        return f"the AI server {self.url}"
+
     def name_of(self, model: str) -> str:
         return self.models.get(model) or self.model or model
 
     async def json(self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> Any:
         """Send a request, and return its answer's JSON. Raises AiError for a refusal."""
-        exchange = await self.send(method, path, body, headers)
-        if exchange.response.status_code >= 400:
-            await refuse(exchange)
-        data = await exchange.read()
+        data = await self.read(await self.send(method, path, body, headers))
         try:
             return loads(data)
         except ValueError as error:
-            raise AiError(f"{exchange.location} answered what is not JSON: {data[:200]!r}") from error
+            raise AiError(f"{self.location} answered what is not JSON: {data[:200]!r}") from error
 
     async def send(
-        self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]
-    ) -> Exchange:
-        """Send a request. Raises AiError where the server cannot be reached."""
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        headers: Mapping[str, str],
+        *,
+        refusals: bool = False,
+    ) -> httpx.Response:
+        """Send a request. Its answer is still to be read, on a connection of its own.
+
+        Raises AiError where the server cannot be reached, and for a refusal where none is asked for.
+        """
         try:
             import httpx
         except ImportError:
             raise MissingExtraError("the embedded Ai: pip install 'core-edge[dev]'") from None
-        location = f"the AI server {self.url}"
         client = httpx.AsyncClient(
             # The certificates that this machine trusts, and no proxy: the server is most often on this machine.
             verify=ssl.create_default_context() if self.url.startswith("https:") else False,
@@ -100,15 +109,53 @@ class AiServer:
             request = client.build_request(
                 method, self.url.rstrip("/") + path, headers=fields, content=None if body is None else dumps(body)
             )
-            return Exchange(await client.send(request, stream=True), location, self.timeout)
+            response = await client.send(request, stream=True)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise AiError(
-                f"{location} cannot be reached: {error}. Start it, or name another in [core.ai] url"
+                f"{self.location} cannot be reached: {error}. Start it, or name another in [core.ai] url"
             ) from error
         except httpx.LocalProtocolError as error:
-            raise AiError(f"{location} cannot be sent this request: {error}. Remove it from extra_headers") from error
+            raise AiError(
+                f"{self.location} cannot be sent this request: {error}. Remove it from extra_headers"
+            ) from error
         except httpx.HTTPError as error:
-            raise _broken(location, error, self.timeout) from error
+            raise self._broken(error) from error
+        if response.status_code >= 400 and not refusals:
+            raise await self._refusal(response)
+        return response
+
+    @contextlib.asynccontextmanager
+    async def chunks(self, response: httpx.Response) -> AsyncGenerator[AsyncIterator[bytes]]:
+        """The chunks of a body. Raises AiError when they end too early; the connection is closed after the block."""
+        import httpx
+
+        try:
+            yield response.aiter_raw()
+        except httpx.HTTPError as error:
+            raise self._broken(error) from error
+        finally:
+            await response.aclose()
+
+    async def read(self, response: httpx.Response) -> bytes:
+        async with self.chunks(response) as chunks:
+            return b"".join([chunk async for chunk in chunks])
+
+    async def _refusal(self, response: httpx.Response) -> AiError:
+        data = await self.read(response)
+        message = data.decode("utf-8", "replace")[:500]
+        with contextlib.suppress(ValueError, AttributeError, TypeError, KeyError):
+            error: object = loads(data)["error"]
+            message = str(error["message"] if is_object(error) else error)
+        refusal = AiError(f"{self.location} answered {response.status_code}: {message}")
+        refusal.status = response.status_code
+        return refusal
+
+    def _broken(self, error: httpx.HTTPError) -> AiError:
+        import httpx
+
+        if isinstance(error, httpx.TimeoutException):
+            return AiError(f"{self.location} sent nothing for {self.timeout:g} seconds")
+        return AiError(f"{self.location} did not send a complete HTTP/1.1 answer: {error}")
 
 
 @attrs.frozen
@@ -170,13 +217,13 @@ def _arguments(call: Mapping[str, Any]) -> Any:
     return arguments
 
 
-async def events(exchange: Exchange) -> AsyncIterator[bytes]:
+async def events(server: AiServer, response: httpx.Response) -> AsyncIterator[bytes]:
     """The server's events as the platform's: `data: {"response": "…"}`, and `data: [DONE]` at the end."""
     usage: Any = None
-    async with exchange.chunks() as chunks:
+    async with server.chunks(response) as chunks:
         async for event in AiStream(chunks).events():
             if isinstance(event.get("error"), dict):
-                raise AiError(f"{exchange.location}: {event['error'].get('message')}")
+                raise AiError(f"{server.location}: {event['error'].get('message')}")
             usage = event.get("usage") or usage
             for choice in event.get("choices", []):
                 delta: JsonObject = choice.get("delta") or {}
@@ -186,47 +233,3 @@ async def events(exchange: Exchange) -> AsyncIterator[bytes]:
         if usage is not None:
             yield f"data: {dumps({'response': '', 'usage': usage})}\n\n".encode()
         yield b"data: [DONE]\n\n"
-
-
-async def refuse(exchange: Exchange) -> NoReturn:
-    data = await exchange.read()
-    message = data.decode("utf-8", "replace")[:500]
-    with contextlib.suppress(ValueError, AttributeError, TypeError, KeyError):
-        error: object = loads(data)["error"]
-        message = str(error["message"] if is_object(error) else error)
-    refusal = AiError(f"{exchange.location} answered {exchange.response.status_code}: {message}")
-    refusal.status = exchange.response.status_code
-    raise refusal
-
-
-@attrs.frozen
-class Exchange:
-    """An answer whose body is still to be read. Its connection is for this answer only."""
-
-    response: httpx.Response
-    location: str
-    timeout: float
-
-    @contextlib.asynccontextmanager
-    async def chunks(self) -> AsyncGenerator[AsyncIterator[bytes]]:
-        """The chunks of the body. Raises AiError when they end too early; the connection is closed after the block."""
-        import httpx
-
-        try:
-            yield self.response.aiter_raw()
-        except httpx.HTTPError as error:
-            raise _broken(self.location, error, self.timeout) from error
-        finally:
-            await self.response.aclose()
-
-    async def read(self) -> bytes:
-        async with self.chunks() as chunks:
-            return b"".join([chunk async for chunk in chunks])
-
-
-def _broken(location: str, error: httpx.HTTPError, timeout: float) -> AiError:
-    import httpx
-
-    if isinstance(error, httpx.TimeoutException):
-        return AiError(f"{location} sent nothing for {timeout:g} seconds")
-    return AiError(f"{location} did not send a complete HTTP/1.1 answer: {error}")

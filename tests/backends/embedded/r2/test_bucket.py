@@ -209,15 +209,3 @@ async def test_an_upload_of_more_than_seven_days_is_dropped_with_its_parts(tmp_p
             await old.complete([part])
         await young.complete([kept])
         assert await read(bucket, "young") == b"y" * LARGE
-
-
-async def test_an_upload_of_before_uploads_had_a_time_goes_on(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
-        upload = await EmbeddedR2Bucket(store, "b").create_multipart_upload("k")
-        part = await upload.upload_part(1, b"p")
-        store.database("r2", "b").connection.execute("ALTER TABLE r2_uploads DROP COLUMN began")
-    with Store(tmp_path) as store:
-        bucket = EmbeddedR2Bucket(store, "b")
-        await bucket.create_multipart_upload("another")
-        await bucket.resume_multipart_upload("k", upload.upload_id).complete([part])
-        assert await read(bucket, "k") == b"p"
