@@ -60,11 +60,11 @@ T = TypeVar("T")
 _first: Final = itemgetter(0)
 
 
-def engine_of(database: Database, clock: Clock, *, keeps_infinity: bool = False) -> Engine:
+def engine_of(database: Database, clock: Clock, *, of_object: bool = False) -> Engine:
     """The engine of a connection: its settings are the connection's, whoever asks."""
     if database.engine is None:
         # Its first reads may meet another process that sets the file up, or is the last to close it.
-        database.engine = database.insist(lambda: Engine(database, clock, keeps_infinity=keeps_infinity))
+        database.engine = database.insist(lambda: Engine(database, clock, of_object=of_object))
     engine: Engine = database.engine
     return engine
 
@@ -72,10 +72,13 @@ def engine_of(database: Database, clock: Clock, *, keeps_infinity: bool = False)
 class Engine:
     """Statements on one connection, each inside the platform's limits."""
 
-    def __init__(self, database: Database, clock: Clock, *, keeps_infinity: bool = False) -> None:
+    def __init__(self, database: Database, clock: Clock, *, of_object: bool = False) -> None:
         self.database = database
         # D1's rows are JSON, which has no infinity; those of a Durable Object are not.
-        self._outgoing = from_sqlite_with_infinity if keeps_infinity else from_sqlite
+        self._outgoing = from_sqlite_with_infinity if of_object else from_sqlite
+        if of_object:
+            # What runs inside a transaction of the object's is not run a second time.
+            database.connection.text_factory = _decode
         self._clock = clock
         self._now = clock.monotonic
         self._connection = connection = database.connection
@@ -157,17 +160,7 @@ class Engine:
 
     def inside(self, sql: str, values: tuple[object, ...]) -> Answer:
         """Run one text inside a transaction of the caller's. The work before a statement that fails stays done."""
-        plan = self.plan(sql)
-        try:
-            if plan.reading and plan.alone:
-                try:
-                    return self._query(plan, values)
-                except sqlite3.OperationalError as error:
-                    return self._again(error, lambda: self._query(plan, values))
-            # A statement that writes is not run twice.
-            return self._replacing_text(lambda: self._query(plan, values))
-        finally:
-            self._schema += 1
+        return self._query(self.plan(sql), values)
 
     def execute(self, piece: StatementText) -> None:
         """Run one statement of the application's inside a transaction of the caller's, for a migration."""
@@ -343,18 +336,14 @@ class Engine:
                 raise Refused(f"no such table: {token.name}: SQLITE_ERROR")
 
     def _again(self, error: sqlite3.OperationalError, run: Callable[[], T]) -> T:
-        """Run a second time what met text that is not UTF-8. Raises any other error."""
+        """Run a second time what met text that is not UTF-8, and read it with U+FFFD from now on, which takes longer.
+
+        Raises any other error.
+        """
         if not str(error).startswith("Could not decode to UTF-8"):
             raise error
-        return self._replacing_text(run)
-
-    def _replacing_text(self, run: Callable[[], T]) -> T:
-        """Run it with U+FFFD in text that is not UTF-8. Every other text is read faster without."""
         self._connection.text_factory = _decode
-        try:
-            return run()
-        finally:
-            self._connection.text_factory = str
+        return run()
 
     def _schema_version(self) -> int:
         version: int = self._connection.execute("PRAGMA schema_version").fetchone()[0]

@@ -218,7 +218,7 @@ class Objects:
             database = Database(path, timeout=self._timeout)
             database.insist(lambda: _create(database, id.name))
             # Now, outside of any transaction: within one SQLite would not begin to look at foreign keys.
-            engine_of(database, self.clock, keeps_infinity=True)
+            engine_of(database, self.clock, of_object=True)
             # The engine's limit is one of whole rows, and this one of a key and its value.
             database.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE + _ROW)
             self._databases[id.digits] = database
