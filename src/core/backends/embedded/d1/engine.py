@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from core.backends.embedded.d1.plans import Plan, Step
 from core.backends.embedded.d1.values import Refused, from_sqlite, from_sqlite_with_infinity, name_of
 from core.backends.embedded.sql_dates import Dates
-from core.backends.embedded.store import Database, is_busy
+from core.backends.embedded.store import Database
 from core.context import Clock, system_clock
 from core.http.streams import well_formed
 from core.sql.location import locate
@@ -106,7 +106,7 @@ class Engine:
             _harden(connection)
         self._dates = None if clock is system_clock else Dates(connection, clock)
         self._page_size: int = connection.execute("PRAGMA page_size").fetchone()[0]
-        self._size = self._read_size()
+        self._size = self._measure()
         connection.set_authorizer(self._authorize)
 
     def keep_time(self) -> None:
@@ -310,7 +310,7 @@ class Engine:
     def _execute(self, step: Step, values: tuple[object, ...]) -> sqlite3.Cursor:
         self._step = step
         if not step.unchecked:
-            if step.empty:
+            if not step.piece.tokens:
                 raise Refused(NO_EMPTY_STATEMENT)
             if renames_to_reserved(step.piece):
                 raise Refused(NOT_AUTHORIZED)
@@ -350,19 +350,8 @@ class Engine:
         return version
 
     def _measure(self) -> int:
-        """The bytes of the database, or those of the last time where another process has it alone.
-
-        The statement before is committed: an error here would have it run again.
-        """
+        """The bytes of the database."""
         self._unmeasured = 0
-        try:
-            return self._read_size()
-        except sqlite3.OperationalError as error:
-            if not is_busy(error):
-                raise
-            return self._size
-
-    def _read_size(self) -> int:
         pages: int = self._connection.execute("PRAGMA page_count").fetchone()[0]
         return pages * self._page_size
 

@@ -24,11 +24,10 @@ _COMMENT_LINE: Final = re.compile(rf"(?:^|(?<=[\r\u2028\u2029]))[{_SPACE}]+--[^\
 class Step:
     """One statement of a string, ready to run."""
 
-    __slots__ = ("empty", "names", "piece", "plain", "sql", "unchecked")
+    __slots__ = ("names", "piece", "plain", "sql", "unchecked")
 
     def __init__(self, piece: StatementText) -> None:
         self.piece: StatementText = piece
-        self.empty: bool = not piece.tokens
         self.sql: str = piece.text
         # Python's sqlite3 takes a sequence for plain question marks alone, from 3.14 on at the latest, and a dict where
         # every parameter has a name or a number of its own. Where they are mixed, all are given names.
@@ -43,8 +42,8 @@ class Step:
         # authorizer let pass ("COMMIT"), for the application's: it keeps what it prepared, by the exact text.
         self.sql = f" {self.sql}"
         # Nothing about it has to be looked up in the schema, or refused, before it runs.
-        self.unchecked: bool = not (
-            self.empty or piece.keyword == "ALTER" or absent_tables(piece) or refused_default(piece)
+        self.unchecked: bool = bool(piece.tokens) and not (
+            piece.keyword == "ALTER" or absent_tables(piece) or refused_default(piece)
         )
 
     def bindings(self, values: tuple[Any, ...]) -> Any:
