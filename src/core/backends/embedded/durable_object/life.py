@@ -17,8 +17,6 @@ from contextvars import Context, ContextVar
 from functools import partial
 from typing import Any, Final, TypeVar
 
-import attrs
-
 from core.backends.embedded.durable_object.arguments import reset_error
 from core.backends.embedded.durable_object.ids import ObjectId
 from core.backends.embedded.durable_object.records import Home
@@ -120,15 +118,9 @@ class LiveObject:
     def block(self, callback: Callable[[], Awaitable[T]]) -> asyncio.Task[T]:
         """Run `callback` with no other call beginning. An error that it raises resets the object."""
         # Entered here and not in the task: the call that made the object must find it blocked.
-        section = self._enter_section() if self._may_enter() else None
-        task = asyncio.get_running_loop().create_task(self._block(callback, section))
-        self._begin(task, None)
-        # Whoever does not await it learns of its failure from the calls that it broke.
-        task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
-        return task
+        leave = self._enter_section() if self._may_enter() else None
 
-    async def _block(self, callback: Callable[[], Awaitable[T]], section: _Section | None) -> T:
-        async def reset_on_error() -> T:
+        async def run() -> T:
             try:
                 return await callback()
             except Exception as error:
@@ -136,17 +128,17 @@ class LiveObject:
                 self.reset(error)
                 raise
 
-        try:
-            return await self.exclusively(reset_on_error, section)
-        except BaseException as error:
-            self.reset(error)
-            raise
+        task = asyncio.get_running_loop().create_task(self.exclusively(run, leave))
+        self._begin(task, None)
+        # Whoever does not await it learns of its failure from the calls that it broke.
+        task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+        return task
 
-    async def exclusively(self, action: Callable[[], Awaitable[T]], section: _Section | None = None) -> T:
+    async def exclusively(self, action: Callable[[], Awaitable[T]], leave: Callable[[], None] | None = None) -> T:
         """Run `action` with no other call beginning, and no other's storage at hand. After 30 seconds, reset."""
-        if section is None:
+        if leave is None:
             await self.turn()
-            section = self._enter_section()
+            leave = self._enter_section()
         inside = _inside.set(self)
         running = asyncio.ensure_future(action())
         too_long = self.objects.clock.call_later(BLOCK_TIMEOUT, running.cancel)
@@ -166,17 +158,22 @@ class LiveObject:
         finally:
             too_long.cancel()
             _inside.reset(inside)
-            self.blocked = section.before
-            section.ended.set_result(None)
+            leave()
 
     def _may_enter(self) -> bool:
         # Inside a critical section another one begins at once.
         return self.blocked is None or _inside.get() is self
 
-    def _enter_section(self) -> _Section:
-        section = _Section(self.blocked, asyncio.get_running_loop().create_future())
-        self.blocked = section.ended
-        return section
+    def _enter_section(self) -> Callable[[], None]:
+        """Begin a critical section, and return what ends it."""
+        before, ended = self.blocked, asyncio.get_running_loop().create_future()
+        self.blocked = ended
+
+        def leave() -> None:
+            self.blocked = before
+            ended.set_result(None)
+
+        return leave
 
     async def turn(self) -> None:
         """Wait until no critical section runs but those that this task is in."""
@@ -226,14 +223,6 @@ class LiveObject:
             await self.end()
             if self.background:
                 await asyncio.wait({*self.background})
-
-
-@attrs.frozen(eq=False)
-class _Section:
-    """A critical section: the one that it is in, and the future that its end fulfils."""
-
-    before: asyncio.Future[None] | None
-    ended: asyncio.Future[None]
 
 
 _inside: ContextVar[LiveObject | None] = ContextVar("inside", default=None)
