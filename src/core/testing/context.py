@@ -55,18 +55,16 @@ class FakeExecutionContext(Spans):
 
         Raises the errors of the work, as one error or an ExceptionGroup, after all of it has ended.
         """
-        position = 0
         results: list[Any] = []
-        while position < len(self.waited):
-            results += await asyncio.gather(*self.waited[position:], return_exceptions=True)
-            position = len(results)
-        errors: list[BaseException] = []
-        for number, result in enumerate(results):
-            if number in self._raised or isinstance(result, seam.IsolateDied):
-                continue
-            if isinstance(result, BaseException):
-                self._raised.add(number)
-                errors.append(result)
+        while len(results) < len(self.waited):
+            results += await asyncio.gather(*self.waited[len(results) :], return_exceptions=True)
+        failed = {
+            number: result
+            for number, result in enumerate(results)
+            if isinstance(result, BaseException) and not isinstance(result, seam.IsolateDied)
+        }
+        errors = [result for number, result in failed.items() if number not in self._raised]
+        self._raised.update(failed)
         if len(errors) == 1:
             raise errors[0]
         if errors:

@@ -63,7 +63,6 @@ class Consumer:
         self._pending: TimerHandle | asyncio.Handle | None = None
         self._at_once = False
         self._lock: int | None = None
-        self._stopped = False
         self.is_active: bool = False
 
     def start(self) -> None:
@@ -79,7 +78,7 @@ class Consumer:
 
     async def stop(self) -> None:
         """Let the running handler end, and deliver nothing more."""
-        self._stopped = True
+        self.is_active = False
         if self._pending is not None:
             self._pending.cancel()
             self._pending = None
@@ -91,7 +90,6 @@ class Consumer:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-        self.is_active = False
 
     def look(self) -> None:
         """Take up the messages of the database that are not known yet."""
@@ -100,7 +98,7 @@ class Consumer:
 
     def arrived(self, stored: Sequence[Arrival]) -> None:
         """Take up messages, in their order; those that are delayed when their time has come."""
-        if self._stopped or not self.is_active:
+        if not self.is_active:
             return
         now = self.broker.clock.time() * 1000
         for seq, due in stored:
@@ -117,7 +115,7 @@ class Consumer:
 
     def _plan(self) -> None:
         """Decide when the next batch goes: at once when it is full, else after the timeout from its first message."""
-        if self._stopped or self.running is not None or not self._ready:
+        if not self.is_active or self.running is not None or not self._ready:
             # A slow consumer holds back the next batch; it is planned when the handler has ended.
             return
         full = len(self._ready) >= self.settings.max_batch_size
@@ -148,7 +146,7 @@ class Consumer:
             # The messages are in the database, and come again as if nothing had been decided. Not at once: what
             # was in the way (a full disk, another process) seldom goes by itself.
             _log.exception("a batch of the queue %s could not be settled; it will be delivered again", self.name)
-            if not self._stopped:
+            if self.is_active:
                 for seq in seqs:
                     self._delayed[seq] = self.broker.clock.call_later(LOOK_EVERY, partial(self._due, seq))
         finally:
