@@ -74,31 +74,16 @@ class RemoteObjects:
                 await link.send(Frame.CALL, payload)
                 await link.receive()
                 return link
-            except (Lost, OSError) as error:
+            except BaseException as error:
                 if link is not None:
                     link.close()
+                if not isinstance(error, Lost | OSError):
+                    raise
                 if time.monotonic() > deadline:
                     raise _away(
                         f"the process that has the Durable Objects {self.name} does not answer. Try again"
                     ) from error
-                await asyncio.sleep(0.02)
-            except BaseException:
-                if link is not None:
-                    link.close()
-                raise
-
-    async def answer(self, link: Link) -> Any:
-        """The result of a call that has begun; raises the error of the object."""
-        try:
-            kind, payload = await link.receive()
-        except BaseException:
-            link.close()
-            raise
-        if kind == Frame.RAISED:
-            self.give_back(link)
-            cls, args, attributes = pickle.loads(payload)
-            raise made_anew(cls, args, attributes)
-        return pickle.loads(payload)
+            await asyncio.sleep(0.02)
 
     def _take(self) -> Link | None:
         while self._idle:
@@ -140,9 +125,16 @@ class RemoteObject:
             ) from error
         link = await objects.begin(payload)
         try:
-            result = await objects.answer(link)
-        except Lost as error:
-            raise self._ended(method) from error
+            kind, payload = await link.receive()
+        except BaseException as error:
+            link.close()
+            if isinstance(error, Lost):
+                raise self._ended(method) from error
+            raise
+        result = pickle.loads(payload)
+        if kind == Frame.RAISED:
+            objects.give_back(link)
+            raise made_anew(*result)
         if is_fetch:
             status, headers, has_body = result
             if status == 101:

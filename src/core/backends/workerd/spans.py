@@ -29,7 +29,7 @@ _MOST_KEPT: Final = 2048
 class IsolateSpan(Span):
     """One span. It is kept when it ends, unless whoever began the trace said that it is not sampled."""
 
-    __slots__ = ("_tracer", "attributes", "flags", "kind", "name", "parent_id", "span_id", "started", "trace_id")
+    __slots__ = ("_flags", "_kept", "_tracer")
 
     def __init__(
         self,
@@ -39,30 +39,26 @@ class IsolateSpan(Span):
         parent: Span | str | None,
         attributes: Mapping[str, AttributeValue],
     ) -> None:
-        self._tracer = tracer
-        self.name: str = name
-        self.kind: SpanKind = kind
-        self.attributes: dict[str, AttributeValue] = dict(attributes)
         above = parent if isinstance(parent, str) else "" if parent is None else parent.traceparent
         _, trace_id, parent_id, flags, *_ = above.split("-") if above else ("", os.urandom(16).hex(), "", "01")
-        self.trace_id: str = trace_id
-        self.parent_id: str = parent_id
-        self.flags: str = flags
-        self.span_id: str = os.urandom(8).hex()
-        self.started: int = time.time_ns()
+        ids = {"trace_id": trace_id, "span_id": os.urandom(8).hex(), "parent_id": parent_id}
+        self._tracer = tracer
+        self._flags: str = flags
+        self._kept: dict[str, Any] = {"name": name, "kind": kind, **ids, "attributes": dict(attributes)}
+        self._kept["started"] = time.time_ns()
 
     @property
     def traceparent(self) -> str:
-        return f"00-{self.trace_id}-{self.span_id}-{self.flags}"
+        return f"00-{self._kept['trace_id']}-{self._kept['span_id']}-{self._flags}"
 
     def set_attribute(self, name: str, value: AttributeValue, /) -> None:
-        self.attributes[name] = value
+        self._kept["attributes"][name] = value
 
     def end(self, error: BaseException | None = None, /) -> None:
         if error is not None:
-            self.attributes["error.type"] = type(error).__name__
-        if int(self.flags, 16) & 1:
-            self._tracer.keep(self, failed=error is not None)
+            self.set_attribute("error.type", type(error).__name__)
+        if int(self._flags, 16) & 1:
+            self._tracer.keep({**self._kept, "ended": time.time_ns(), "failed": error is not None})
 
 
 class IsolateTracer(Tracer):
@@ -79,11 +75,9 @@ class IsolateTracer(Tracer):
     ) -> IsolateSpan:
         return IsolateSpan(self, name, kind, parent, attributes)
 
-    def keep(self, span: IsolateSpan, *, failed: bool) -> None:
+    def keep(self, span: dict[str, Any]) -> None:
         if len(self._ended) < _MOST_KEPT:
-            names = ("name", "kind", "trace_id", "span_id", "parent_id", "started", "attributes")
-            kept = {name: getattr(span, name) for name in names}
-            self._ended.append({**kept, "ended": time.time_ns(), "failed": failed})
+            self._ended.append(span)
 
     def taken(self) -> list[dict[str, Any]]:
         """Those kept so far, for the last time."""
