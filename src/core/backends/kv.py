@@ -12,7 +12,7 @@ from core.bindings.calls import Hookable
 from core.bindings.kv import KVNamespace
 from core.bindings.numbers import refuse_large_numbers
 from core.errors import KVError, KVSyntaxError, KVTypeError
-from core.http.json import check_nesting, loads
+from core.http.json import check_nesting, dumps, loads
 from core.http.streams import well_formed
 
 
@@ -31,8 +31,6 @@ class KVEngine(Hookable, KVNamespace):
         return structure(value, type_)
 
     async def _put_json(self, key: str, value: object, **options: object) -> None:
-        from core.http.json import dumps
-
         try:
             text = dumps(value)
         except (TypeError, ValueError) as error:
@@ -72,12 +70,15 @@ def check_key(key: object) -> str:
     return key
 
 
-def keys_of(keys: object) -> Sequence[Any]:
-    """The keys of a bulk read. Raises KVTypeError where they are not a sequence."""
+def keys_of(keys: object) -> Sequence[str]:
+    """The keys of a bulk read. Raises KVTypeError where they are not a sequence of str."""
     given: Any = keys  # not narrowed by what follows
     if not isinstance(keys, Sequence) or isinstance(keys, (bytes, bytearray, memoryview)):
         refuse_key(given)
-    several: Sequence[Any] = given
+    for key in given:
+        if not isinstance(key, str):
+            refuse_key(key)
+    several: Sequence[str] = given
     return several
 
 
@@ -93,13 +94,11 @@ def check_number(name: str, value: object) -> None:
         raise KVTypeError(f"{name} must be a number, not {value!r}")
 
 
-def check_prefix(prefix: object) -> None:
-    if not isinstance(prefix, str):
+def check_page(prefix: object, cursor: object) -> None:
+    """Refuse a prefix that is not a string, and a cursor that no page had."""
+    if not isinstance(prefix, str | None):
         raise KVTypeError(f"A prefix must be a str, not {type(prefix).__name__}")
-
-
-def check_cursor(cursor: object) -> None:
-    if not isinstance(cursor, str):
+    if not isinstance(cursor, str | None):
         raise KVTypeError(f"A cursor must be a str, not {type(cursor).__name__}. Pass the last page's cursor")
 
 

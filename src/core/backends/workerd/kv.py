@@ -11,15 +11,13 @@ from typing import Any, Final
 
 from core.backends.kv import (
     KVEngine,
-    check_cursor,
     check_key,
     check_number,
-    check_prefix,
+    check_page,
     dump_metadata,
     keys_of,
     parse,
     parse_bulk,
-    refuse_key,
     refuse_value,
 )
 from core.backends.workerd.conversion import (
@@ -111,11 +109,8 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
         await call_js(_error, self._js.delete, key)
 
     async def _list(self, *, prefix: str | None = None, limit: int = 1000, cursor: str | None = None) -> KVListResult:
-        if prefix is not None:
-            check_prefix(prefix)
-            _check_whole(prefix)
-        if cursor is not None:
-            check_cursor(cursor)
+        check_page(prefix, cursor)
+        _check_whole(prefix or "")
         given = options(prefix=prefix, limit=_number("limit", limit), cursor=cursor)
         page = from_js(await call_js(_error, self._js.list, **given))
         return KVListResult(
@@ -126,12 +121,9 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
         )
 
     async def _bulk(self, method: Any, keys: object, type: str, cache_ttl: int | None) -> dict[str, Any]:
-        asked: list[str] = []
-        for key in keys_of(keys):
-            if not isinstance(key, str):
-                refuse_key(key)
+        asked = keys_of(keys)
+        for key in asked:
             _check_whole(key)
-            asked.append(key)
         given = {"type": "text" if type == "json" else type, **_cache(cache_ttl)}
         # A Map; its entries are in the order of the answer, which is not the order asked.
         entries: Mapping[str, Any] = from_js(await call_js(_error, method, bridge().to_js(asked), **given))

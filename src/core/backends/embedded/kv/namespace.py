@@ -35,12 +35,10 @@ from core.backends.embedded.kv.arguments import (
 from core.backends.embedded.kv.rows import KVRows
 from core.backends.kv import (
     KVEngine,
-    check_cursor,
-    check_prefix,
+    check_page,
     dump_metadata,
     keys_of,
     parse_bulk,
-    refuse_key,
     refuse_value,
 )
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
@@ -113,15 +111,10 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
             refuse(
                 "GET", 400, f"Invalid key_count_limit of {count}. Please specify an integer less than {MAX_LIST_KEYS}."
             )
-        start = b""
-        if prefix is not None:
-            check_prefix(prefix)
-            start = encode_key(prefix, "GET")
+        check_page(prefix, cursor)
+        start = b"" if prefix is None else encode_key(prefix, "GET")
         check_length("GET", start)
-        after = b""
-        if cursor is not None:
-            check_cursor(cursor)
-            after = decode_cursor(cursor)
+        after = b"" if cursor is None else decode_cursor(cursor)
         rows = await self._wait("GET", lambda: self._rows(start, after, count + 1))
         more = len(rows) > count
         keys = [
@@ -176,8 +169,6 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
         found: dict[str, tuple[object, object] | None] = {}
         size = 0
         for key in keys:
-            if not isinstance(key, str):
-                refuse_key(key)
             if not key:
                 refuse("GET_BULK", 400, "Key names must not be empty")
             if key in (".", ".."):
