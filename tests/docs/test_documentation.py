@@ -66,7 +66,6 @@ FOR_OTHER_ROOMS = {
     "core.bindings.absent.AbsentBinding",
     "core.bindings.durable_object.StorageOperations",
     "core.bindings.durable_object.object_class",
-    "core.bindings.object_socket.SocketCarrier",
 }
 """Public in `core.bindings` for backends and hosts, and of no use to a program."""
 

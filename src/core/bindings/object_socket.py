@@ -14,30 +14,18 @@ from core.values import frozen
 
 __all__ = [
     "DurableObjectWebSocket",
-    "SocketCarrier",
     "WebSocketRequestResponsePair",
     "web_socket_pair",
 ]
 
 
 class SocketCarrier(Protocol):
-    """An engine's own side of an accepted socket."""
+    """An engine's own side of an accepted socket. See `DurableObjectWebSocket`."""
 
-    def send(self, message: str | bytes, /) -> None:
-        """See `DurableObjectWebSocket.send`."""
-        ...
-
-    def close(self, code: int, reason: str, /) -> None:
-        """See `DurableObjectWebSocket.close`."""
-        ...
-
-    def serialize_attachment(self, value: Any, /) -> None:
-        """See `DurableObjectWebSocket.serialize_attachment`."""
-        ...
-
-    def deserialize_attachment(self) -> Any:
-        """See `DurableObjectWebSocket.deserialize_attachment`."""
-        ...
+    def send(self, message: str | bytes, /) -> None: ...
+    def close(self, code: int, reason: str, /) -> None: ...
+    def serialize_attachment(self, value: Any, /) -> None: ...
+    def deserialize_attachment(self) -> Any: ...
 
 
 class DurableObjectWebSocket:
