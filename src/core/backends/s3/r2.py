@@ -41,7 +41,6 @@ PIECE: Final = 4 * 1024**2
 SMALL: Final = 16 * 1024
 """A body of up to so many bytes is in its entry."""
 DAY: Final = 24 * 3600.0
-_CHUNK: Final = 256 * 1024
 # The seconds that pieces stay for those who read them when their object is replaced or deleted.
 _STAY: Final = 600.0
 # S3's names have 1024 bytes, as R2's keys, which are in hex here. Of a longer key so many bytes are in the name, and a
@@ -152,8 +151,7 @@ class SharedBucketStorage(R2Storage[_Taken]):
         for piece, start, end in covered(pieces, offset, length):
             with _reaching("get"):
                 data = await self._shared.read_range(f"{self._bodies}/{name}/{piece}", start, end)
-            for cut in range(0, len(data), _CHUNK):
-                yield data[cut : cut + _CHUNK]
+            yield data
 
     async def _entry(self, name: str) -> tuple[_Entry, SharedObject] | None:
         stored = await self._shared.read(f"{self._objects}/{name}")

@@ -20,7 +20,8 @@ from core.bindings.r2 import FixedLengthStream, KnownLengthStream
 T = TypeVar("T")
 
 
-_LARGE: Final = 128 * 1024
+LARGE: Final = 128 * 1024
+"""A body of more bytes is in a file, and hashed in a thread."""
 
 _CHUNK: Final = 256 * 1024
 
@@ -47,7 +48,7 @@ class Source:
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for piece in _pieces(self._value):
-            if len(piece) <= _LARGE:
+            if len(piece) <= LARGE:
                 self._update(piece)
             else:
                 await asyncio.to_thread(self._update, piece)
@@ -67,12 +68,6 @@ class Incoming:
 
     data: bytes | None = None
     staged: Path | None = None
-
-
-async def take_in(files: Files | None, source: Source) -> Incoming:
-    if files is None or source.size <= _LARGE:
-        return Incoming(data=b"".join([piece async for piece in source]))
-    return Incoming(staged=await _read_to_file(files, source))
 
 
 def covered(pieces: Iterable[tuple[T, int]], offset: int, length: int) -> Iterator[tuple[T, int, int]]:
@@ -105,7 +100,7 @@ async def read_pieces(files: Files | None, pieces: Sequence[Piece], offset: int,
             yield chunk
 
 
-async def _read_to_file(files: Files, source: Source) -> Path:
+async def read_to_file(files: Files, source: Source) -> Path:
     staged = await _in_thread("put", files.folder, files.stage, ())
     try:
         with staged.open("r+b") as file:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from core.backends.embedded.r2.arguments import Method, encode_key, refuse, store_failure
-from core.backends.embedded.r2.bodies import Incoming, Piece, Source, read_pieces, take_in
+from core.backends.embedded.r2.bodies import LARGE, Incoming, Piece, Source, read_pieces, read_to_file
 from core.backends.embedded.r2.bucket import Found, R2Storage, StoredR2Bucket
 from core.backends.embedded.r2.conditions import Preconditions
 from core.backends.embedded.r2.listing import Page, read_page
@@ -102,7 +102,9 @@ class BucketStorage(R2Storage[Incoming]):
     # ------------------------------------------------------------------ writing
 
     async def take_in(self, method: Method, key: bytes, source: Source) -> Incoming:
-        return await take_in(self._files, source)
+        if self._files is None or source.size <= LARGE:
+            return Incoming(data=b"".join([piece async for piece in source]))
+        return Incoming(staged=await read_to_file(self._files, source))
 
     def discard(self, taken: Incoming) -> None:
         if taken.staged is not None:
