@@ -334,7 +334,7 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
         await call_js(_error, self._js.deleteAll, **options(**given))
 
     async def transaction(self, closure: Callable[[Any], Awaitable[T]], /) -> T:
-        kept: list[Any] = []
+        kept: list[T] = []
         failed: list[BaseException] = []
 
         async def run(transaction: Any) -> None:
@@ -353,11 +353,10 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
             raise
         finally:
             proxy.destroy()
-        value: T = kept[-1]
-        return value
+        return kept[-1]
 
     def transaction_sync(self, closure: Callable[[], T], /) -> T:
-        kept: list[Any] = []
+        kept: list[T] = []
         failed: list[BaseException] = []
 
         def run() -> None:
@@ -376,8 +375,7 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
             raise
         finally:
             proxy.destroy()
-        value: T = kept[-1]
-        return value
+        return kept[-1]
 
     async def sync(self) -> None:
         await call_js(_error, self._js.sync)
