@@ -18,11 +18,12 @@ from typing import Any, Final, cast
 import typing_extensions
 
 from core.errors import BindingError, DeveloperError, MissingExtraError, NothingSentError
-from core.explain.imports import fix_for_name, fix_for_syntax
 from core.explain.misuse import (
     fix_for_attribute,
     fix_for_call,
+    fix_for_name,
     fix_for_operation,
+    fix_for_syntax,
     frame_of,
     known_as,
     line_of,

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 
-from core.explain.imports import fix_for_name
-from core.explain.misuse import told
+from core.explain.misuse import fix_for_name, told
 from core.explain.names import IN_WORKERD, MODULES, WORKERD
 from core.program.findings import Finding
 from core.program.modules import Modules, Scope

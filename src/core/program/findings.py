@@ -62,7 +62,7 @@ class Finding:
 
 def syntax_error(file: str, line: int, message: str) -> Finding:
     """The finding about a file that is no Python."""
-    from core.explain.imports import fix_for_syntax
+    from core.explain.misuse import fix_for_syntax
 
     return Finding("core-import", f"syntax error: {message}. {fix_for_syntax(message) or 'Fix it'}", file, line)
 
