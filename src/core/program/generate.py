@@ -7,7 +7,8 @@ configuration contradicts is changed: an attribute of the wrong kind, and one of
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from keyword import iskeyword
 from typing import Final, TypeAlias
 
@@ -17,7 +18,6 @@ import core
 from core.bindings.kinds import KINDS, PROTOCOLS
 from core.config.model import Binding, Configuration
 from core.program.envs import EnvShape, contradicted, declared_bindings, deployed
-from core.program.imports import with_attrs
 from core.program.wording import variable_type
 
 _HOMES: Final[Mapping[str, str]] = {
@@ -349,3 +349,43 @@ def _import_line(tree: ast.Module) -> int:
         if isinstance(node, ast.Import | ast.ImportFrom) or (is_docstring and last == 0):
             last = node.end_lineno or node.lineno
     return last
+
+
+def with_attrs(text: str, local: Collection[str] = ()) -> str:
+    """The text of a module with `import attrs` where sorted imports have it. `local` are the top names of the program's
+    own modules.
+    """
+    tree = ast.parse(text)
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    places = [_place_of(node, local) for node in imports]
+    taken = [one for node in imports if isinstance(node, ast.Import) for one in node.names]
+    if any((one.name, one.asname) == ("attrs", None) for one in taken):
+        return text
+    lines, new = text.split("\n"), ["import attrs"]
+    at = next((at for at, place in enumerate(places) if place > (2, False, "attrs")), len(imports))
+    if at < len(imports):
+        line = imports[at].lineno - 1
+        if at and places[at - 1] < (2,) and lines[line - 1].strip():
+            new.insert(0, "")
+        if places[at] > (3,):
+            new.append("")
+    elif line := _import_line(tree):
+        new = new if places and places[-1] > (2,) else ["", *new]
+    else:
+        line = next((at for at, one in enumerate(lines) if not one.startswith("#")), len(lines))
+        new.append("")
+    lines[line:line] = new
+    return "\n".join(lines)
+
+
+def _place_of(node: ast.Import | ast.ImportFrom, local: Collection[str]) -> tuple[int, bool, str]:
+    """The place of an import among sorted ones: first 0 for `__future__`, 1 for the standard library, 2 for packages of
+    others, 3 for the program's own modules.
+    """
+    is_from = isinstance(node, ast.ImportFrom)
+    name = (node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name).partition(".")[0]
+    if name == "__future__":
+        return 0, is_from, name
+    if (isinstance(node, ast.ImportFrom) and node.level) or name in local:
+        return 3, is_from, name
+    return 1 if name in sys.stdlib_module_names else 2, is_from, name

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from core.program.generate import cut, first_with_default, is_keyword_only, last_attribute, written_indent
-from core.program.imports import with_attrs
+from core.program.generate import cut, first_with_default, is_keyword_only, last_attribute, with_attrs, written_indent
 from core.program.row_classes import AddedFields, Edit, NewClass, Retyped
 
 
