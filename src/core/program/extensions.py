@@ -1,15 +1,10 @@
-"""The declarations of the framework and of the packages beside it: their middleware and bindings (`core.extensions`).
-
-Entry points are looked for by reading what lies beside the packages: most programs have none, and `importlib.metadata`
-takes longer to import than that.
-"""
+"""The middleware and bindings that the framework and the packages beside it declare (`core.extensions`)."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.extensions import DeclaredMiddleware, Extension
@@ -26,7 +21,7 @@ class Declared(NamedTuple):
 
     `middleware` is by every full name. `kinds` are the kinds of bindings that a package has a type for, with the full
     name of the type; `types` every name of such a type, with that full name. `problems` name those that could not be
-    loaded, and `sources` the files read, for digests.
+    loaded, and `sources` the entry points, for digests.
     """
 
     middleware: Mapping[str, DeclaredMiddleware]
@@ -42,16 +37,16 @@ def declared() -> Declared:
     extensions: list[Extension] = [EXTENSION]
     problems: list[str] = []
     sources: list[str] = []
-    for folder, text in _entry_points():
-        sources.append(f"{folder}\n{text}")
-        for name, value in _named(text):
-            try:
-                extensions.append(_loaded(value))
-            except Exception as error:  # importing a package may raise anything
-                problems.append(
-                    f"the entry point {name} = {value!r} of the group {_GROUP} ({os.path.basename(folder)}) cannot be "
-                    f"loaded: {type(error).__name__}: {error}. Correct that package, or uninstall it"
-                )
+    for point in entry_points(group=_GROUP):
+        installed = f"{point.dist.name}-{point.dist.version}" if point.dist is not None else ""
+        sources.append(f"{installed} {point.name} {point.value}")
+        try:
+            extensions.append(_loaded(point))
+        except Exception as error:  # importing a package may raise anything
+            problems.append(
+                f"the entry point {point.name} = {point.value!r} of the group {_GROUP} ({installed}) cannot be loaded: "
+                f"{type(error).__name__}: {error}. Correct that package, or uninstall it"
+            )
     middleware = {
         name: one
         for extension in extensions
@@ -89,41 +84,8 @@ def unchecked_in(configurations: Sequence[Configuration]) -> list[Unchecked]:
     return list(found.values())
 
 
-def _entry_points() -> Iterator[tuple[str, str]]:
-    """The folders beside installed packages that name extensions, and the texts that do so."""
-    for folder in dict.fromkeys(sys.path):
-        try:
-            names = sorted(name for name in os.listdir(folder or ".") if name.endswith((".dist-info", ".egg-info")))
-        except OSError:
-            continue
-        for name in names:
-            path = os.path.join(folder, name)
-            try:
-                with open(os.path.join(path, "entry_points.txt"), encoding="utf-8") as file:
-                    text = file.read()
-            except OSError:
-                continue
-            if f"[{_GROUP}]" in text:
-                yield path, text
-
-
-def _named(text: str) -> Iterator[tuple[str, str]]:
-    inside = False
-    for line in text.splitlines():
-        if line.startswith("["):
-            inside = line.strip() == f"[{_GROUP}]"
-        elif inside and "=" in line:
-            name, _, value = line.partition("=")
-            yield name.strip(), value.strip()
-
-
-def _loaded(value: str) -> Extension:
-    import importlib
-
-    module, _, attribute = value.partition(":")
-    found: object = importlib.import_module(module.strip())
-    for part in attribute.strip().split("."):
-        found = getattr(found, part)
+def _loaded(point: EntryPoint) -> Extension:
+    found: object = point.load()
     if not isinstance(found, Extension):
-        raise TypeError(f"{value} is of type {type(found).__name__}, not core.extensions.Extension")
+        raise TypeError(f"{point.value} is of type {type(found).__name__}, not core.extensions.Extension")
     return found
