@@ -1,6 +1,7 @@
 """How the modules of a program are imported in its start, so that one that fails is one note, and the rest goes on.
 
-Names and modules that do not exist are given something to stand for them, and attrs writes the methods of a plain class
+Names and modules that do not exist are given something to stand for them: a class, an object, a function, a decorator,
+a module or an exception, whatever is asked of it. attrs writes the methods of a plain class
 when that is used, which most are by requests alone. Everything that the import depends on is noted: the files that it
 opens, the folders that it lists, the variables of the environment that it reads.
 """
@@ -8,6 +9,7 @@ opens, the folders that it lists, the variables of the environment that it reads
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import sys
 import time
@@ -17,13 +19,12 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from opcode import opmap
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attr
 import attrs
 
 from core.explain.frames import is_own
-from core.program.anything import Blank, anything
 from core.program.behind import is_kernels, real
 from core.program.table import Place, Refusal, digest_of
 from core.values import frozen
@@ -277,3 +278,68 @@ def _tried(file: str) -> frozenset[int]:
 
 def _is_tried(file: str, line: int) -> bool:
     return line in _tried(file)
+
+
+class _Meta(type):
+    def __getattr__(cls, name: str) -> object:
+        return anything(name)
+
+    def __or__(cls, other: object) -> Any:
+        return cls
+
+    __ror__ = __or__
+
+    def __iter__(cls) -> object:
+        return iter(())
+
+
+class _Anything(metaclass=_Meta):
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        # A decorator gives back what it decorates.
+        if len(args) == 1 and not options and (inspect.isfunction(args[0]) or inspect.isclass(args[0])):
+            return args[0]
+        return super().__new__(cls)
+
+    def __init__(self, *args: object, **options: object) -> None: ...
+
+    def __getattr__(self, name: str) -> object:
+        return anything(name)
+
+    def __call__(self, *args: object, **options: object) -> object:
+        return type(self)(*args, **options)
+
+    def __class_getitem__(cls, key: object) -> object:
+        return cls
+
+    def __iter__(self) -> object:
+        return iter(())
+
+
+def anything(name: str) -> object:
+    """Something to stand for a name. Raises AttributeError for those that Python itself asks for."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    bases = (_Anything, Exception) if name.endswith(("Error", "Exception")) else (_Anything,)
+    return _Meta(name, bases, {})
+
+
+def is_anything(value: object) -> bool:
+    """Return True for a value that `anything` gave, or one that came from it."""
+    return isinstance(value, _Anything) or (isinstance(value, type) and issubclass(value, _Anything))
+
+
+class Blank:
+    """Loads a module that has every name."""
+
+    @classmethod
+    def spec(cls, name: str) -> ModuleSpec:
+        """The module as Python imports it."""
+        return ModuleSpec(name, cast("Any", cls()), is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leave it to Python to make the module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run nothing."""
+        module.__path__ = []
+        vars(module)["__getattr__"] = anything

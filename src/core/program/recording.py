@@ -13,8 +13,7 @@ import core.handlers
 import core.mcp.server
 import core.router
 from core.errors import PathError, RegistrationError
-from core.program.anything import anything, is_anything
-from core.program.importing import Imports, caller
+from core.program.importing import Imports, anything, caller, is_anything
 from core.program.table import Place
 from core.routing.pattern import Pattern
 from core.routing.table import Route
