@@ -12,8 +12,7 @@ from core.errors import D1Error
 from core.sql.classes import check_row
 from core.sql.connection import ClosingConnection
 from core.sql.migrations import migration_files
-from core.sql.parameters import Given, check_parameter
-from core.sql.rows import RowField, check_column, check_values
+from core.sql.rows import Given, RowField, check_column, check_parameter, check_values
 from core.sql.schema import Schema, schema_of
 from core.sql.statement import Statement
 from core.testing import FakeD1Database

@@ -10,7 +10,7 @@ from tests.mypy_plugin.conftest import ENV, MIGRATION, WRANGLER
 from core.config.load import load_all
 from core.program.proof import check_program
 from core.sql.catalog import migrate
-from core.sql.parameters import Given, check_parameter
+from core.sql.rows import Given, check_parameter
 from core.sql.schema import Schema
 
 TABLES = """

@@ -16,8 +16,7 @@ from core.backends.embedded.d1 import EmbeddedD1Database
 from core.backends.embedded.store import Store
 from core.sql.catalog import add_functions
 from core.sql.connection import ClosingConnection
-from core.sql.parameters import Given, check_parameter
-from core.sql.rows import Kind, check_values, field_type
+from core.sql.rows import Given, Kind, check_parameter, check_values, field_type
 from core.sql.schema import Schema, schema_of
 from core.sql.statement import Statement, Storage
 

@@ -177,8 +177,7 @@ class CorePlugin(TypesOfQueries):
         missing.
         """
         from core.mypy_plugin.types import given_value, items_of
-        from core.sql.parameters import check_parameter
-        from core.sql.rows import check_values
+        from core.sql.rows import check_parameter, check_values
 
         api: Any = ctx.api
         self._report(api, api.tree)

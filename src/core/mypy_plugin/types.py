@@ -22,8 +22,7 @@ from mypy.types import (
     get_proper_type,
 )
 
-from core.sql.parameters import Given
-from core.sql.rows import ROW_KINDS, Kind
+from core.sql.rows import ROW_KINDS, Given, Kind
 
 # Env ----------------------------------------------------------------------------------------------------------------
 

@@ -19,8 +19,7 @@ from core.program.rows import given_value, is_variable, no_row, row_fields, row_
 from core.program.syntax import Node
 from core.sql.classes import check_row
 from core.sql.messages import did_you_mean
-from core.sql.parameters import check_parameter
-from core.sql.rows import check_column, check_value, check_values, never_a_row
+from core.sql.rows import check_column, check_parameter, check_value, check_values, never_a_row
 from core.sql.statement import Statement
 
 _CONFLICTS: Final = frozenset(["core.conflict", "core.errors.conflict.conflict"])

@@ -10,8 +10,7 @@ from typing import Final
 from core.program.annotations import arguments_of
 from core.program.modules import ClassScope, External, Local, Scope, class_at, own_class
 from core.program.reader import Reader
-from core.sql.parameters import Given
-from core.sql.rows import ROW_KINDS, Kind, RowClass, RowField
+from core.sql.rows import ROW_KINDS, Given, Kind, RowClass, RowField
 
 _DEEPEST: Final = 20
 NONE: Final[frozenset[Kind]] = frozenset(["none"])
