@@ -182,8 +182,8 @@ class Modules:
     def __init__(self, roots: Sequence[Path], remembered: Remembered) -> None:
         self.roots = roots
         self.problems: list[Finding] = []
-        self.derived: Container[str] | None = None
-        """The names of classes that others derive from; None where that is not known, and any class may be one."""
+        self.derived: Container[str] = ()
+        """The names of classes that others derive from."""
         self._remembered = remembered
         self._by_path: dict[Path, Module | None] = {}
         self._by_name: dict[str, Module | None] = {}
@@ -426,7 +426,7 @@ class Modules:
         classes = self._classes(class_, 0) if class_ is not None else None
         if class_ is None or classes is None:
             return None
-        derived = self.derived is None or class_.node.name in self.derived
+        derived = class_.node.name in self.derived
         kept = [given for each in classes for given in self.given_to_self(each, name)]
         bodies = [(each, given) for each in classes if (given := [d for d in each.names.get(name, ()) if not _bare(d)])]
         if kept:

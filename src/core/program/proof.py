@@ -8,12 +8,11 @@ not be read is counted and named.
 from __future__ import annotations
 
 import ast
+import fnmatch
 import hashlib
 import linecache
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ from core.program.reader import Reader
 from core.program.receivers import Receivers
 from core.program.registered import registered
 from core.program.settings import Settings
-from core.program.sources import CLASSES, Sources, dotted_names, named_nowhere, read_sources, source_files
+from core.program.sources import Sources, dotted_names, read_sources, source_files
 from core.program.table import Place, Table
 from core.program.wording import did_you_mean
 from core.program.worker import worker_findings
@@ -268,7 +267,7 @@ class _Program:
         """A digest of everything that the findings of every module depend on: the configuration, the migrations, and
         facts of all the texts.
         """
-        facts = [self.sources.bases and sorted(self.sources.bases), sorted(self.sources.tables)]
+        facts = [sorted(self.sources.bases), sorted(self.sources.tables)]
         named, migrations = sorted(self.reader.named or ()), stamps(self._migrations())
         parts = (self.configurations, self.options.env, named, migrations, facts, declared().sources)
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogateescape")).hexdigest()
@@ -306,7 +305,7 @@ class _Program:
         return frozenset(
             class_.name
             for class_ in self._classes()
-            if any(fnmatchcase(name, pattern) for name in _names(class_) for pattern in patterns)
+            if any(fnmatch.fnmatchcase(name, pattern) for name in _names(class_) for pattern in patterns)
         )
 
     def _unmatched(self) -> list[str]:
@@ -314,15 +313,13 @@ class _Program:
         patterns = [pattern for pattern in self.options.env or () if not self._named([pattern])]
         classes = list(self._classes()) if patterns else []
         if patterns and self.options.root is not None:
-            others: dict[str, list[str]] = {}
-            own = {str(module.path) for module in self.program}
-
-            def look(path: str, text: bytes) -> None:
-                if path not in own:
-                    others[path] = [name.decode("utf-8", "replace") for name in re.findall(CLASSES, text)]
-
-            read_sources(self.options.root.resolve(), each=look)
-            patterns = named_nowhere(patterns, others)
+            others = Modules(import_roots(self.options.root, None), self.memory.module)
+            own = {module.path for module in self.program}
+            read = (others.add(Path(path)) for path in source_files(self.options.root) if Path(path) not in own)
+            names = [
+                name for module in read if module is not None for one in classes_in(module) for name in _names(one)
+            ]
+            patterns = [pattern for pattern in patterns if not fnmatch.filter(names, pattern)]
         near = [class_.name for class_ in classes if self.reader.is_marked(class_)] or [c.name for c in classes]
         other = "Write the full name of a class, or take it out"
         return [

@@ -160,7 +160,6 @@ class Reader(Annotations):
                     inside=functools.partial(_inside_problem, self, field.annotation, field.owner),
                 )
             )
-        derived = self.modules.derived
-        partial = self.named is None and (derived is None or class_.node.name in derived)
+        partial = self.named is None and class_.node.name in self.modules.derived
         shape = self._shapes[class_] = EnvShape(class_.node.name, home, attributes, partial)
         return shape

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
-
-FILES_AT_MOST: Final = 4_000
-CLASSES: Final = rb"class\s+(\w+)"
 
 # Each begins with a literal string, which is searched for many times faster than a position; the look-behind then tests
 # the text before it.
@@ -29,35 +25,27 @@ _LEFT_OUT: Final = frozenset(
 class Sources(NamedTuple):
     """The facts found in the sources.
 
-    `bases` are the names, without their modules, that stand among the bases of a class; None where there are too many
-    files, and any class may be derived from. `tables` are the names, in lower case, of tables that the
-    program itself creates. `files` are all of them.
+    `bases` are the names, without their modules, that stand among the bases of a class. `tables` are the names, in
+    lower case, of tables that the program itself creates. `files` are all of them.
     """
 
-    bases: frozenset[str] | None
+    bases: frozenset[str]
     tables: frozenset[str]
     files: tuple[str, ...]
 
 
-def read_sources(root: Path, each: Callable[[str, bytes], object] | None = None) -> Sources:
-    """Read the `.py` files below `root`, without environments, packages of others and hidden folders.
-
-    `each` is given every source with its path.
-    """
+def read_sources(root: Path) -> Sources:
+    """Read the `.py` files below `root`, without environments, packages of others and hidden folders."""
     bases: set[str] = set()
     tables: set[str] = set()
     files: list[str] = []
     for path in source_files(root):
-        if len(files) == FILES_AT_MOST:
-            return Sources(None, frozenset(tables), tuple(files))
         try:
             with open(path, "rb", buffering=0) as file:
                 text = file.read()
         except OSError:
             continue
         files.append(path)
-        if each is not None:
-            each(path, text)
         if b"class " in text:
             for match in re.finditer(_CLASS, text):
                 bases.update(re.findall(_NAME, match[1].decode("utf-8", "replace")))
@@ -86,19 +74,3 @@ def dotted_names(path: str) -> Iterator[str]:
         parts.pop()
     for at in reversed(range(len(parts))):
         yield ".".join(parts[at:])
-
-
-def named_nowhere(patterns: Sequence[str], classes: Mapping[str, Collection[str]]) -> list[str]:
-    """Those of the full names or patterns that none of the classes can have. `classes` are bare names by file."""
-    left = list(patterns)
-    for path, names in classes.items():
-        if not left:
-            break
-        # Whether a class is in another one cannot be seen from its bare name.
-        bare = [*names, *(f"{outer}.{inner}" for outer in names for inner in names)]
-        left = [
-            pattern
-            for pattern in left
-            if not any(fnmatchcase(f"{module}.{name}", pattern) for module in dotted_names(path) for name in bare)
-        ]
-    return left
