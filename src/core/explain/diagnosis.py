@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 
 import typing_extensions
 
+from core.env import Bindings
 from core.errors import BindingError, DeveloperError, MissingExtraError, NothingSentError
 from core.explain.misuse import (
     fix_for_attribute,
@@ -330,11 +331,11 @@ def _explain_attribute(error: AttributeError) -> str | None:
         return _NOT_AWAITED
     if _is_turned(error, owner, name):
         return "The request comes first: `async def handler(req, res)`."
-    if _is_env(owner):
+    if issubclass(owner, Bindings):
         return _explain_binding_name(given, name)
     if (found := fix_for_attribute(given, name)) is not None:
         return found
-    if owner.__name__ == "member_descriptor" and _is_env(given.__objclass__):
+    if owner.__name__ == "member_descriptor" and issubclass(given.__objclass__, Bindings):
         return f"Read it while a request is answered, when an Env has its values: `req.env.{given.__name__}`, in a handler."
     if given is None:
         if "req.user" in line_of(error):
@@ -349,10 +350,6 @@ def _explain_attribute(error: AttributeError) -> str | None:
     if near and owner.__module__.startswith("core."):
         return f"Did you mean `{near[0]}`?"
     return None
-
-
-def _is_env(owner: type[Any]) -> bool:
-    return any(base.__name__ == "Bindings" and base.__module__ == "core.env" for base in owner.__mro__)
 
 
 def _is_turned(error: AttributeError, owner: type[Any], name: str) -> bool:
