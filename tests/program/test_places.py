@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.program.test_unread import HEAD, proved
 
+from core.program.databases import place_in
 from core.program.memory import Memory
 from core.program.modules import Modules
-from core.program.places import place_in
 from core.program.syntax import Node
 
 ESCAPES = {

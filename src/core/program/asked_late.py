@@ -10,9 +10,10 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
+from core.program.databases import Databases
 from core.program.findings import Finding
 from core.program.modules import FunctionScope, Scope
-from core.program.receivers import ASYNC_METHODS, Receivers
+from core.program.receivers import STATEMENT, async_methods
 from core.program.syntax import Node, finding_at
 from core.statements.tokens import statements_of
 
@@ -27,7 +28,7 @@ _VERBS: Final = ("DELETE", "INSERT", "REPLACE", "UPDATE")
 _ENDS: Final = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
-def asked_late(receivers: Receivers, scope: FunctionScope) -> Iterator[Finding]:
+def asked_late(receivers: Databases, scope: FunctionScope) -> Iterator[Finding]:
     """Every write of a function that a question follows."""
     if not isinstance(scope.node, ast.AsyncFunctionDef):
         return
@@ -47,7 +48,7 @@ def asked_late(receivers: Receivers, scope: FunctionScope) -> Iterator[Finding]:
                 yield finding_at(call, scope, "core-handler", message)
 
 
-def _asks(receivers: Receivers, call: ast.Call, scope: Scope) -> bool:
+def _asks(receivers: Databases, call: ast.Call, scope: Scope) -> bool:
     match call.func:
         case ast.Attribute(value=owner, attr="ask" | "inputs"):
             return receivers.modules.maker_of(*receivers.modules.value(owner, scope)) in _SERVERS
@@ -55,9 +56,9 @@ def _asks(receivers: Receivers, call: ast.Call, scope: Scope) -> bool:
             return False
 
 
-def _writes(receivers: Receivers, call: ast.Call, scope: Scope) -> bool:
+def _writes(receivers: Databases, call: ast.Call, scope: Scope) -> bool:
     match call.func:
-        case ast.Attribute(value=owner, attr=name) if name in ASYNC_METHODS["D1PreparedStatement"]:
+        case ast.Attribute(value=owner, attr=name) if name in async_methods(STATEMENT):
             chain = receivers.prepared(Node(owner, scope))
             parts = chain[0].method_call() if chain is not None else None
             sql = receivers.modules.string(*parts.arguments[0]) if parts is not None and parts.arguments else None

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import Formatter
 from typing import Final, TypeAlias
 
-from core.program.annotations import arguments_of, arms
 from core.program.modules import ClassScope, Definition, FunctionScope, Local, Modules, Scope, own_class
-from core.program.reader import Reader
+from core.program.reader import Reader, arguments_of, arms
 from core.program.syntax import REQUESTS
 from core.sql.interpolated import FIXED, OPEN, UNKNOWN, Interpolated
 

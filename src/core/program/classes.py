@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 from core.errors.mistakes import DEFINES
@@ -246,6 +247,7 @@ def classes_in(module: Module) -> Iterator[ClassScope]:
     return (scope for scope in module.scope.walk() if isinstance(scope, ClassScope))
 
 
+@cache  # so that a type which has itself inside is known again
 def parsed_string(text: str) -> ast.expr | None:
     """Return a quoted annotation as an expression, None where it is not one."""
     try:

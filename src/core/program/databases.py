@@ -16,24 +16,26 @@ from typing import Final, NamedTuple, TypeAlias
 import attrs
 
 from core.config.model import Binding, Configuration
-from core.program.annotations import arguments_of
 from core.program.bodies import Bodies
 from core.program.built import BuiltTexts
-from core.program.entered import entered
 from core.program.findings import Finding, Unread, is_wanted, level_of
-from core.program.modules import ClassScope, FunctionScope, Local, Modules, Scope, own_class, placed
-from core.program.places import place_in
+from core.program.modules import Modules
 from core.program.reader import Reader
+from core.program.receivers import Receivers
 from core.program.sources import Sources
-from core.program.syntax import REQUESTS, Node, finding_at, option_with
+from core.program.syntax import Node, finding_at
 from core.sql.interpolated import Interpolated, Text, check_values_in, texts_of
 from core.sql.schema import Schema, blank_schema, schema_of
 from core.sql.statement import Statement
 
 _VERB: Final = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\s", re.IGNORECASE)
-_DEEPEST: Final = 20
 _LONGEST: Final = 50
-OBJECTS: Final = frozenset(["core.DurableObject", "core.bindings.durable_object.DurableObject"])
+_LITERAL: Final = re.compile(
+    r"""#[^\n]*|(?P<kind>[a-zA-Z]*)(?P<quote>\"""|'{3}|"|')(?P<body>(?:\\.|(?!(?P=quote)).)*)(?P=quote)""", re.DOTALL
+)
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+_ESCAPE: Final = re.compile(r"\\(?:[0-7]{1,3}|x..|u.{4}|U.{8}|N\{[^}]*\}|(?P<line>\n)|.)", re.DOTALL)
+_HOLE: Final = re.compile(r"(?P<brace>\{\{|\}\})|\{[^{}]*\}")
 
 
 class _Asked(NamedTuple):
@@ -70,7 +72,7 @@ class Behind(NamedTuple):
     level: str = "error"
 
 
-class Databases:
+class Databases(Receivers):
     """The SQL databases of a configuration, and the statements of a program.
 
     An answer is None (or nothing) where something is not known for certain, and then nothing is reported.
@@ -79,11 +81,7 @@ class Databases:
     def __init__(
         self, reader: Reader, bodies: Bodies, configurations: Sequence[Configuration], sources: Sources
     ) -> None:
-        self.modules: Modules = reader.modules
-        self.reader = reader
-        self.bodies = bodies
-        """The functions that are registered."""
-        self.configurations = configurations
+        super().__init__(reader, bodies, configurations)
         self.sources = sources
         self._found: dict[str, tuple[Configuration, Binding]] = {}
         for configuration in configurations:
@@ -171,13 +169,13 @@ class Databases:
         if parts is None or len(parts.arguments) != 1:
             return _NOT_ASKED
         sql = self.modules.string(*parts.arguments[0])
-        known, name = self._database(*parts.receiver)
+        kind, name = self.binding(*parts.receiver)
         analyse = Schema.analyse_lines if parts.name == "exec" else Schema.analyse
-        if not known:
+        if kind != "D1Database":
             # A Durable Object's storage has an exec, too.
             asks = self._found and sql is not None and _VERB.match(sql) and parts.name != "exec"
             return _Asked(why="its database is not known") if asks else _NOT_ASKED
-        found = [one for key, one in self._found.items() if name in (None, key)]
+        found = [one for key, one in self._found.items() if name in ("", key)]
         label = found[0][1].name if len(found) == 1 else name or "SQL"
         texts: Sequence[Text] = [Text(sql)] if sql is not None else []
         counted = True
@@ -238,20 +236,6 @@ class Databases:
         """Note a statement that was not read."""
         self.unread.append(Unread(str(call.scope.module.path), call.node.lineno, why))
 
-    # -- functions
-
-    def arguments(self, scope: Scope) -> Sequence[ast.arg]:
-        """The parameters of a function that have a place, without those that it is bound to: `self` of a method."""
-        if not isinstance(scope, FunctionScope):
-            return ()
-        served = self.bodies.served.get(scope.node)
-        return placed(scope.node)[served.bound if served is not None else isinstance(scope.parent, ClassScope) :]
-
-    def request_of(self, scope: Scope) -> str | None:
-        """The name of a handler's request, if nothing else has that name."""
-        arguments = self.arguments(scope)
-        return arguments[0].arg if arguments and len(scope.names.get(arguments[0].arg, ())) == 1 else None
-
     # -- databases
 
     def schema(self, configuration: Configuration, binding: Binding) -> Schema:
@@ -268,128 +252,59 @@ class Databases:
             return frozenset()
         return frozenset(column.name for each in schemas for table in each.tables.values() for column in table.columns)
 
-    # -- which of them an expression is
 
-    def _database(self, receiver: ast.expr, scope: Scope) -> tuple[bool, str | None]:
-        """Return True if the receiver is certainly a database, and the name of its binding where that is known."""
-        value, inner = self.modules.value(receiver, scope)
-        if isinstance(value, ast.Attribute | ast.Call | ast.IfExp):
-            known, name = self._read_database(value, inner)
-            if known:
-                return known, name
-        given = entered(self.reader, value, inner)
-        if given is not None:
-            known, name = self._database(*given.value) if given.value is not None else (False, None)
-            of_type = given.annotation is not None and self.reader.annotation(*given.annotation).kind == "D1Database"
-            return known or of_type, name
-        if isinstance(receiver, ast.Name):
-            resolved = self.modules.resolve(receiver, scope)
-            if isinstance(resolved, Local) and resolved.definition.annotation is not None:
-                kind = self.reader.annotation(resolved.definition.annotation, resolved.scope).kind
-                return kind == "D1Database", None
-        return False, None
+# Lines of strings ----------------------------------------------------------------------------------------------------
 
-    def _read_database(self, value: ast.expr, scope: Scope) -> tuple[bool, str | None]:
-        """The same, of an expression that is not a name."""
-        match value:
-            case ast.Call(func=ast.Attribute(value=database, attr="with_session")):
-                return self._database(database, scope)
-            case ast.Call(func=func):
-                function = self.reader.function(func, scope)
-                returns = function.node.returns if function is not None else None
-                kind = self.reader.annotation(returns, function.parent).kind if function and returns is not None else ""
-                return kind == "D1Database", None
-            case ast.Attribute():
-                kept = self.modules.of_self(value, scope)
-                known = self._database(*kept) if kept is not None else (False, None)
-                owner = self.class_of(value.value, scope) if not known[0] else None
-                if owner is None:
-                    return known
-                is_env = self.reader.is_env(owner) or any(map(self.reader.is_protocol, self.reader.ancestors(owner)))
-                attributes = self.reader.shape(owner).attributes if is_env else ()
-                attribute = next((a for a in attributes if a.attribute == value.attr), None)
-                if attribute is not None:
-                    return attribute.kind == "D1Database", attribute.name
-                declared = self._kept(owner, value.attr)
-                return declared is not None and self.reader.annotation(*declared).kind == "D1Database", None
-            case ast.IfExp(body=body, orelse=orelse):
-                (first, name), (second, other) = self._database(body, scope), self._database(orelse, scope)
-                return first and second, name if name == other else None
-            case _:
-                return False, None
 
-    def _kept(self, class_: ClassScope, name: str) -> tuple[ast.expr, Scope] | None:
-        """The annotation of an attribute: in the class, or of the parameter that `__init__` keeps under its name."""
-        for owner in self.reader.ancestors(class_):
-            for definition in owner.names.get(name, ()):
-                node, annotation = definition.node, definition.annotation
-                if isinstance(node, ast.FunctionDef) and node.decorator_list:  # a property
-                    annotation = node.returns
-                return (annotation, owner) if annotation is not None else None
-            for value, annotation, scope in self.modules.given_to_self(owner, name):
-                given = scope.names.get(value.id, ()) if isinstance(value, ast.Name) else ()
-                annotation = annotation or (given[0].annotation if len(given) == 1 else None)
-                if annotation is not None:
-                    return annotation, scope
+def place_in(modules: Modules, text: Node, at: int, lines: Sequence[str]) -> Node | None:
+    """The line of the character `at` of a string, as an expression up to the end of the literal that has it.
+
+    None where another module has it, and for a text of one line by its name: that is found by the name. `lines` are
+    those of the module.
+    """
+    value, scope = modules.value(*text)
+    if scope.module is not text.scope.module or (value is not text.node and value.lineno == value.end_lineno):
         return None
-
-    def class_of(self, expression: ast.expr, scope: Scope, depth: int = 0) -> ClassScope | None:
-        """The class of the program that an expression is an object of: `req.env`, what is annotated or made so, and
-        what such objects keep.
-        """
-        resolved = self.modules.resolve(expression, scope) if isinstance(expression, ast.Name) else None
-        if isinstance(resolved, Local) and resolved.definition.annotation is not None:
-            declared = self.reader.class_of(resolved.definition.annotation, resolved.scope)
-            if declared is not None:
-                return declared
-        value, scope = self.modules.value(expression, scope)
-        given = entered(self.reader, value, scope)
-        if depth > _DEEPEST:
+    match value:
+        case ast.BinOp(left=left, right=right):
+            size = len(modules.string(left, scope) or "")
+            one = Node(left if at < size else right, scope)
+            return place_in(modules, one, at if at < size else at - size, lines) or one
+        case ast.Constant():
+            holes: list[int] = []
+        case ast.JoinedStr(values=values):
+            holes = [
+                len(modules.string(one.value, scope) or "") for one in values if isinstance(one, ast.FormattedValue)
+            ]
+        case _:
             return None
-        if given is not None:
-            return given.class_ or (self.class_of(*given.value, depth + 1) if given.value is not None else None)
-        match value:
-            case ast.Name():
-                return own_class(self.modules.resolve(value, scope))
-            case ast.Call(func=func):
-                function = self.reader.function(func, scope)
-                if function is not None:
-                    returns = function.node.returns
-                    return self.reader.class_of(returns, function.parent) if returns is not None else None
-                return self.reader.class_of(func, scope)
-            case ast.Attribute(value=owner, attr=name):
-                env = self._env_of(owner, scope) if name == "env" else None
-                own = self.class_of(owner, scope, depth + 1) if env is None else None
-                if own is None:
-                    return env
-                kept = self._kept(own, name)
-                return self.reader.class_of(*kept) if kept is not None else self._env_of_object(own, name)
-            case _:
-                return None
+    line = next((line for line, end in _ends(value, holes, lines) if at < end), value.lineno)
+    column = value.col_offset if line == value.lineno else 0
+    place = ast.Constant("", lineno=line, col_offset=column, end_lineno=value.end_lineno)
+    return Node(place, scope)
 
-    def _env_of(self, request: ast.expr, scope: Scope) -> ClassScope | None:
-        """The Env of a request: that of its annotation, or of the application that a handler is registered on."""
-        if isinstance(request, ast.Name) and (option := option_with(request, scope)) is not None:
-            made = self.modules.maker_of(option, scope).startswith("core.middleware.")
-            return self.bodies.env_around(option, scope.module) if made else None
-        resolved = self.modules.resolve(request, scope)
-        if not isinstance(resolved, Local) or not isinstance(resolved.definition.node, ast.arg):
-            return None
-        annotation = resolved.definition.annotation
-        if annotation is None:
-            first = self.request_of(resolved.scope) == resolved.definition.node.arg
-            return self.bodies.env_of(resolved.scope.node) if first and own_class(resolved) is None else None
-        annotation, where = self.reader.written_out(annotation, resolved.scope)
-        if not isinstance(annotation, ast.Subscript) or self.modules.outside(annotation, where) not in REQUESTS:
-            return None
-        return self.reader.class_of(arguments_of(annotation)[0], where)
 
-    def _env_of_object(self, class_: ClassScope, name: str) -> ClassScope | None:
-        """The type of `self.env` in a Durable Object."""
-        for owner in self.reader.ancestors(class_) if name == "env" else ():
-            if "env" in owner.names:
-                return None
-            for base in owner.node.bases:
-                if isinstance(base, ast.Subscript) and self.modules.outside(base, owner.parent) in OBJECTS:
-                    return self.reader.class_of(base.slice, owner.parent)
-        return None
+def _ends(literal: ast.expr, holes: list[int], lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Each line of a literal, with the number of characters of its value up to there. `holes` are the sizes of the
+    values in an f-string.
+    """
+    first, last = literal.lineno, literal.end_lineno or literal.lineno
+    written = [line.encode() for line in lines[first - 1 : last]]
+    written[-1] = written[-1][: literal.end_col_offset]
+    written[0] = written[0][literal.col_offset :]
+    source = b"".join(written).decode()
+    before = 0
+    for match in _LITERAL.finditer(source):
+        if match["quote"] is None:
+            continue
+        kind = match["kind"].lower()
+        line = first + source.count("\n", 0, match.start("body"))
+        for piece in _LINE.findall(match["body"]):
+            if "r" not in kind:
+                piece = _ESCAPE.sub(lambda escape: "" if escape["line"] else "_", piece)
+            if "f" in kind:
+                before += sum(holes.pop(0) for hole in _HOLE.finditer(piece) if not hole["brace"] and holes)
+                piece = _HOLE.sub(lambda hole: "_" if hole["brace"] else "", piece)
+            before += len(piece)
+            yield line, before
+            line += 1

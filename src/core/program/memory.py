@@ -22,8 +22,8 @@ from core.program.module_rules import Looked, look
 
 if TYPE_CHECKING:
     from core.program.cache import Cache
+    from core.program.databases import Databases
     from core.program.modules import Module, Read
-    from core.program.receivers import Receivers
 
 _NAME: Final = "modules"
 
@@ -53,7 +53,7 @@ class Memory:
             known = self._modules[path] = (digest, read(path, text))
         return known[1]
 
-    def look(self, receivers: Receivers, module: Module, whole: str) -> Looked:
+    def look(self, receivers: Databases, module: Module, whole: str) -> Looked:
         """Return the findings of a module: those of the last look, or new ones where something changed."""
         reachable = sorted(receivers.modules.reachable([module]), key=lambda one: one.path)
         texts = (part for one in reachable for part in (str(one.path), one.name, self._modules[one.path][0]))

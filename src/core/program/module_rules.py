@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from core.program.absent import absent_names
 from core.program.asked_late import asked_late
 from core.program.awaits import awaits_problems, kept_problems, sent_problems, used_problems
-from core.program.databases import RUNS
+from core.program.databases import RUNS, Databases
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread
 from core.program.modules import ClassScope, FunctionScope, Module, Scope, placed
@@ -26,7 +26,6 @@ from core.program.queries import (
     value_problems,
 )
 from core.program.readable import READS, read_problem
-from core.program.receivers import Receivers
 from core.program.registered import parameters_of
 from core.program.rows import row_fields
 from core.program.sent_twice import sent_twice
@@ -42,11 +41,14 @@ from core.program.shapes import (
     unraised_problems,
     values_problem,
 )
-from core.program.stubs import stub_problems
 from core.program.syntax import Node, finding_at
 from core.program.table import Route
 from core.program.urls import url_problems
+from core.program.wording import did_you_mean
 from core.program.worker import worker_findings
+
+_EVERY_STUB: Final = frozenset(["fetch", "id", "name"])
+_NOT_REMOTE: Final = frozenset(["alarm", "ctx", "env"])
 
 
 class Looked(NamedTuple):
@@ -57,7 +59,7 @@ class Looked(NamedTuple):
     unread: Sequence[Unread]
 
 
-def look(receivers: Receivers, module: Module) -> Looked:
+def look(receivers: Databases, module: Module) -> Looked:
     """Everything that is wrong in a module."""
     read, unread = receivers.read, len(receivers.unread)
     found = [finding for scope in module.scope.walk() for finding in _in(receivers, scope)]
@@ -65,7 +67,7 @@ def look(receivers: Receivers, module: Module) -> Looked:
     return Looked(found, receivers.read - read, receivers.unread[unread:])
 
 
-def _in(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
+def _in(receivers: Databases, scope: Scope) -> Iterator[Finding]:
     """The findings of a function, a class or a module, without those of the functions and classes in it."""
     match scope:
         case FunctionScope():
@@ -77,15 +79,14 @@ def _in(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
             yield from class_problems(receivers, scope)
         case _:
             for attribute in scope.nodes.of(ast.Attribute):
-                owner = receivers.modules.value(attribute.value, scope)
-                yield from name_problems(receivers, attribute, scope, owner)
+                yield from name_problems(receivers, attribute, scope)
     yield from absent_names(receivers.modules, scope)
     for call in scope.nodes.of(ast.Call):
         yield from _check_named(receivers, call, scope)
         yield from url_problems(receivers, call, scope)
 
 
-def _check_nodes(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
+def _check_nodes(receivers: Databases, scope: Scope) -> Iterator[Finding]:
     """The calls, attributes, items and declared values of a function."""
     for call in scope.nodes.of(ast.Call):
         node = Node(call, scope)
@@ -93,10 +94,10 @@ def _check_nodes(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
             yield from rule(receivers, node)
         yield from awaits_problems(receivers, call, scope)
     for attribute in scope.nodes.of(ast.Attribute):
-        value, where = owner = receivers.modules.value(attribute.value, scope)
-        yield from name_problems(receivers, attribute, scope, owner)
+        yield from name_problems(receivers, attribute, scope)
+        value, where = receivers.modules.value(attribute.value, scope)
         if isinstance(value, ast.Call):
-            yield from stub_problems(receivers, attribute, scope, value, where)
+            yield from _stub_problems(receivers, attribute, scope, value, where)
             yield from used_problems(receivers, attribute, scope)
     for item in scope.nodes.of(ast.Subscript):
         yield from used_problems(receivers, item, scope)
@@ -108,7 +109,7 @@ def _check_nodes(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
         yield from value_problems(receivers, returned, scope)
 
 
-def _check_named(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator[Finding]:
+def _check_named(receivers: Databases, call: ast.Call, scope: Scope) -> Iterator[Finding]:
     """A binding that a middleware, or the store that it is given, goes by, named by a text:
     `rate_limit(kv_binding="SESSIONS")`. It is compared with the Env of the application that uses it.
     """
@@ -130,7 +131,44 @@ def _check_named(receivers: Receivers, call: ast.Call, scope: Scope) -> Iterator
                 yield finding_at(call, scope, "core-binding", message)
 
 
-def _check_parameters(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
+def _stub_problems(
+    receivers: Databases, node: ast.Attribute, scope: Scope, stub: ast.Call, made_in: Scope
+) -> Iterator[Finding]:
+    """`req.env.COUNTERS.get(id)._reset()`: a stub has only the public `async` methods of its class (`core-binding`).
+    A type checker takes it for the object itself.
+    """
+    class_ = receivers.stub_of(stub, made_in) if isinstance(node.ctx, ast.Load) else None
+    reader, name = receivers.reader, node.attr
+    if class_ is None or name in _EVERY_STUB or name.startswith("__"):
+        return
+    ancestors, own = reader.ancestors(class_), class_.node.name
+    hint = why = write = ""
+    match next((each.names[name][-1].node for each in ancestors if name in each.names), None):
+        case None | ast.AsyncFunctionDef():
+            pass
+        case ast.FunctionDef(decorator_list=[]):
+            why, write = "it is not async", f"Write async def {name}"
+        case (
+            ast.AnnAssign()
+            | ast.Assign(value=ast.Constant())
+            | ast.FunctionDef(decorator_list=[ast.Name(id="property" | "cached_property")])
+        ):
+            why, write = "it is not a method", f"Write an async method that returns {name}"
+        case _:
+            return
+    if name.startswith("_"):
+        why, hint = "it is private", "Give it a public name"
+    elif name in _NOT_REMOTE:
+        why, hint = "it is the object's own", "Write an async method for the task"
+    elif why:
+        body = (inner for ancestor in ancestors for inner in ancestor.node.body)
+        methods = [inner.name for inner in body if isinstance(inner, ast.AsyncFunctionDef) and inner.name[0] != "_"]
+        hint = did_you_mean(name, methods, f"{write} in {own}")
+    if why:
+        yield finding_at(node, scope, "core-binding", f"{own}.{name} cannot be called on a stub: {why}. {hint}")
+
+
+def _check_parameters(receivers: Databases, scope: Scope) -> Iterator[Finding]:
     """`req.params["idd"]` and `req.params.parse(User)` in the body of a handler."""
     served = receivers.bodies.served.get(scope.node)
     name = receivers.request_of(scope)
@@ -140,7 +178,7 @@ def _check_parameters(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
         yield from _check_tools(receivers, scope, name, served.routes)
 
 
-def _check_tools(receivers: Receivers, scope: Scope, name: str, routes: Sequence[Route]) -> Iterator[Finding]:
+def _check_tools(receivers: Databases, scope: Scope, name: str, routes: Sequence[Route]) -> Iterator[Finding]:
     """The body that a handler reads, and that a tool which calls its route does not send."""
     tools = [tool for route in routes for tool in route.bodiless]
     for call in scope.nodes.of(ast.Call) if tools else ():
@@ -155,7 +193,7 @@ def _check_tools(receivers: Receivers, scope: Scope, name: str, routes: Sequence
 
 
 def _check_reads(
-    receivers: Receivers, scope: Scope, name: str, paths: Mapping[str, Sequence[str]], seen: set[ast.AST]
+    receivers: Databases, scope: Scope, name: str, paths: Mapping[str, Sequence[str]], seen: set[ast.AST]
 ) -> Iterator[Finding]:
     """The same, in a body and in the functions that it hands its request on to. `paths` have their parameters."""
     for helper, given in _handed_on(receivers, scope, name):
@@ -175,7 +213,7 @@ def _check_reads(
                 yield finding_at(node.slice, scope, "core-params", message)
 
 
-def _handed_on(receivers: Receivers, scope: Scope, name: str) -> Iterator[tuple[Scope, str]]:
+def _handed_on(receivers: Databases, scope: Scope, name: str) -> Iterator[tuple[Scope, str]]:
     """The functions that a request is given to, and what each of them calls it."""
     for inner in _seeing(scope, name):
         for node in inner.nodes.of(ast.Call):
@@ -189,7 +227,7 @@ def _handed_on(receivers: Receivers, scope: Scope, name: str) -> Iterator[tuple[
                 yield helper, arguments[0].arg
 
 
-def _params_read(receivers: Receivers, scope: Scope, name: str) -> Iterator[tuple[str, ast.Subscript | ast.Compare]]:
+def _params_read(receivers: Databases, scope: Scope, name: str) -> Iterator[tuple[str, ast.Subscript | ast.Compare]]:
     """`req.params["…"]`, and tests such as `"…" in req.params`, in a body and in the functions inside it."""
     for inner in _seeing(scope, name):
         for node in inner.nodes.of(ast.Subscript, ast.Compare):
@@ -205,7 +243,7 @@ def _params_read(receivers: Receivers, scope: Scope, name: str) -> Iterator[tupl
                 yield text, node
 
 
-def _params_parsed(receivers: Receivers, scope: Scope, name: str) -> Iterator[tuple[list[str], str, ast.expr]]:
+def _params_parsed(receivers: Databases, scope: Scope, name: str) -> Iterator[tuple[list[str], str, ast.expr]]:
     """The fields without a default of `T` in `req.params.parse(T)`, its name, and where it is."""
     for inner in _seeing(scope, name):
         for node in inner.nodes.of(ast.Call):
@@ -220,7 +258,7 @@ def _params_parsed(receivers: Receivers, scope: Scope, name: str) -> Iterator[tu
                     pass
 
 
-def _is_params(receivers: Receivers, node: ast.expr, scope: Scope, name: str) -> bool:
+def _is_params(receivers: Databases, node: ast.expr, scope: Scope, name: str) -> bool:
     """Return True for `req.params`, itself or by another name, where the request is called `name`."""
     match receivers.modules.value(node, scope)[0]:
         case ast.Attribute(attr="params", value=ast.Name(id=request)):
@@ -229,7 +267,7 @@ def _is_params(receivers: Receivers, node: ast.expr, scope: Scope, name: str) ->
             return False
 
 
-_RULES: Final[Sequence[tuple[Callable[[Receivers, Node], Iterator[Finding]], Collection[str]]]] = (
+_RULES: Final[Sequence[tuple[Callable[[Databases, Node], Iterator[Finding]], Collection[str]]]] = (
     (prepare_problems, ["prepare", "exec"]),
     (bind_problems, ["bind"]),
     (batch_problems, ["batch"]),

@@ -25,7 +25,7 @@ from core.program.ask import ask
 from core.program.bodies import Bodies
 from core.program.cache import stamps
 from core.program.classes import classes_in
-from core.program.databases import Behind, CallPlace
+from core.program.databases import Behind, CallPlace, Databases
 from core.program.entry import OTHER_FOLDERS, Entry, entry_of, import_roots
 from core.program.envs import ANYTHING, EnvShape, check_env, declares_bindings, migration_problems
 from core.program.extensions import declared
@@ -34,7 +34,6 @@ from core.program.memory import Memory
 from core.program.modules import ClassScope, Module, Modules
 from core.program.problems import no_env, not_bindings
 from core.program.reader import Reader
-from core.program.receivers import Receivers
 from core.program.registered import registered
 from core.program.settings import Settings
 from core.program.sources import Sources, dotted_names, read_sources, source_files
@@ -217,7 +216,7 @@ class _Program:
         self.modules.derived = self.sources.bases
         bodies = Bodies(table, self.modules, self.program)
         self.handlers: int = bodies.handlers
-        self.receivers = Receivers(self.reader, bodies, configurations, self.sources)
+        self.receivers = Databases(self.reader, bodies, configurations, self.sources)
 
     def findings(self) -> list[Finding]:
         """All findings, in order."""

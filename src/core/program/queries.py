@@ -11,10 +11,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from core.program.databases import Behind
+from core.program.databases import Behind, Databases
 from core.program.findings import Finding
 from core.program.modules import Scope
-from core.program.receivers import Receivers
 from core.program.rows import given_value, is_variable, no_row, row_fields, row_kinds
 from core.program.syntax import Node
 from core.sql.classes import check_row
@@ -26,7 +25,7 @@ _CONFLICTS: Final = frozenset(["core.conflict", "core.errors.conflict.conflict"]
 TYPED: Final = frozenset(["first", "one", "all", "as_"])
 
 
-def value_problems(receivers: Receivers, statement: ast.AnnAssign | ast.Return, scope: Scope) -> Iterator[Finding]:
+def value_problems(receivers: Databases, statement: ast.AnnAssign | ast.Return, scope: Scope) -> Iterator[Finding]:
     """`name: int = await statement.first("name")`, and the same behind `return`: the column against the annotation."""
     annotation: ast.expr | None = getattr(scope.node, "returns", None)
     typed = "return-value"
@@ -46,7 +45,7 @@ def value_problems(receivers: Receivers, statement: ast.AnnAssign | ast.Return, 
         yield from _told(found, call, message, typed)
 
 
-def conflict_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
+def conflict_problems(receivers: Databases, call: Node) -> Iterator[Finding]:
     """`conflict("emial")`: by a column that no table has, no error of a database is answered."""
     made = call.node
     if not isinstance(made, ast.Call) or receivers.modules.outside(made.func, call.scope) not in _CONFLICTS:
@@ -60,7 +59,7 @@ def conflict_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
             yield Node(argument, call.scope).finding("core-sql", message)
 
 
-def prepare_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
+def prepare_problems(receivers: Databases, call: Node) -> Iterator[Finding]:
     """`db.prepare("…")` and `db.exec("…")`: the statement by itself."""
     yield from receivers.count(call)
     found = receivers.behind(call)
@@ -76,7 +75,7 @@ def prepare_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
             yield place.finding("core-sql", f"{found.label}: {problem.message}")
 
 
-def bind_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
+def bind_problems(receivers: Databases, call: Node) -> Iterator[Finding]:
     """`.bind(…)`: as many values as the statement takes, each one that can be where it is."""
     found = receivers.behind(call)
     if found is None or found.values in (None, -1):
@@ -90,7 +89,7 @@ def bind_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
             yield from _told(found, argument, check_parameter(number, found.statement.slots, given))
 
 
-def batch_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
+def batch_problems(receivers: Databases, call: Node) -> Iterator[Finding]:
     """`.batch([…])`: every statement in it was bound, if it takes values."""
     parts = call.method_call()
     for argument in parts.arguments if parts is not None else ():
@@ -99,7 +98,7 @@ def batch_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
             yield from _unbound(receivers, statement, statement)[1]
 
 
-def run_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
+def run_problems(receivers: Databases, call: Node) -> Iterator[Finding]:
     """`.first(T)`, `.all(T)`, `.run()` and their like: values are bound, and the rows fit `T`."""
     parts = call.method_call()
     if parts is None:
@@ -117,13 +116,13 @@ def run_problems(receivers: Receivers, call: Node) -> Iterator[Finding]:
             receivers.note_unread(call, "what its rows are read as is not known")
 
 
-def _unbound(receivers: Receivers, expression: Node, node: Node) -> tuple[Behind | None, list[Finding]]:
+def _unbound(receivers: Databases, expression: Node, node: Node) -> tuple[Behind | None, list[Finding]]:
     found = receivers.behind(expression)
     message = check_values(found.statement, None) if found is not None and found.values is None else None
     return found, [*_told(found, node, message)] if found is not None else []
 
 
-def _row_messages(receivers: Receivers, statement: Statement, wanted: Node) -> Sequence[str | None]:
+def _row_messages(receivers: Databases, statement: Statement, wanted: Node) -> Sequence[str | None]:
     """Everything that is wrong with the column, class or type that rows are asked for as."""
     column = receivers.modules.string(*wanted)
     if column is not None:

@@ -15,12 +15,12 @@ import attrs
 
 from core.errors import DeveloperError
 from core.errors.mistakes import DEFINES, UNPACKED, unreadable
-from core.program.annotations import arguments_of
 from core.program.classes import TYPING
 from core.program.findings import Finding
 from core.program.modules import ClassScope, Scope, class_at
 from core.program.queries import TYPED
-from core.program.receivers import REQUEST, Receivers
+from core.program.reader import arguments_of
+from core.program.receivers import REQUEST, STATEMENT, Receivers
 from core.program.syntax import Node, finding_at
 
 NOT_READ: Final = frozenset(
@@ -84,7 +84,7 @@ def _type_read(receivers: Receivers, call: ast.Call, scope: Scope) -> ast.expr |
                 case _:
                     return None
         case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[type_]) if name in TYPED:
-            return type_ if receivers.behind(Node(owner, scope)) is not None else None
+            return type_ if receivers.kind(owner, scope) == STATEMENT else None
         case ast.Call(func=ast.Name() | ast.Attribute(attr="cursor_of") as func, args=[_, type_]):
             name = receivers.modules.outside(func, scope)
             return type_ if name in ("core.cursor_of", "core.pagination.cursor_of") else None

@@ -7,24 +7,26 @@ is not understood is none of them.
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Mapping, Sequence
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
+import core
 from core.config.model import Configuration
 from core.program.bodies import Bodies
-from core.program.databases import OBJECTS, Databases
-from core.program.entered import entered
-from core.program.modules import ClassScope, FunctionScope, Local, Scope
-from core.program.reader import Reader
-from core.program.sources import Sources
-from core.program.syntax import REQUESTS, Node
+from core.program.modules import ClassScope, FunctionScope, Local, Modules, Scope, own_class, placed
+from core.program.reader import Reader, arguments_of
+from core.program.syntax import REQUESTS, option_with
 
 REQUEST: Final = "Request"
 RESPONSE: Final = "Response"
 NEXT: Final = "Next"
 CONTEXT: Final = "ExecutionContext"
+STATEMENT: Final = "D1PreparedStatement"
 _STATE: Final = "DurableObjectState"
 _STORAGE: Final = "DurableObjectStorage"
+_OBJECTS: Final = frozenset(["core.DurableObject", "core.bindings.durable_object.DurableObject"])
 
 _BY_NAME: Final[Mapping[str, str]] = {
     **dict.fromkeys(REQUESTS, REQUEST),
@@ -35,32 +37,15 @@ _BY_NAME: Final[Mapping[str, str]] = {
     **dict.fromkeys(["core.DurableObjectStorage", "core.bindings.durable_object.DurableObjectStorage"], _STORAGE),
 }
 
-ASYNC_METHODS: Final[Mapping[str, frozenset[str]]] = {
-    REQUEST: frozenset(["bytes", "form", "is_disconnected", "json", "text"]),
-    "KVNamespace": frozenset(["delete", "get", "get_json", "get_with_metadata", "list", "put", "put_json"]),
-    "D1Database": frozenset(["batch", "exec"]),
-    "D1PreparedStatement": frozenset(["all", "first", "one", "raw", "run"]),
-    "DurableObjectStorage": frozenset(
-        [
-            "delete",
-            "delete_alarm",
-            "delete_all",
-            "get",
-            "get_alarm",
-            "get_bookmark_for_time",
-            "get_current_bookmark",
-            "list",
-            "on_next_session_restore_bookmark",
-            "put",
-            "set_alarm",
-            "sync",
-            "transaction",
-        ]
-    ),
-    "R2Bucket": frozenset(["create_multipart_upload", "delete", "get", "head", "list", "put"]),
-    "Queue": frozenset(["metrics", "send", "send_batch"]),
+_RETURNS: Final[Mapping[str, Mapping[str, str]]] = {
+    **{name: {RESPONSE: RESPONSE} for name in ("status", "header", "append", "cookie")},
+    **{name: {STATEMENT: STATEMENT} for name in ("bind", "as_")},
+    "prepare": {"D1Database": STATEMENT},
+    "with_session": {"D1Database": "D1Database"},
 }
-"""The methods that have to be awaited, by the class: tests/program/test_shapes.py compares them with the Protocols."""
+"""The kinds that methods return, by the kind that has the method."""
+_PARTS: Final = {(REQUEST, "ctx"): CONTEXT, (_STATE, "storage"): _STORAGE}
+_AWAITED: Final = frozenset([REQUEST, "KVNamespace", "D1Database", STATEMENT, _STORAGE, "R2Bucket", "Queue"])
 ASYNC_FUNCTIONS: Final = frozenset(
     [
         "core.middleware.sessions.session_of",
@@ -71,77 +56,220 @@ ASYNC_FUNCTIONS: Final = frozenset(
     ]
 )
 """Functions of the framework that have to be awaited."""
-_EVERY: Final = frozenset(name for names in ASYNC_METHODS.values() for name in names)
-_STATEMENT: Final = ASYNC_METHODS["D1PreparedStatement"]
+_DEEPEST: Final = 20
+_MAKERS: Final = frozenset(["contextlib.asynccontextmanager", "contextlib.contextmanager"])
+_ENTERS: Final = ("__aenter__", "__enter__")
+_GENERATORS: Final = frozenset(
+    f"{kind}{name}" for kind in ("", "Async") for name in ("Generator", "Iterable", "Iterator")
+)
+_MANAGERS: Final = frozenset(["AbstractAsyncContextManager", "AbstractContextManager"])
 
 
-class Receivers(Databases):
-    """The receivers of calls in one program."""
+@cache
+def async_methods(kind: str) -> frozenset[str]:
+    """The methods that have to be awaited, of a class of the framework."""
+    members = inspect.getmembers(getattr(core, kind)) if kind in _AWAITED else ()
+    return frozenset(n for n, one in members if n[0] != "_" and inspect.iscoroutinefunction(inspect.unwrap(one)))
 
-    def __init__(
-        self, reader: Reader, bodies: Bodies, configurations: Sequence[Configuration], sources: Sources
-    ) -> None:
-        super().__init__(reader, bodies, configurations, sources)
-        self._parameters: dict[ast.AST, str] = {}
-        """The kinds of parameters: most are asked for several times."""
+
+@cache
+def _every_async_method() -> frozenset[str]:
+    return frozenset(name for kind in _AWAITED for name in async_methods(kind))
+
+
+class Receivers:
+    """The receivers of calls in one program. An answer is None, or nothing, where it is not known for certain."""
+
+    def __init__(self, reader: Reader, bodies: Bodies, configurations: Sequence[Configuration]) -> None:
+        self.reader = reader
+        self.modules: Modules = reader.modules
+        self.bodies = bodies
+        """The functions that are registered."""
+        self.configurations = configurations
+        self._bindings: dict[ast.expr, tuple[str, str]] = {}
+        self._declared: dict[ast.AST, str] = {}
+
+    # -- kinds
 
     def kind(self, expression: ast.expr, scope: Scope) -> str:
         """`Request`, `Response`, `Next`, `ExecutionContext`, or the kind of a binding; nothing for others."""
-        return self.kind_of(*self.modules.value(expression, scope))
+        return self.binding(expression, scope)[0]
 
-    def kind_of(self, value: ast.expr, scope: Scope) -> str:
-        """The same of a value, which is no name of another."""
+    def binding(self, expression: ast.expr, scope: Scope) -> tuple[str, str]:
+        """The kind of an expression, and the name of the binding that it is; nothing where it may be any."""
+        value, where = self.modules.value(expression, scope)
+        kind, name = self._binding(value, where)
+        resolved = self.modules.resolve(expression, scope) if isinstance(expression, ast.Name) and not kind else None
+        return (self._kind_of_name(resolved), "") if isinstance(resolved, Local) else (kind, name)
+
+    def _binding(self, value: ast.expr, scope: Scope) -> tuple[str, str]:
+        if value not in self._bindings:
+            self._bindings[value] = "", ""  # for as long as it is followed: it may be made of itself
+            self._bindings[value] = self._followed(value, scope)
+        return self._bindings[value]
+
+    def _followed(self, value: ast.expr, scope: Scope) -> tuple[str, str]:
         match value:
             case ast.Name():
-                resolved = self.modules.resolve(value, scope)
-                if isinstance(resolved, Local):
-                    node = resolved.definition.node
-                    if node not in self._parameters:
-                        self._parameters[node] = self._parameter(resolved)
-                    return self._parameters[node]
-                given = entered(self.reader, value, scope)
+                given = _entered(self.reader, value, scope)
                 if given is None:
-                    return ""
-                kind = self.kind(*given.value) if given.value is not None else ""
-                return kind or (self.reader.annotation(*given.annotation).kind if given.annotation is not None else "")
-            case ast.Attribute(attr="ctx", value=owner):
-                if self.kind(owner, scope) == REQUEST:
-                    return CONTEXT
-                own = self.class_of(owner, scope)
-                return _STATE if own is not None and self.reader.outside(own) & OBJECTS else ""
-            case ast.Attribute(attr="storage", value=owner) if self.kind(owner, scope) == _STATE:
-                return _STORAGE
-            case ast.Attribute(value=owner, attr=name):
-                env = self.class_of(owner, scope)
-                fields = self.reader.shape(env).attributes if env is not None else ()
-                return next((field.kind for field in fields if field.attribute == name), "")
-            case ast.Call(func=ast.Attribute(value=owner, attr="status" | "header" | "append" | "cookie")):
-                return RESPONSE if self.kind(owner, scope) == RESPONSE else ""  # which they return
+                    return "", ""
+                kind, name = self.binding(*given.value) if given.value is not None else ("", "")
+                return kind or (self._annotated(*given.annotation) if given.annotation is not None else ""), name
+            case ast.Attribute():
+                return self._attribute(value, scope)
+            case ast.Call(func=func):
+                if isinstance(func, ast.Attribute) and func.attr in _RETURNS:
+                    kind, name = self.binding(func.value, scope)
+                    if kind in _RETURNS[func.attr]:
+                        return _RETURNS[func.attr][kind], name
+                function = self.reader.function(func, scope)
+                returns = function.node.returns if function is not None else None
+                return self._annotated(returns, function.parent) if function and returns is not None else "", ""
+            case ast.IfExp(body=body, orelse=orelse):
+                (kind, name), (second, other) = self.binding(body, scope), self.binding(orelse, scope)
+                return kind if kind == second else "", name if name == other else ""
             case _:
-                return ""
+                return "", ""
 
-    def _parameter(self, parameter: Local) -> str:
-        """The kind of a parameter by its annotation, or by its place in a handler that is registered."""
-        node, scope = parameter.definition.node, parameter.scope
-        if not isinstance(node, ast.arg):
-            return ""
-        if node.annotation is not None:
-            annotation, where = self.reader.written_out(node.annotation, scope)
-            name = self.modules.outside(annotation, where)
-            if name in _BY_NAME:
-                return _BY_NAME[name]
-            return self.reader.annotation(node.annotation, scope).kind
+    def _attribute(self, value: ast.Attribute, scope: Scope) -> tuple[str, str]:
+        owner, name = value.value, value.attr
+        kept = self.modules.of_self(value, scope)
+        found = self.binding(*kept) if kept is not None else ("", "")
+        if found[0]:
+            return found
+        if name in ("ctx", "storage") and (kind := _PARTS.get((self.kind(owner, scope), name))):
+            return kind, ""
+        class_ = self.class_of(owner, scope)
+        if class_ is None:
+            return "", ""
+        if name == "ctx" and self.reader.outside(class_) & _OBJECTS:
+            return _STATE, ""
+        if self.reader.is_env(class_) or any(map(self.reader.is_protocol, self.reader.ancestors(class_))):
+            for attribute in self.reader.shape(class_).attributes:
+                if attribute.attribute == name:
+                    return attribute.kind, attribute.name
+        declared = self._kept(class_, name)
+        return self._annotated(*declared) if declared is not None else "", ""
+
+    def _annotated(self, annotation: ast.expr, scope: Scope) -> str:
+        written, where = self.reader.written_out(annotation, scope)
+        return _BY_NAME.get(self.modules.outside(written, where)) or self.reader.annotation(annotation, scope).kind
+
+    def _kind_of_name(self, named: Local) -> str:
+        """The kind of a name by its annotation, or of a parameter by its place in a handler that is registered."""
+        node = named.definition.node
+        if node not in self._declared:
+            annotation = named.definition.annotation
+            self._declared[node] = (
+                self._annotated(annotation, named.scope) if annotation is not None else self._placed(node, named.scope)
+            )
+        return self._declared[node]
+
+    def _placed(self, node: ast.AST, scope: Scope) -> str:
         served, arguments = self.bodies.served.get(scope.node), self.arguments(scope)
-        at = arguments.index(node) if node in arguments else -1
+        at = arguments.index(node) if isinstance(node, ast.arg) and node in arguments else -1
         # A decorator that calls the function may give it what it likes.
         if at in (0, 1) and len(arguments) == 2 and served is not None and served.handles and served.direct:
             websocket = any(route.kind == "websocket" for route in served.handles)
             named = arguments[0].arg in ("res", "response") or (websocket and at == 1)
             return "" if named else (REQUEST, RESPONSE)[at]
-        if at == 2 and len(arguments) == 3 and node.arg == "next":
-            second = Local(scope.names[arguments[1].arg][0], scope)
-            return NEXT if arguments[1].annotation is not None and self._parameter(second) == RESPONSE else ""
+        if at == 2 and len(arguments) == 3 and arguments[2].arg == "next":
+            second = arguments[1].annotation
+            return NEXT if second is not None and self._annotated(second, scope) == RESPONSE else ""
         return ""
+
+    # -- classes
+
+    def class_of(self, expression: ast.expr, scope: Scope, depth: int = 0) -> ClassScope | None:
+        """The class of the program that an expression is an object of: `req.env`, what is annotated or made so, and
+        what such objects keep.
+        """
+        resolved = self.modules.resolve(expression, scope) if isinstance(expression, ast.Name) else None
+        if isinstance(resolved, Local) and resolved.definition.annotation is not None:
+            declared = self.reader.class_of(resolved.definition.annotation, resolved.scope)
+            if declared is not None:
+                return declared
+        value, scope = self.modules.value(expression, scope)
+        given = _entered(self.reader, value, scope)
+        if depth > _DEEPEST:
+            return None
+        if given is not None:
+            return given.class_ or (self.class_of(*given.value, depth + 1) if given.value is not None else None)
+        match value:
+            case ast.Name():
+                return own_class(self.modules.resolve(value, scope))
+            case ast.Call(func=func):
+                function = self.reader.function(func, scope)
+                if function is not None:
+                    returns = function.node.returns
+                    return self.reader.class_of(returns, function.parent) if returns is not None else None
+                return self.reader.class_of(func, scope)
+            case ast.Attribute(value=owner, attr=name):
+                env = self._env_of(owner, scope) if name == "env" else None
+                own = self.class_of(owner, scope, depth + 1) if env is None else None
+                if own is None:
+                    return env
+                kept = self._kept(own, name)
+                return self.reader.class_of(*kept) if kept is not None else self._env_of_object(own, name)
+            case _:
+                return None
+
+    def _env_of(self, request: ast.expr, scope: Scope) -> ClassScope | None:
+        """The Env of a request: that of its annotation, or of the application that a handler is registered on."""
+        if isinstance(request, ast.Name) and (option := option_with(request, scope)) is not None:
+            made = self.modules.maker_of(option, scope).startswith("core.middleware.")
+            return self.bodies.env_around(option, scope.module) if made else None
+        resolved = self.modules.resolve(request, scope)
+        if not isinstance(resolved, Local) or not isinstance(resolved.definition.node, ast.arg):
+            return None
+        annotation = resolved.definition.annotation
+        if annotation is None:
+            first = self.request_of(resolved.scope) == resolved.definition.node.arg
+            return self.bodies.env_of(resolved.scope.node) if first and own_class(resolved) is None else None
+        annotation, where = self.reader.written_out(annotation, resolved.scope)
+        if not isinstance(annotation, ast.Subscript) or self.modules.outside(annotation, where) not in REQUESTS:
+            return None
+        return self.reader.class_of(arguments_of(annotation)[0], where)
+
+    def _env_of_object(self, class_: ClassScope, name: str) -> ClassScope | None:
+        """The type of `self.env` in a Durable Object."""
+        for owner in self.reader.ancestors(class_) if name == "env" else ():
+            if "env" in owner.names:
+                return None
+            for base in owner.node.bases:
+                if isinstance(base, ast.Subscript) and self.modules.outside(base, owner.parent) in _OBJECTS:
+                    return self.reader.class_of(base.slice, owner.parent)
+        return None
+
+    def _kept(self, class_: ClassScope, name: str) -> tuple[ast.expr, Scope] | None:
+        """The annotation of an attribute: in the class, or of the parameter that `__init__` keeps under its name."""
+        for owner in self.reader.ancestors(class_):
+            for definition in owner.names.get(name, ()):
+                node, annotation = definition.node, definition.annotation
+                if isinstance(node, ast.FunctionDef) and node.decorator_list:  # a property
+                    annotation = node.returns
+                return (annotation, owner) if annotation is not None else None
+            for value, annotation, scope in self.modules.given_to_self(owner, name):
+                given = scope.names.get(value.id, ()) if isinstance(value, ast.Name) else ()
+                annotation = annotation or (given[0].annotation if len(given) == 1 else None)
+                if annotation is not None:
+                    return annotation, scope
+        return None
+
+    # -- functions
+
+    def arguments(self, scope: Scope) -> Sequence[ast.arg]:
+        """The parameters of a function that have a place, without those that it is bound to: `self` of a method."""
+        if not isinstance(scope, FunctionScope):
+            return ()
+        served = self.bodies.served.get(scope.node)
+        return placed(scope.node)[served.bound if served is not None else isinstance(scope.parent, ClassScope) :]
+
+    def request_of(self, scope: Scope) -> str | None:
+        """The name of a handler's request, if nothing else has that name."""
+        arguments = self.arguments(scope)
+        return arguments[0].arg if arguments and len(scope.names.get(arguments[0].arg, ())) == 1 else None
 
     def function(self, expression: ast.expr, scope: Scope) -> FunctionScope | None:
         """The function of the program that an expression names, as its `def` has it."""
@@ -161,11 +289,8 @@ class Receivers(Databases):
             case ast.Name() as func:
                 return self._is_async(func, scope) or self.kind(func, scope) == NEXT
             case ast.Attribute(value=owner, attr=name) as func:
-                if name in _EVERY:
-                    if name in ASYNC_METHODS.get(self.kind(owner, scope), ()):
-                        return True
-                    if name in _STATEMENT and self.behind(Node(owner, scope)) is not None:
-                        return True
+                if name in _every_async_method() and name in async_methods(self.kind(owner, scope)):
+                    return True
                 return (isinstance(owner, ast.Name) and self._is_async(func, scope)) or self._is_remote(func, scope)
             case _:
                 return False
@@ -183,23 +308,92 @@ class Receivers(Databases):
                 receiver, scope = self.modules.value(namespace, scope)
             case _:
                 return None
-        if not isinstance(receiver, ast.Attribute):
+        env = self.class_of(receiver.value, scope) if isinstance(receiver, ast.Attribute) else None
+        declared = self._kept(env, receiver.attr) if env is not None and isinstance(receiver, ast.Attribute) else None
+        if declared is None:
             return None
-        env = self.class_of(receiver.value, scope)
-        fields = self.reader.fields(env) if env is not None else ()
-        field = next((field for field in fields if field.name == receiver.attr), None)
-        if field is None:
-            return None
-        annotation, where = self.reader.written_out(field.annotation, field.owner)
-        if not isinstance(annotation, ast.Subscript):
-            return None
-        if not self.modules.outside(annotation, where).endswith(".DurableObjectNamespace"):
+        annotation, where = self.reader.written_out(*declared)
+        named = self.modules.outside(annotation, where).endswith(".DurableObjectNamespace")
+        if not named or not isinstance(annotation, ast.Subscript):
             return None
         class_ = self.reader.class_of(annotation.slice, where)
-        return class_ if class_ is not None and self.reader.outside(class_) & OBJECTS else None
+        return class_ if class_ is not None and self.reader.outside(class_) & _OBJECTS else None
 
     def _is_async(self, func: ast.expr, scope: Scope) -> bool:
         found = self.function(func, scope)
-        if found is None or not isinstance(found.node, ast.AsyncFunctionDef):
-            return False
-        return not found.nodes.of(ast.Yield)
+        return found is not None and isinstance(found.node, ast.AsyncFunctionDef) and not found.nodes.of(ast.Yield)
+
+
+# What `with` gives a name --------------------------------------------------------------------------------------------
+
+
+class _Entered(NamedTuple):
+    """The object that a `with` gives a name: its expression, its annotation, or the class it is an object of."""
+
+    value: tuple[ast.expr, Scope] | None = None
+    annotation: tuple[ast.expr, Scope] | None = None
+    class_: ClassScope | None = None
+
+
+def _entered(reader: Reader, name: ast.expr, scope: Scope) -> _Entered | None:
+    """Everything known of the object under a name that a `with` binds."""
+    found = reader.modules.entered(name, scope)
+    if found is None:
+        return None
+    context, scope = reader.modules.value(*found)
+    if not isinstance(context, ast.Call):
+        resolved = reader.modules.resolve(context, scope)
+        if not isinstance(resolved, Local) or resolved.definition.annotation is None:
+            return None
+        class_ = reader.class_of(resolved.definition.annotation, resolved.scope)
+        return _of_class(reader, class_) if class_ is not None else None
+    class_ = reader.class_of(context.func, scope)
+    if class_ is not None:
+        return _of_class(reader, class_)
+    function = reader.function(context.func, scope)
+    return _of_function(reader, function) if function is not None else None
+
+
+def _of_class(reader: Reader, class_: ClassScope) -> _Entered | None:
+    """The object that `async with` an object of a class gives: what the annotation of its method says."""
+    method = next(filter(None, (reader.method(class_, name) for name in _ENTERS)), None)
+    if method is None or method.node.decorator_list or method.node.returns is None:
+        return None
+    returns, where = reader.written_out(method.node.returns, method.parent)
+    if reader.modules.outside(returns, where).endswith(".Self"):
+        return _Entered(class_=class_)
+    return _Entered(annotation=(returns, where), class_=reader.class_of(returns, where))
+
+
+def _of_function(reader: Reader, function: FunctionScope) -> _Entered | None:
+    """The object that a generator yields once, and what the annotation says of it."""
+    makers = [reader.maker(decorator, function.parent) for decorator in function.node.decorator_list]
+    annotation: tuple[ast.expr, Scope] | None = None
+    if function.node.returns is not None:
+        returns, where = reader.written_out(function.node.returns, function.parent)
+        name = reader.modules.outside(returns, where).rpartition(".")[2]
+        if isinstance(returns, ast.Subscript) and name in (_GENERATORS if makers else _MANAGERS):
+            annotation = next(iter(arguments_of(returns)), returns.slice), where
+    class_ = reader.class_of(*annotation) if annotation is not None else None
+    if not makers:
+        return _Entered(annotation=annotation, class_=class_) if annotation is not None else None
+    if len(makers) != 1 or makers[0] not in _MAKERS:
+        return None
+    yields = [node.value for node in function.nodes.of(ast.Yield)]
+    value = (yields[0], function) if len(yields) == 1 and yields[0] is not None else None
+    if value is not None and _is_entered(reader, *value):
+        value = None
+    return _Entered(value, annotation, class_)
+
+
+def _is_entered(reader: Reader, expression: ast.expr, scope: Scope) -> bool:
+    """Return True for the part of an object that is itself given by a `with`: it might be given by this one."""
+    for _ in range(_DEEPEST):
+        expression, scope = reader.modules.value(expression, scope)
+        if isinstance(expression, ast.Attribute):
+            expression = expression.value
+        elif isinstance(expression, ast.Call):
+            expression = expression.func
+        else:
+            break
+    return reader.modules.entered(expression, scope) is not None

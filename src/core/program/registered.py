@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Final
 from core.config.checks import Code
 from core.config.model import Configuration
 from core.program.absent import no_module
-from core.program.annotations import arguments_of
 from core.program.envs import deployed
 from core.program.extensions import declared
 from core.program.findings import Finding, syntax_error
 from core.program.modules import ClassScope, FunctionNode, Scope, placed
 from core.program.problems import handler_parameters, queue_problem
+from core.program.reader import arguments_of
 from core.program.syntax import REQUESTS, finding_at
 from core.program.table import Event, Refusal, Route, Step
 from core.routing.pattern import Pattern, parse

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from core.program.annotations import arguments_of
 from core.program.modules import ClassScope, External, Local, Scope, class_at, own_class
-from core.program.reader import Reader
+from core.program.reader import Reader, arguments_of
 from core.sql.rows import ROW_KINDS, Given, Kind, RowClass, RowField
 
 _DEEPEST: Final = 20

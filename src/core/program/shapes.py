@@ -230,15 +230,13 @@ def status_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
         yield node.finding("core-handler", message)
 
 
-def name_problems(
-    receivers: Receivers, node: ast.Attribute, scope: Scope, owner_value: tuple[ast.expr, Scope]
-) -> Iterator[Finding]:
+def name_problems(receivers: Receivers, node: ast.Attribute, scope: Scope) -> Iterator[Finding]:
     """`req.body` and other names that peers have and the framework has not, and `req.env.NMAE`."""
     if not isinstance(node.ctx, ast.Load):
         return
     name, owner = node.attr, node.value
     found = _unknown_on_env(receivers, owner, name, scope) or _of_class(receivers, node, scope)
-    kind = receivers.kind_of(*owner_value)
+    kind = receivers.kind(owner, scope)
     members = _members(kind) if kind else ()
     if members and name not in members and name[0] != "_":
         way = f"In core this is {NAMES[kind][name]}" if name in NAMES.get(kind, ()) else ""
