@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from core.program.modules import ClassScope, Definition, FunctionScope, Local, Modules, Scope, own_class
 from core.program.reader import Reader, arguments_of, arms
+from core.program.receivers import Receivers
 from core.program.syntax import REQUESTS
 from core.sql.interpolated import FIXED, OPEN, UNKNOWN, Interpolated
 
@@ -35,9 +36,10 @@ _DEEPEST: Final = 8
 class BuiltTexts:
     """The texts of one program that are put together."""
 
-    def __init__(self, reader: Reader) -> None:
-        self.reader = reader
-        self.modules: Modules = reader.modules
+    def __init__(self, receivers: Receivers) -> None:
+        self.receivers = receivers
+        self.reader: Reader = receivers.reader
+        self.modules: Modules = receivers.modules
         self._asked: set[tuple[str, Scope]] = set()
         self._busy: set[ast.expr] = set()
         self._testing: set[Scope] = set()
@@ -305,31 +307,13 @@ class BuiltTexts:
         kept = self.modules.of_self(value, scope)
         if kept is not None:
             return min(UNKNOWN, self._state(*kept))
-        owner = self._class_of(value.value, scope)
+        owner = self.receivers.class_of(value.value, scope)
         if value.attr == "env" or (owner is not None and self.reader.is_env(owner)):
             return UNKNOWN  # as it is configured
         if owner is not None:
             fields = [field for field in self.reader.fields(owner) if field.name == value.attr]
             return self._annotated(fields[0].annotation, fields[0].owner) if fields else UNKNOWN
         return self._state(value.value, scope, bound)
-
-    def _class_of(self, value: ast.expr, scope: Scope, depth: int = 0) -> ClassScope | None:
-        """The class of the program that a parameter is declared to be of, or that something was read as."""
-        value, scope = self.modules.value(value, scope)
-        match value:
-            case ast.Name():
-                resolved = self.modules.resolve(value, scope)
-                if not isinstance(resolved, Local) or resolved.definition.annotation is None:
-                    return None
-                return self.reader.class_of(resolved.definition.annotation, resolved.scope)
-            case ast.Await(value=inner) if depth < _DEEPEST:
-                return self._class_of(inner, scope, depth + 1)
-            case ast.Call(func=ast.Attribute(attr="parse" | "json" | "form" | "one" | "first"), args=[given]):
-                return self.reader.class_of(given, scope)
-            case ast.Call(func=function):
-                return self.reader.class_of(function, scope)
-            case _:
-                return None
 
     def _call(self, call: ast.Call, scope: Scope, bound: _Bound) -> int:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]

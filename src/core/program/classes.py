@@ -57,23 +57,18 @@ class Classes:
 
     def class_of(self, expression: ast.expr, scope: Scope) -> ClassScope | None:
         """The class of the program that an expression names; for `Name[…]`, the class without its arguments."""
+        expression, scope = self.written_out(expression, scope)
         if isinstance(expression, ast.Subscript):
-            expression = expression.value
-        if isinstance(expression, ast.Constant) and isinstance(expression.value, str):
-            parsed = parsed_string(expression.value)
-            return self.class_of(parsed, scope) if parsed is not None else None
+            expression, scope = self.written_out(expression.value, scope)
         resolved = self.modules.resolve(expression, scope)
-        found = class_at(resolved)
-        if found is None and isinstance(resolved, Local):
-            definition = resolved.definition
-            if isinstance(definition.value, ast.Call):  # E = TypeVar("E", bound=Env)
-                bound = next((k.value for k in definition.value.keywords if k.arg == "bound"), None)
-                maker = self.modules.outside(definition.value.func, resolved.scope)
-                if bound is not None and maker.endswith(".TypeVar"):
-                    return self.class_of(bound, resolved.scope)
-            elif type(definition.node).__name__ == "TypeVar" and definition.annotation is not None:  # def f[E: Env]
-                return self.class_of(definition.annotation, resolved.scope)
-        return found
+        if isinstance(expression, ast.Call):  # E = TypeVar("E", bound=Env)
+            bound = next((k.value for k in expression.keywords if k.arg == "bound"), None)
+            is_variable = bound is not None and self.modules.outside(expression.func, scope).endswith(".TypeVar")
+            return self.class_of(bound, scope) if is_variable and bound is not None else None
+        if isinstance(resolved, Local) and type(resolved.definition.node).__name__ == "TypeVar":  # def f[E: Env]
+            bound = resolved.definition.annotation
+            return self.class_of(bound, resolved.scope) if bound is not None else None
+        return class_at(resolved)
 
     def written_out(self, annotation: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
         """An annotation without quotes and aliases: `"Req"` of `Req = Request[Env]`, and the first argument of

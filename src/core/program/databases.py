@@ -89,7 +89,7 @@ class Databases(Receivers):
                 if binding.kind == "d1":
                     self._found.setdefault(binding.name, (configuration, binding))
         self._schemas: dict[tuple[str | None, str], Schema] = {}
-        self._built = BuiltTexts(self.reader)
+        self._built = BuiltTexts(self)
         self._statements: dict[Node, _Asked] = {}
         self.read: int = 0
         """The number of statements that were read against their tables."""

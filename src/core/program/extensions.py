@@ -7,6 +7,8 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from core.bindings.kinds import KINDS
+from core.config.words import dotted
 from core.extensions import DeclaredMiddleware, Extension
 from core.middleware.declared import EXTENSION
 
@@ -72,9 +74,6 @@ def protocol_of(binding: Binding) -> str | None:
 
 def unchecked_in(configurations: Sequence[Configuration]) -> list[Unchecked]:
     """The parts of a configuration file that nothing checks: neither the framework nor by a package's declaration."""
-    from core.bindings.kinds import KINDS
-    from core.config.words import dotted
-
     sections = [KINDS[kind].section for kind in declared().kinds if kind in KINDS]
     found: dict[str, Unchecked] = {}
     for configuration in configurations:

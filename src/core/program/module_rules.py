@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from core.program.absent import absent_names
-from core.program.asked_late import asked_late
 from core.program.awaits import awaits_problems, kept_problems, sent_problems, used_problems
 from core.program.databases import RUNS, Databases
 from core.program.extensions import declared
@@ -28,7 +27,6 @@ from core.program.queries import (
 from core.program.readable import READS, read_problem
 from core.program.registered import parameters_of
 from core.program.rows import row_fields
-from core.program.sent_twice import sent_twice
 from core.program.shapes import (
     ONE_VALUE,
     class_problems,
@@ -43,6 +41,7 @@ from core.program.shapes import (
 )
 from core.program.syntax import Node, finding_at
 from core.program.table import Route
+from core.program.twice import asked_late, sent_twice
 from core.program.urls import url_problems
 from core.program.wording import did_you_mean
 from core.program.worker import worker_findings

@@ -27,27 +27,16 @@ _PROTOCOLS: Final[Mapping[str, str]] = {
     **{kind.alias: kind.protocol for kind in KINDS.values() if kind.alias and kind.protocol},
 }
 WRAPPERS: Final = frozenset(["Annotated", "Final", "Required", "NotRequired", "ReadOnly"])
-_SCALARS: Final[Mapping[str, str]] = {
-    "builtins.str": "str",
-    "builtins.int": "int",
-    "builtins.float": "float",
-    "builtins.bool": "bool",
-    "builtins.list": "list",
-    "typing.List": "list",
-    "builtins.dict": "dict",
-    "typing.Dict": "dict",
-    "builtins.object": "object",
-    "typing.Any": "Any",
-    "typing_extensions.Any": "Any",
-}
-_DEEPEST: Final = 20
-_JSON_KINDS: Final[Mapping[str, str]] = {
-    **{f"builtins.{name}": name for name in ("str", "int", "float", "bool", "list", "tuple", "dict")},
-    **dict.fromkeys(["builtins.set", "builtins.frozenset"], "list"),
+_KINDS: Final[Mapping[str, str]] = {
+    **{f"builtins.{name}": name for name in ("str", "int", "float", "bool", "list", "dict", "object")},
+    **dict.fromkeys(["builtins.tuple", "builtins.set", "builtins.frozenset"], "list"),
     **{f"{home}.{name}": "list" for home in ("typing", "collections.abc") for name in ("List", "Sequence")},
     **{f"{home}.{name}": "dict" for home in ("typing", "collections.abc") for name in ("Dict", "Mapping")},
+    **{f"{home}Any": "Any" for home in TYPING},
 }
 """The kinds of the classes that JSON has values for, by full name."""
+_JSON: Final = frozenset([*_KINDS.values(), "Literal", "table"])
+_DEEPEST: Final = 20
 
 
 class Annotation(NamedTuple):
@@ -140,7 +129,7 @@ class Reader(Classes):
             return Annotation("", _text(expression).rpartition(".")[2])
         last = resolved.name.rpartition(".")[2]
         own = _PROTOCOLS.get(last) if resolved.name.startswith("core.") else declared().types.get(resolved.name)
-        return Annotation(own or _SCALARS.get(resolved.name, ""), last, class_var=last == "ClassVar")
+        return Annotation(own or _KINDS.get(resolved.name, ""), last, class_var=last == "ClassVar")
 
     @contextmanager
     def _reading(self, generic: ast.expr) -> Generator[bool]:
@@ -166,8 +155,8 @@ class Reader(Classes):
         if any(isinstance(base, External) and base.name.startswith("enum.") for base in self.bases(class_)):
             return ""
         for name in self.outside(class_):
-            if name in _SCALARS:
-                return _SCALARS[name]
+            if name in _KINDS:
+                return _KINDS[name]
         return "table" if self.is_structured(class_) else ""
 
     def full_name(self, expression: ast.expr, scope: Scope) -> str:
@@ -236,28 +225,21 @@ def _read(reader: Reader, expression: ast.expr, scope: Scope) -> tuple[Annotatio
     """A type as JSON sees it, which is not a union, of the kind "" where it is not understood, and the annotation of
     the items of a list or of the values of a dict.
     """
-    annotation = reader.annotation(expression, scope)
-    kind, inside = "", None
     if _is_none(expression):
-        kind = "None"
-    elif not isinstance(expression, ast.Subscript):
-        kind = _JSON_KINDS.get(reader.full_name(expression, scope), "").replace("tuple", "list")
-        if annotation.class_ is not None:
-            kind = "table" if annotation.kind == "table" and _is_known(reader, annotation.class_) else ""
-    elif reader.form(expression.value, scope) == "Literal":
-        kind = annotation.kind
-    else:
-        match _JSON_KINDS.get(reader.full_name(expression.value, scope)), expression.slice:
-            case "tuple", ast.Tuple(elts=[item, ast.Constant(value=value)]) if value is ...:
-                kind, inside = "list", item
-            case "tuple", _:
-                kind = "list"
-            case "dict", ast.Tuple(elts=[_, item]):
-                kind, inside = "dict", item
-            case "list", item if not isinstance(item, ast.Tuple):
-                kind, inside = "list", item
-            case _:
-                pass
+        return Annotation("None", "None"), None
+    annotation, inside = reader.annotation(expression, scope), None
+    kind = annotation.kind if annotation.kind in _JSON else ""
+    if annotation.class_ is not None:
+        kind = "table" if kind == "table" and _is_known(reader, annotation.class_) else ""
+    match kind, expression.slice if isinstance(expression, ast.Subscript) else None:
+        case "list", ast.Tuple(elts=[item, ast.Constant(value=value)]) if value is ...:
+            inside = item
+        case "dict", ast.Tuple(elts=[_, item]):
+            inside = item
+        case "list", ast.expr() as item if not isinstance(item, ast.Tuple):
+            inside = item
+        case _:
+            pass
     return annotation._replace(kind=kind), inside
 
 

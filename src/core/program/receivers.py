@@ -44,16 +44,13 @@ _RETURNS: Final[Mapping[str, Mapping[str, str]]] = {
     "with_session": {"D1Database": "D1Database"},
 }
 """The kinds that methods return, by the kind that has the method."""
+_READS: Final = frozenset(["parse", "json", "form", "one", "first"])
+"""Methods that read something as the class that they are given."""
 _PARTS: Final = {(REQUEST, "ctx"): CONTEXT, (_STATE, "storage"): _STORAGE}
 _AWAITED: Final = frozenset([REQUEST, "KVNamespace", "D1Database", STATEMENT, _STORAGE, "R2Bucket", "Queue"])
 ASYNC_FUNCTIONS: Final = frozenset(
-    [
-        "core.middleware.sessions.session_of",
-        "core.pagination.read_page",
-        "core.passwords.hash",
-        "core.passwords.needs_rehash",
-        "core.passwords.verify",
-    ]
+    ["core.middleware.sessions.session_of", "core.pagination.read_page"]
+    + [f"core.passwords.{name}" for name in ("hash", "needs_rehash", "verify")]
 )
 """Functions of the framework that have to be awaited."""
 _DEEPEST: Final = 20
@@ -199,6 +196,10 @@ class Receivers:
         match value:
             case ast.Name():
                 return own_class(self.modules.resolve(value, scope))
+            case ast.Await(value=inner):
+                return self.class_of(inner, scope, depth + 1)
+            case ast.Call(func=ast.Attribute(attr=name), args=[read]) if name in _READS:
+                return self.reader.class_of(read, scope)
             case ast.Call(func=func):
                 function = self.reader.function(func, scope)
                 if function is not None:
@@ -322,9 +323,6 @@ class Receivers:
     def _is_async(self, func: ast.expr, scope: Scope) -> bool:
         found = self.function(func, scope)
         return found is not None and isinstance(found.node, ast.AsyncFunctionDef) and not found.nodes.of(ast.Yield)
-
-
-# What `with` gives a name --------------------------------------------------------------------------------------------
 
 
 class _Entered(NamedTuple):

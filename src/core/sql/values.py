@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import attrs
 
@@ -171,23 +171,14 @@ _LEAVES: Final = frozenset([Constant, Name, Parameter, Star])
 """The expressions without others in them: most are such."""
 
 
-def _parts(expression: Expression | Star) -> Iterable[Expression]:
-    match expression:
-        case Operator(operands=parts) | Row(items=parts):
-            return parts
-        case Call(arguments=arguments, filter=condition, others=others):
-            return (*arguments, *others, *(() if condition is None else (condition,)))
-        case Case(base=base, branches=branches, otherwise=otherwise):
-            inner = [one for branch in branches for one in branch]
-            return [one for one in (base, *inner, otherwise) if one is not None]
-        case Cast(operand=operand):
-            return (operand,)
-        case Between():
-            return expression
-        case In(operand=operand, items=items):
-            return (operand, *(items or ()))
-        case _:
-            return ()
+def _parts(expression: Expression | Star) -> Iterator[Expression]:
+    """The expressions right inside one, without those of queries."""
+    todo: list[Any] = [*expression]
+    for part in todo:
+        if type(part) is tuple:
+            todo += part
+        elif isinstance(part, tuple):  # an expression, which has a class of its own
+            yield cast("Expression", part)
 
 
 def _inside(expression: Expression | Star) -> list[Expression | Star]:
