@@ -98,10 +98,9 @@ def _text(file: str) -> str | None:
 
 
 def _skeleton(module: str | None) -> tuple[str, list[tuple[int, int]]] | None:
-    """A digest of all of a module that runs when it is imported, without the bodies of async functions, and the first
-    and last lines of those; None for a text that is no module.
-
-    A function keeps its docstring, that it yields, and the names in it, which decide what it closes over.
+    """A digest of all of a module that runs when it is imported, and the first and last lines of what is left out: the
+    bodies of async functions that yield nothing, at the top and in classes there, behind their docstrings. None for a
+    text that is no module.
     """
     if module is None:
         return None
@@ -112,31 +111,16 @@ def _skeleton(module: str | None) -> tuple[str, list[tuple[int, int]]] | None:
         return None
     lines = text.split(b"\n")
     cut: list[tuple[int, int]] = []
-    kept: list[str] = []
-    todo: list[ast.AST] = [tree]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.AsyncFunctionDef) and node.body[0].lineno > _head(node):
-            cut.append((_head(node) + 1, node.end_lineno or node.lineno))
-            # Few functions need a look inside.
-            is_inner = node not in tree.body
-            has_yield = any(b"yield" in line for line in lines[cut[-1][0] - 1 : cut[-1][1]])
-            inside = [*ast.walk(node)] if is_inner or has_yield else []
-            yields = any(isinstance(one, ast.Yield) for one in inside)
-            names = sorted({one.id for one in inside if isinstance(one, ast.Name)}) if is_inner else []
-            kept.append(f"{ast.get_docstring(node, clean=False)} {yields} {names}")
-        else:
-            todo += reversed([*ast.iter_child_nodes(node)])
+    for node in (*tree.body, *(inner for one in tree.body if isinstance(one, ast.ClassDef) for inner in one.body)):
+        body = node.body[ast.get_docstring(node) is not None :] if isinstance(node, ast.AsyncFunctionDef) else []
+        if body and not lines[body[0].lineno - 1][: body[0].col_offset].strip():
+            first, last = body[0].lineno, node.end_lineno or node.lineno
+            if not any(b"yield" in line for line in lines[first - 1 : last]):
+                cut.append((first, last))
     cut.sort()
     for first, last in reversed(cut):
         del lines[first - 1 : last]
-    return hashlib.sha256(b"\n".join(lines) + repr(kept).encode()).hexdigest(), cut
-
-
-def _head(function: ast.AsyncFunctionDef) -> int:
-    """The last line of what stands before the body of a function."""
-    inside = [*ast.walk(function.args), *([function.returns] if function.returns is not None else [])]
-    return max([function.lineno, *(getattr(one, "end_lineno", None) or 0 for one in inside)])
+    return hashlib.sha256(b"\n".join(lines)).hexdigest(), cut
 
 
 def _start(entry: Entry, python: str, assume: bool, seconds: float) -> Table:
