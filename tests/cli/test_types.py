@@ -142,19 +142,19 @@ def test_bindings_that_an_attribute_has_only_under_an_alias_are_written_once(tmp
     written = (tmp_path / "src" / "env.py").read_text()
     assert written.endswith(
         """    ORIGIN: str
-    ORIGIN_: str = attrs.field(alias="_ORIGIN")
-    Z: str = attrs.field(alias="__Z")
-    class_: str = attrs.field(alias="_class")
-    self: str = attrs.field(alias="_self")
-    binding: str = attrs.field(alias="_")
-    binding1: str = attrs.field(alias="_1")
+    binding_ORIGIN: str = attrs.field(alias="_ORIGIN")
+    binding__Z: str = attrs.field(alias="__Z")
+    binding_class: str = attrs.field(alias="_class")
+    binding_self: str = attrs.field(alias="_self")
+    binding_: str = attrs.field(alias="_")
+    binding_1: str = attrs.field(alias="_1")
 """
     )
     env = inject(
         written_class(tmp_path),
         {**{name: f"of {name}" for name in names}, "ORIGIN": "x", "SESSIONS": FakeKVNamespace()},
     )
-    attributes = ("ORIGIN_", "Z", "class_", "self", "binding", "binding1")
+    attributes = [f"binding{name}" for name in names]
     assert [getattr(env, name) for name in attributes] == [f"of {name}" for name in names]
     assert run("check", folder=tmp_path).returncode == 0
     for _ in range(2):

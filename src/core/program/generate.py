@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from keyword import iskeyword
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import attrs
@@ -28,32 +27,27 @@ _HOMES: Final[Mapping[str, str]] = {
 
 @attrs.frozen
 class Wanted:
-    """An attribute that the configuration asks for. `type` is the name to import for it, if any.
-
-    `attribute` is its name in the class, which is the binding's wherever attrs and Python allow that.
-    """
+    """An attribute that the configuration asks for. `type` is the name to import for it, if any."""
 
     name: str
     annotation: str
     type: str | None
     optional: bool
-    attribute: str
 
     @property
     def line(self) -> str:
         """The attribute as it is written in the class."""
         annotation = f"{self.annotation} | None" if self.optional else self.annotation
-        if self.attribute != self.name:  # which no attribute can have
+        if self.name[0] == "_":  # attrs strips underscores from the names of parameters
             default = "default=None, " if self.optional else ""
-            return f'{self.attribute}: {annotation} = attrs.field({default}alias="{self.name}")'
+            return f'binding{self.name}: {annotation} = attrs.field({default}alias="{self.name}")'
         return f"{self.name}: {annotation} = None" if self.optional else f"{self.name}: {annotation}"
 
 
-def wanted_attributes(configurations: Sequence[Configuration], taken: Iterable[str] = ()) -> list[Wanted]:
+def wanted_attributes(configurations: Sequence[Configuration]) -> list[Wanted]:
     """The attributes of an Env for all given environments: optional where one of them lacks the binding.
 
-    `taken` are names that attributes of the class have already. Kinds that the framework has no type for, and secrets
-    that only this machine has, are left out.
+    Kinds that the framework has no type for, and secrets that only this machine has, are left out.
     """
     environments = deployed(configurations)
     found: dict[str, list[Binding]] = {}
@@ -62,27 +56,12 @@ def wanted_attributes(configurations: Sequence[Configuration], taken: Iterable[s
             if binding.kind == "var" or binding.protocol is not None:
                 found.setdefault(name, []).append(binding)
     wanted: list[Wanted] = []
-    names = {*found, *taken}
     for name, bindings in found.items():
         annotations = list(dict.fromkeys(_annotation(binding) for binding in bindings))
         type_ = _type(bindings[0]) if len(annotations) == 1 else None
-        attribute = _attribute(name, names)
-        wanted.append(Wanted(name, " | ".join(annotations), type_, len(bindings) < len(environments), attribute))
+        wanted.append(Wanted(name, " | ".join(annotations), type_, len(bindings) < len(environments)))
     # An attribute with a default comes after those without.
     return sorted(wanted, key=lambda item: item.optional)
-
-
-def _attribute(name: str, names: set[str]) -> str:
-    """Return the attribute's name for a binding: attrs strips underscores from the names of parameters."""
-    if not name.startswith("_"):
-        return name
-    attribute = name.lstrip("_") or "binding"
-    if attribute[0].isdigit():
-        attribute = f"binding{attribute}"
-    while attribute in names or iskeyword(attribute):
-        attribute += "_"
-    names.add(attribute)
-    return attribute
 
 
 def _type(binding: Binding) -> str | None:
@@ -141,8 +120,7 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
     `shape` is that class, as `source` has it. Attributes that it inherits are left to the class that has them.
     """
     class_ = _class(source, shape)
-    taken = [attribute.attribute for attribute in shape.attributes]
-    wanted = {item.name: item for item in wanted_attributes(configurations, taken)}
+    wanted = {item.name: item for item in wanted_attributes(configurations)}
     lines = source.split("\n")
     names = {attribute.name for attribute in shape.attributes}
     types: set[str] = set()
@@ -190,7 +168,7 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
             edits.append((end, end, optional))
         types |= {item.type for item in new if item.type is not None}
     text = _with_something_inside(_edited(lines, edits), class_)
-    if any(item.attribute != item.name for item in new):
+    if any(item.name[0] == "_" for item in new):
         text = with_attrs(text)
     return _with_imports(text, types)
 
