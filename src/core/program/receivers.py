@@ -10,7 +10,7 @@ import ast
 import inspect
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import core
 from core.config.model import Configuration
@@ -19,6 +19,8 @@ from core.program.modules import ClassScope, FunctionScope, Local, Modules, Scop
 from core.program.reader import Reader, arguments_of
 from core.program.syntax import REQUESTS, option_with
 
+_At: TypeAlias = tuple[ast.expr, Scope]
+"""An expression and the scope it is in."""
 REQUEST: Final = "Request"
 RESPONSE: Final = "Response"
 NEXT: Final = "Next"
@@ -108,11 +110,9 @@ class Receivers:
     def _followed(self, value: ast.expr, scope: Scope) -> tuple[str, str]:
         match value:
             case ast.Name():
-                given = _entered(self.reader, value, scope)
-                if given is None:
-                    return "", ""
-                kind, name = self.binding(*given.value) if given.value is not None else ("", "")
-                return kind or (self._annotated(*given.annotation) if given.annotation is not None else ""), name
+                given, annotation = _entered(self.reader, value, scope) or (None, None)
+                kind, name = self.binding(*given) if given is not None else ("", "")
+                return kind or (self._annotated(*annotation) if annotation is not None else ""), name
             case ast.Attribute():
                 return self._attribute(value, scope)
             case ast.Call(func=func):
@@ -192,7 +192,8 @@ class Receivers:
         if depth > _DEEPEST:
             return None
         if given is not None:
-            return given.class_ or (self.class_of(*given.value, depth + 1) if given.value is not None else None)
+            own = self.reader.class_of(*given[1]) if given[1] is not None else None
+            return own or (self.class_of(*given[0], depth + 1) if given[0] is not None else None)
         match value:
             case ast.Name():
                 return own_class(self.modules.resolve(value, scope))
@@ -325,73 +326,37 @@ class Receivers:
         return found is not None and isinstance(found.node, ast.AsyncFunctionDef) and not found.nodes.of(ast.Yield)
 
 
-class _Entered(NamedTuple):
-    """The object that a `with` gives a name: its expression, its annotation, or the class it is an object of."""
-
-    value: tuple[ast.expr, Scope] | None = None
-    annotation: tuple[ast.expr, Scope] | None = None
-    class_: ClassScope | None = None
-
-
-def _entered(reader: Reader, name: ast.expr, scope: Scope) -> _Entered | None:
-    """Everything known of the object under a name that a `with` binds."""
+def _entered(reader: Reader, name: ast.expr, scope: Scope) -> tuple[_At | None, _At | None] | None:
+    """The expression and the annotation of the object under a name that a `with` binds, as far as they are known."""
     found = reader.modules.entered(name, scope)
-    if found is None:
+    context, scope = reader.modules.value(*found) if found is not None else (name, scope)
+    maker: _At | None = (context.func, scope) if isinstance(context, ast.Call) else None
+    resolved = reader.modules.resolve(context, scope) if found is not None and maker is None else None
+    if isinstance(resolved, Local) and resolved.definition.annotation is not None:
+        maker = resolved.definition.annotation, resolved.scope
+    if found is None or maker is None:
         return None
-    context, scope = reader.modules.value(*found)
-    if not isinstance(context, ast.Call):
-        resolved = reader.modules.resolve(context, scope)
-        if not isinstance(resolved, Local) or resolved.definition.annotation is None:
-            return None
-        class_ = reader.class_of(resolved.definition.annotation, resolved.scope)
-        return _of_class(reader, class_) if class_ is not None else None
-    class_ = reader.class_of(context.func, scope)
-    if class_ is not None:
-        return _of_class(reader, class_)
-    function = reader.function(context.func, scope)
-    return _of_function(reader, function) if function is not None else None
-
-
-def _of_class(reader: Reader, class_: ClassScope) -> _Entered | None:
-    """The object that `async with` an object of a class gives: what the annotation of its method says."""
+    class_ = reader.class_of(*maker)
+    if class_ is None:
+        function = reader.function(*maker)
+        return _yielded(reader, function) if function is not None else None
     method = next(filter(None, (reader.method(class_, name) for name in _ENTERS)), None)
     if method is None or method.node.decorator_list or method.node.returns is None:
         return None
     returns, where = reader.written_out(method.node.returns, method.parent)
-    if reader.modules.outside(returns, where).endswith(".Self"):
-        return _Entered(class_=class_)
-    return _Entered(annotation=(returns, where), class_=reader.class_of(returns, where))
+    return None, maker if reader.modules.outside(returns, where).endswith(".Self") else (returns, where)
 
 
-def _of_function(reader: Reader, function: FunctionScope) -> _Entered | None:
+def _yielded(reader: Reader, function: FunctionScope) -> tuple[_At | None, _At | None] | None:
     """The object that a generator yields once, and what the annotation says of it."""
     makers = [reader.maker(decorator, function.parent) for decorator in function.node.decorator_list]
-    annotation: tuple[ast.expr, Scope] | None = None
+    annotation: _At | None = None
     if function.node.returns is not None:
         returns, where = reader.written_out(function.node.returns, function.parent)
         name = reader.modules.outside(returns, where).rpartition(".")[2]
         if isinstance(returns, ast.Subscript) and name in (_GENERATORS if makers else _MANAGERS):
             annotation = next(iter(arguments_of(returns)), returns.slice), where
-    class_ = reader.class_of(*annotation) if annotation is not None else None
-    if not makers:
-        return _Entered(annotation=annotation, class_=class_) if annotation is not None else None
-    if len(makers) != 1 or makers[0] not in _MAKERS:
+    if makers and (len(makers) != 1 or makers[0] not in _MAKERS):
         return None
-    yields = [node.value for node in function.nodes.of(ast.Yield)]
-    value = (yields[0], function) if len(yields) == 1 and yields[0] is not None else None
-    if value is not None and _is_entered(reader, *value):
-        value = None
-    return _Entered(value, annotation, class_)
-
-
-def _is_entered(reader: Reader, expression: ast.expr, scope: Scope) -> bool:
-    """Return True for the part of an object that is itself given by a `with`: it might be given by this one."""
-    for _ in range(_DEEPEST):
-        expression, scope = reader.modules.value(expression, scope)
-        if isinstance(expression, ast.Attribute):
-            expression = expression.value
-        elif isinstance(expression, ast.Call):
-            expression = expression.func
-        else:
-            break
-    return reader.modules.entered(expression, scope) is not None
+    yields = [node.value for node in function.nodes.of(ast.Yield)] if makers else []
+    return (yields[0], function) if len(yields) == 1 and yields[0] is not None else None, annotation
