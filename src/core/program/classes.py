@@ -17,7 +17,6 @@ from core.program.modules import (
     Local,
     Module,
     Modules,
-    Resolved,
     Scope,
     class_at,
     own_class,
@@ -94,20 +93,13 @@ class Classes:
                     break
         return annotation, scope
 
-    def bases(self, class_: ClassScope) -> tuple[Resolved | None, ...]:
-        """Return the bases of a class, without their type arguments."""
-        return tuple(
-            self.modules.resolve(base.value if isinstance(base, ast.Subscript) else base, class_.parent)
-            for base in class_.node.bases
-        )
-
     def ancestors(self, class_: ClassScope) -> Sequence[ClassScope]:
         """A class and the classes of the program that it derives from, nearest first."""
         found = self._ancestors.get(class_)
         if found is None:
             found = self._ancestors[class_] = [class_]
             for one in found:  # which grows meanwhile
-                bases = dict.fromkeys(map(class_at, self.bases(one)))
+                bases = dict.fromkeys(map(class_at, self.modules.bases(one)))
                 found += [base for base in bases if base is not None and base not in found]
         return found
 
@@ -115,7 +107,7 @@ class Classes:
         """The full names of the classes outside of the program that a class derives from."""
         found = self._outside.get(class_)
         if found is None:
-            bases = (base for ancestor in self.ancestors(class_) for base in self.bases(ancestor))
+            bases = (base for ancestor in self.ancestors(class_) for base in self.modules.bases(ancestor))
             found = self._outside[class_] = frozenset(base.name for base in bases if isinstance(base, External))
         return found
 
@@ -157,12 +149,12 @@ class Classes:
         return all(
             base is not None and (not isinstance(base, External) or base.name.startswith(_STANDARD))
             for ancestor in self.ancestors(class_)
-            for base in self.bases(ancestor)
+            for base in self.modules.bases(ancestor)
         )
 
     def is_protocol(self, class_: ClassScope) -> bool:
         """Return True if a class is itself a Protocol."""
-        return any(isinstance(base, External) and base.name in _PROTOCOLS for base in self.bases(class_))
+        return any(isinstance(base, External) and base.name in _PROTOCOLS for base in self.modules.bases(class_))
 
     def is_structured(self, class_: ClassScope) -> bool:
         """Return True if a class is an attrs class, a dataclass or a TypedDict."""

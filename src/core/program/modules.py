@@ -423,7 +423,7 @@ class Modules:
         if not isinstance(expression, ast.Attribute) or not isinstance(expression.value, ast.Name):
             return None
         class_, name = own_class(self.resolve(expression.value, scope)), expression.attr
-        classes = self._classes(class_, 0) if class_ is not None else None
+        classes = self._classes(class_) if class_ is not None else None
         if class_ is None or classes is None:
             return None
         derived = class_.node.name in self.derived
@@ -437,20 +437,22 @@ class Modules:
             return None
         return (given[0].value, body) if not derived or self._is(given[0], ".Final", body) else None
 
-    def _classes(self, class_: ClassScope, steps: int) -> list[ClassScope] | None:
+    def bases(self, class_: ClassScope) -> list[Resolved | None]:
+        """Return the bases of a class, without their type arguments."""
+        bases = (base.value if isinstance(base, ast.Subscript) else base for base in class_.node.bases)
+        return [self.resolve(base, class_.parent) for base in bases]
+
+    def _classes(self, class_: ClassScope) -> list[ClassScope] | None:
         """A class and those of the program that it derives from; None where another may give it attributes."""
         found = [class_]
-        for base in class_.node.bases:
-            resolved = self.resolve(base.value if isinstance(base, ast.Subscript) else base, class_)
-            of_program = class_at(resolved)
-            if of_program is not None and steps < _STEPS:
-                above = self._classes(of_program, steps + 1)
-                if above is None:
+        for one in found:  # which grows meanwhile
+            for base in self.bases(one):
+                of_program = class_at(base)
+                if of_program is not None:
+                    found += [of_program] if of_program not in found else []
+                elif not isinstance(base, External) or not base.name.startswith(("core.", "abc.", "builtins.")):
                     return None
-                found += above
-            elif not isinstance(resolved, External) or not resolved.name.startswith(("core.", "abc.", "builtins.")):
-                return None
-        return None if class_.node.keywords else found
+        return None if any(one.node.keywords for one in found) else found
 
     def _is_constant(self, definition: Definition, body: ClassScope) -> bool:
         """Return True unless a value is a field's default, which an object may be made without."""

@@ -152,7 +152,7 @@ class Reader(Classes):
             last = name.rpartition(".")[2]
             if name.startswith("core.") and last in _PROTOCOLS:
                 return _PROTOCOLS[last]
-        if any(isinstance(base, External) and base.name.startswith("enum.") for base in self.bases(class_)):
+        if any(isinstance(base, External) and base.name.startswith("enum.") for base in self.modules.bases(class_)):
             return ""
         for name in self.outside(class_):
             if name in _KINDS:

@@ -279,7 +279,7 @@ def _unknown_on_env(receivers: Receivers, owner: ast.expr, name: str, scope: Sco
         return None
     if not receivers.reader.is_marked(env) or receivers.reader.outside(env) - _BINDINGS:
         return None
-    if any(None in receivers.reader.bases(each) for each in classes):
+    if any(None in receivers.modules.bases(each) for each in classes):
         return None
     known = [field.name for field in receivers.reader.fields(env)]
     hint = did_you_mean(name, known, "Write it in the class, and the binding in the configuration file")

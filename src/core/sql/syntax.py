@@ -347,10 +347,13 @@ class _Reader:
         if self.skip("."):
             table = self.identifier()
         alias = self.identifier() if self.skip("AS") else table
+        self.skip_index()
+        return table, alias
+
+    def skip_index(self) -> None:
         if self.skip("INDEXED", "BY"):
             self.at += 1
         self.skip("NOT", "INDEXED")
-        return table, alias
 
     def action(self) -> str:
         if not self.skip("OR"):
@@ -538,9 +541,7 @@ class _Reader:
             name = self.identifier()
         arguments = self.enclosed(self.expression) if self.skip("(") else None
         alias = self.alias(name)
-        if self.skip("INDEXED", "BY"):
-            self.at += 1
-        self.skip("NOT", "INDEXED")
+        self.skip_index()
         return Table(name, alias, arguments)
 
     def alias(self, otherwise: str) -> str:
