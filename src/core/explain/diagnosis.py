@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 import typing_extensions
 
 from core.env import Bindings
-from core.errors import BindingError, DeveloperError, MissingExtraError, NothingSentError
+from core.errors import BindingError, DeveloperError, MissingExtraError
 from core.explain.misuse import (
     fix_for_attribute,
     fix_for_call,
@@ -32,7 +32,7 @@ from core.explain.misuse import (
     told,
 )
 from core.explain.names import IN_WORKERD, MODULE, MODULES, NAMES, WORKERD
-from core.explain.pages import page_of
+from core.explain.pages import AWAIT, page_of
 from core.request import Request
 from core.response import Response
 
@@ -142,16 +142,8 @@ def _explain(error: BaseException, text: str) -> str | None:
 
 
 def misses_await(error: BaseException) -> bool:
-    """Return True if an error comes from a call that was not awaited, and its text or its fix says so."""
-    match error:
-        case NothingSentError():
-            return error.unawaited
-        case AttributeError():
-            return inspect.iscoroutine(error.obj)
-        case TypeError() | ValueError() | RuntimeError():
-            return re.search(rf"{_COROUTINE}|{_LOOP_IN_LOOP}|is a call that was not awaited", str(error)) is not None
-        case _:
-            return False
+    """Return True if an error comes from a call that was not awaited: its page is the one about those."""
+    return page_of(error, explain(error)) == AWAIT
 
 
 def _last_sentence(text: str) -> str:
@@ -178,7 +170,6 @@ def _first(rules: Sequence[tuple[str, str]], text: str) -> str | None:
     return None
 
 
-_LOOP_IN_LOOP: Final = r"asyncio\.run\(\) cannot be called|event loop is already running"
 _RUNTIME: Final = (
     (
         r"bound to a different event loop|Cannot perform I/O on behalf of a different request",
@@ -187,7 +178,10 @@ _RUNTIME: Final = (
             "requests share in a Durable Object, and make the rest inside the handler."
         ),
     ),
-    (_LOOP_IN_LOOP, "A handler runs in a loop: await the call."),
+    (
+        r"asyncio\.run\(\) cannot be called|event loop is already running",
+        "A handler runs in a loop: await the call.",
+    ),
     (
         r"no running event loop",
         "Nothing may start while a module is imported. Make tasks, clients and locks inside a handler.",
@@ -252,7 +246,6 @@ _BINDING: Final = (
 )
 
 
-_COROUTINE: Final = r"'coroutine' object|of type 'coroutine'|'coroutine' and|and 'coroutine'|not \"coroutine\""
 _NOT_AWAITED: Final = "A call was not awaited. Write `await` before it."
 _CALLS: Final = (
     (
@@ -267,7 +260,7 @@ _CALLS: Final = (
     (r"^(?:Invalid URL|Unable to parse URL): (/.*)$", r"Give the whole URL: `https://example.test\1`."),
     (r"^(?:Invalid URL|Unable to parse URL): ", "Give a URL with its scheme and host: `https://example.test/path`."),
     (r"^Invalid HTTP method string: ", "Give the name of a method: `GET`."),
-    (_COROUTINE, _NOT_AWAITED),
+    (r"'coroutine' object|of type 'coroutine'|'coroutine' and|and 'coroutine'|not \"coroutine\"", _NOT_AWAITED),
     (
         r"^results\[\d+\]\.",
         (

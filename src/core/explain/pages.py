@@ -15,6 +15,7 @@ from core.explain.misuse import keys_of
 MISTAKES: Final = "reference/mistakes/"
 """The page for what has a fix, and no page that is nearer."""
 
+AWAIT: Final = "reference/checks/core-await/"
 _AWAIT: Final = r"A call was not awaited|: await the call|^Write `await`|The call returns its result at once"
 
 BY_CLASS: Final[Mapping[str, str]] = {
@@ -92,7 +93,7 @@ BY_FIX: Final = (
 def page_of(error: BaseException, fix: str | None) -> str | None:
     """The page about an error and its fix; None where neither is one of the framework's."""
     if (isinstance(error, NothingSentError) and error.unawaited) or re.search(_AWAIT, fix or ""):
-        return "reference/checks/core-await/"
+        return AWAIT
     for base in type(error).__mro__:
         if base.__name__ in BY_CLASS and (base.__module__.startswith("core.") or base.__module__ == "builtins"):
             return BY_CLASS[base.__name__]
