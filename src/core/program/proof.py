@@ -219,7 +219,6 @@ class _Program:
         self.receivers = Databases(self.reader, bodies, configurations, self.sources)
 
     def findings(self) -> list[Finding]:
-        """All findings, in order."""
         linecache.checkcache()
         for text in declared().problems:
             self.found.append(Finding("core-env", text, str(self.configuration.path), 1))
@@ -295,7 +294,6 @@ class _Program:
         return [*(module for module in map(self.modules.add, files) if module is not None), *given]
 
     def modules_of(self, paths: Sequence[Path]) -> list[Module]:
-        """The modules in files and folders."""
         files = [file for path in paths for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
         return [module for module in map(self.modules.add, dict.fromkeys(files)) if module is not None]
 
@@ -329,11 +327,9 @@ class _Program:
     # -- Env
 
     def _classes(self) -> Iterator[ClassScope]:
-        """The classes of the program."""
         return (class_ for module in self.program for class_ in classes_in(module))
 
     def envs(self) -> Iterator[ClassScope]:
-        """The Env classes of the program."""
         return filter(self.reader.is_env, self._classes())
 
     def _check_envs(self) -> None:

@@ -135,6 +135,5 @@ def _row_messages(receivers: Databases, statement: Statement, wanted: Node) -> S
 
 
 def _told(found: Behind, node: Node, message: str | None, typed: str = "") -> Iterator[Finding]:
-    """The finding about a statement, where there is a message."""
     if message is not None:
         yield node.finding("core-sql", f"{found.label}: {message}", typed)

@@ -208,7 +208,6 @@ def _event(receivers: Receivers, event: Event) -> Iterator[Finding]:
 
 
 def _is_other(receivers: Receivers, given: ClassScope, env: ClassScope) -> bool:
-    """Return True for an Env that another one is not."""
     reader = receivers.reader
     return reader.is_env(given) and not reader.is_protocol(given) and given not in reader.ancestors(env)
 

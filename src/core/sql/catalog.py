@@ -318,11 +318,9 @@ def add_functions(connection: sqlite3.Connection) -> frozenset[str]:
 class _StandIn:
     """An aggregate that is never run, as the functions are not: statements that use them are only compiled."""
 
-    def step(self, *_: object) -> None:
-        """Take a row."""
+    def step(self, *_: object) -> None: ...
 
     def finalize(self) -> int:
-        """Give something."""
         return 0
 
 

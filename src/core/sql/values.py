@@ -474,7 +474,6 @@ class _Evaluation:
     # -- sources
 
     def source(self, source: From, scope: _Scope) -> None:
-        """Add the sources of a FROM clause."""
         if not isinstance(source, Join):
             scope.entries.append(self.entry(source, scope))
             return
