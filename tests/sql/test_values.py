@@ -108,8 +108,8 @@ NEVER = [
     ("random()", "i"),
     ("json_array(email)", "t"),
     ("json_object('a', email)", "t"),
-    ("strftime('%Y-%m', 'now')", "t"),
-    ("datetime('now', '-7 days', 'start of day')", "t"),
+    ("hex(email)", "t"),
+    ("typeof(email)", "t"),
     # aggregates: https://www.sqlite.org/lang_aggfunc.html
     ("count(*)", "i"),
     ("count(email)", "i"),
@@ -209,6 +209,7 @@ NOT_SAID = [
     "INSERT INTO users (name) VALUES ('a') ON CONFLICT DO UPDATE SET email = ? RETURNING email",
     "INSERT INTO kinds (id) VALUES (1) RETURNING kind",
     "date(name)",
+    "datetime('now', '-7 days', 'start of day')",
     "unicode(name)",
     "sqrt(score)",
     "email = 'a' OR 1",

@@ -8,15 +8,12 @@ counts as not known, since the condition may be there to leave its NULLs out.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
 import attrs
 
 from core.sql.catalog import TableColumn, TableInfo, affinity
-from core.sql.connection import ClosingConnection
 from core.sql.functions import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, Rule, storages
 from core.sql.messages import left_out
 from core.sql.statement import ANY, Column, Slot, Storage
@@ -768,10 +765,8 @@ class _Evaluation:
             return self.applied(rule, values)._replace(storage=either.storage)
         if name in ("substr", "substring"):
             return self.applied(Rule("?" if "blob" in values[0].storage else "t", "any"), values)
-        if name in ("date", "time", "datetime", "julianday", "unixepoch", "strftime"):
-            return self.applied(rule, values)._replace(
-                never=_is_now(name, call.arguments), storage=_NUMBERS if name == "unixepoch" else storages(rule.storage)
-            )
+        if name == "unixepoch":
+            return self.applied(rule, values)._replace(storage=_NUMBERS)
         return self.applied(rule, values)
 
     def aggregate(self, call: Call, values: Sequence[Column], scope: _Scope) -> Column:
@@ -994,23 +989,6 @@ def _gives_row(query: Query) -> bool:
         if (core.where is None and _has_row(core.source)) or any(_aggregates(column.value) for column in core.columns):
             return True
     return False
-
-
-def _is_now(name: str, arguments: Sequence[Expression]) -> bool:
-    """True if a function of dates is asked for the time that it is, in words that SQLite takes."""
-    texts = [argument.text for argument in arguments if isinstance(argument, Constant) and argument.kind == "text"]
-    time = texts[1:] if name == "strftime" else texts
-    if len(texts) != len(arguments) or (time and time[0].lower() != "'now'"):
-        return False
-    return _gives_value(f"{name}({', '.join(texts)})")
-
-
-@lru_cache(256)
-def _gives_value(call: str) -> bool:
-    try:
-        return bool(ClosingConnection(":memory:").execute(f"SELECT {call} IS NOT NULL").fetchone()[0])
-    except sqlite3.Error:
-        return False
 
 
 def _short(text: str) -> str:
