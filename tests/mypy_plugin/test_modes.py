@@ -14,7 +14,7 @@ from tests.mypy_plugin.conftest import Project
 
 from core.config.load import load_all
 from core.program.cache import Cache
-from core.program.memory import Memory
+from core.program.module_rules import Memory
 from core.program.proof import Options, prove
 
 APP = """\

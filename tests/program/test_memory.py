@@ -18,7 +18,7 @@ from tests.support.copies import copy_project
 
 from core.config.load import load_all
 from core.errors import ConfigurationError
-from core.program.memory import Memory, without_collecting
+from core.program.module_rules import Memory, without_collecting
 from core.program.proof import Options, Proof, prove
 
 ROOT = Path(__file__).resolve().parents[2]

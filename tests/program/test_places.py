@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.program.test_unread import HEAD, proved
 
 from core.program.databases import place_in
-from core.program.memory import Memory
+from core.program.module_rules import Memory
 from core.program.modules import Modules
 from core.program.syntax import Node
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.config.load import load_all
-from core.program.memory import Memory
+from core.program.module_rules import Memory
 from core.program.proof import Options, Proof, prove
 
 WRANGLER = 'name = "shop"\nmain = "app.py"\n[[d1_databases]]\nbinding = "DB"\ndatabase_name = "shop"\n'

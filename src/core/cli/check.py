@@ -19,7 +19,7 @@ from core.errors import ConfigurationError, DeveloperError, UsageError
 if TYPE_CHECKING:
     from core.config.model import Configuration
     from core.program.findings import Finding
-    from core.program.memory import Memory
+    from core.program.module_rules import Memory
     from core.program.proof import Proof
 
 DESCRIPTION: Final = """\
@@ -57,7 +57,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from core.program.cache import Cache
-    from core.program.memory import Memory, without_collecting
+    from core.program.module_rules import Memory, without_collecting
 
     missing = [path for path in args.paths if not path.exists()]
     if missing:
@@ -107,7 +107,7 @@ def _watch(args: argparse.Namespace, path: Path) -> int:
         tell_error("core check --watch needs watchfiles. Install core-edge[dev]")
         return 2
     from core.dev.reload import wanted
-    from core.program.memory import Memory
+    from core.program.module_rules import Memory
 
     memory = Memory()
     folders = {path.parent.resolve(), *(given.resolve() for given in args.paths)}

@@ -90,7 +90,7 @@ class Findings:
 
         from core.config.checks import CHECKS
         from core.program.extensions import declared
-        from core.program.memory import Memory, without_collecting
+        from core.program.module_rules import Memory, without_collecting
         from core.program.projects import programs
         from core.program.proof import Options, prove
 

@@ -30,7 +30,7 @@ from core.program.entry import OTHER_FOLDERS, Entry, entry_of, import_roots
 from core.program.envs import ANYTHING, EnvShape, check_env, declares_bindings, migration_problems
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread, configuration_findings, is_ignored, level_of, levelled, sort_findings
-from core.program.memory import Memory
+from core.program.module_rules import Memory
 from core.program.modules import ClassScope, Module, Modules
 from core.program.problems import no_env, not_bindings
 from core.program.reader import Reader
