@@ -12,7 +12,7 @@ import pytest
 from openapi_spec_validator import validate
 
 from core.openapi.document import Described
-from core.openapi.names import openapi_path, openapi_paths
+from core.openapi.reading import openapi_path, openapi_paths
 from core.openapi.written import as_json
 
 SHOP = '''

@@ -18,8 +18,8 @@ from tests.support.libraries import with_libraries
 from core.openapi.contract import Contract
 from core.openapi.document import Described, describe
 from core.openapi.facts import ApplicationFacts, objects_in
-from core.openapi.followed import Followed
 from core.openapi.gather import gather
+from core.openapi.program import Program
 from core.openapi.routes import application_facts
 from core.openapi.written import as_json, meaning
 from core.testing import Client, FakeKVNamespace
@@ -925,7 +925,7 @@ async def missing(req: Req, res: Response) -> None:
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, ApplicationFacts, Followed]]:
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, ApplicationFacts, Program]]:
     root = with_libraries(tmp_path_factory.mktemp("forms"))
     (root / "mypy.ini").write_text("[mypy]\n")
     (root / "forms.py").write_text(FORMS)
@@ -940,7 +940,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, App
 
 
 @pytest.fixture(scope="module")
-def forms(program: tuple[Any, ApplicationFacts, Followed]) -> tuple[Any, Described]:
+def forms(program: tuple[Any, ApplicationFacts, Program]) -> tuple[Any, Described]:
     module, facts, followed = program
     return module, describe(facts, followed)
 
@@ -1208,7 +1208,7 @@ def test_names_and_security_are_what_the_code_says(document: dict[str, Any]) -> 
 
 
 def test_names_are_kept_from_the_document_that_is_committed(
-    document: dict[str, Any], program: tuple[Any, ApplicationFacts, Followed]
+    document: dict[str, Any], program: tuple[Any, ApplicationFacts, Program]
 ) -> None:
     committed = (
         as_json(document)
@@ -1224,7 +1224,7 @@ def test_names_are_kept_from_the_document_that_is_committed(
 
 
 def test_an_alternative_in_front_of_others_leaves_them_their_names(
-    document: dict[str, Any], program: tuple[Any, ApplicationFacts, Followed]
+    document: dict[str, Any], program: tuple[Any, ApplicationFacts, Program]
 ) -> None:
     committed = json.loads(as_json(document))
     several = [

@@ -772,11 +772,11 @@ class Functions:
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
-        self.classes = reader.followed.schemas.classes
+        self.classes = reader.program.schemas.classes
 
     def __getitem__(self, name: str) -> list[Effect]:
         effects: list[Effect] = []
-        (node,) = self.reader.followed.frames.named[f"app.{name}"]
+        (node,) = self.reader.program.named[f"app.{name}"]
         self.reader.call(Target(node), [], {}, effects, State())
         return effects
 

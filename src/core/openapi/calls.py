@@ -5,12 +5,13 @@ Where a call goes to functions of libraries alone there are none; where it is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import attrs
 from mypy.nodes import (
     LDEF,
+    AssignmentExpr,
     AwaitExpr,
     CallExpr,
     CastExpr,
@@ -49,19 +50,15 @@ from core.openapi.facts import Held
 from core.openapi.frames import Frames
 from core.openapi.solving import instance_of, member, solved
 from core.openapi.trees import CONTEXT, Notes, called, constant, within
-from core.openapi.values import Depth, Frame, Target, Value, bounded
+from core.openapi.values import Frame, Target, Value, bounded, once
 
 
-class Calls:
+class Calls(Frames):
     """The functions behind the expressions of a program."""
 
-    def __init__(self, frames: Frames) -> None:
-        self.frames = frames
-        self.depth: Depth = frames.depth
-        self.of: Callable[[Value], tuple[Target, ...] | None] = cache(self._of)
+    @once
+    def targets_of(self, value: Value) -> tuple[Target, ...] | None:
         """The functions that a call of a value goes to, as `targets` of an expression."""
-
-    def _of(self, value: Value) -> tuple[Target, ...] | None:
         if value.place is not None:
             return self.targets(*value.place)
         held = value.held
@@ -70,31 +67,31 @@ class Calls:
             if target is not None:
                 return (target,)
             # Of a function elsewhere nothing is followed: it has none of the program's errors.
-            return None if self.frames.is_program(held.name) else ()
-        info = self.frames.lookup(held.name) if held is not None and held.kind == "object" else None
+            return None if self.is_program(held.name) else ()
+        info = self.lookup(held.name) if held is not None and held.kind == "object" else None
         call = member(info, "__call__")
         if isinstance(call, FuncDef | Decorator):
             node = call.func if isinstance(call, Decorator) else call
-            return (Target(node, given=(value,)),) if node in self.frames.homes else ()
+            return (Target(node, given=(value,)),) if node in self.homes else ()
         return value.targets
 
     def target_of(self, held: Held) -> Target | None:
         """The function of the program that the application holds; None for one that is not in it."""
-        found = self.of(self.frames.value_of(held))
+        found = self.targets_of(self.value_of(held))
         return found[0] if found else None
 
     def _function(self, held: Held) -> Target | None:
-        frames, node = self.frames, self.frames.function_of(held)
+        node = self.function_of(held)
         if node is None:
             return None
-        names = {name: frames.value_of(each) for name, each in held.holds.items()}
-        given = tuple(map(frames.value_of, held.given))
+        names = {name: self.value_of(each) for name, each in held.holds.items()}
+        given = tuple(map(self.value_of, held.given))
         parameters = {argument.variable.name for argument in node.arguments}
         named = {name: value for name, value in names.items() if name in parameters}
-        around = Frame(None, Notes(None), frames.modules[frames.homes[node].module.fullname], names=names)
+        around = Frame(None, Notes(None), self.modules[self.homes[node].module.fullname], names=names)
         for part in within(node.body):
             if isinstance(part, NameExpr) and part.kind == LDEF and isinstance(part.node, Var) and part.name in names:
-                own = frames.type_in(names[part.name])
+                own = self.type_in(names[part.name])
                 if own is not None and part.node.type is not None:
                     around.types.update(solved(part.node.type, own))
         return Target(node, around, given, named)
@@ -107,35 +104,67 @@ class Calls:
         if isinstance(node, FuncDef | Decorator | OverloadedFuncDef) and not (is_method and node.info):
             return self.defined(node, frame)
         match callee:
-            case NameExpr():
-                value = self.frames.bound(callee, frame)
-                if value is not None:
-                    return self.of(value)
             case MemberExpr():
                 return self._methods(callee, frame)
-            case AwaitExpr() | CastExpr():
-                return self.targets(callee.expr, frame)
             case LambdaExpr():
                 return (Target(callee, frame),)
-            case ConditionalExpr():
-                return _joined(self.targets(part, frame) for part in (callee.if_expr, callee.else_expr))
-            case OpExpr(op="or" | "and"):
-                return _joined(self.targets(part, frame) for part in (callee.left, callee.right))
-            case CallExpr(callee=MemberExpr(expr=table, name="get"), args=[key, *otherwise]) if found := self.entries(
-                table, key, frame
-            ):
-                return _joined(self.targets(*each) for each in (*found, *((each, frame) for each in otherwise)))
-            case CallExpr():
+            case CallExpr() if not self._taken(callee, frame):
                 return self._returned_functions(callee, frame)
-            case IndexExpr() if found := self.entries(callee.base, callee.index, frame):
-                return _joined(self.targets(value, at) for value, at in found)
+            case _ if ways := self.ways(callee, frame):
+                return _joined(map(self.targets_of, ways))
             case _:
                 pass
         return self._by_type(callee, frame)
 
+    def ways(self, expression: Expression, frame: Frame) -> list[Value]:
+        """What an expression may stand for, one step behind it: the value of a name, each branch, what a call returns.
+        Nothing where it stands for itself alone, or where not all of it is known.
+        """
+        found: list[tuple[Expression, Frame]] = []
+        match expression:
+            case AwaitExpr(expr=inner) | CastExpr(expr=inner) | AssignmentExpr(value=inner):
+                found = [(inner, frame)]
+            case ConditionalExpr(if_expr=one, else_expr=other) | OpExpr(op="or" | "and", left=one, right=other):
+                found = [(one, frame), (other, frame)]
+            case NameExpr() if (value := self.bound(expression, frame)) is not None:
+                return [value]
+            case NameExpr(node=node) if node is not None and node not in self.changed:
+                if found := self.items(expression, frame) or self._given_by(expression, frame):
+                    return [Value(*each) for each in found]
+                assigned = [*frame.notes.captured.get(node, ()), *frame.notes.assigned.get(node, ())]
+                if None in assigned:
+                    return self._unpacked(expression, frame)
+                handed = [frame.values[node]] if node in frame.values else []
+                return [*handed, *(Value(each, frame) for each in assigned)]
+            case MemberExpr():
+                if (
+                    not (found := self.computed(expression, frame))
+                    and (value := self.given(expression, frame)) is not None
+                ):
+                    return [value]
+                found = found or self.class_variables(expression, frame)
+            case CallExpr() | IndexExpr():
+                found = self._taken(expression, frame)
+                if not found and isinstance(expression, CallExpr):
+                    found = self.returned(expression, frame)
+            case _:
+                pass
+        return [Value(*each) for each in found]
+
+    def _taken(self, expression: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
+        """What `TABLE[key]` and `TABLE.get(key, otherwise)` give."""
+        match expression:
+            case IndexExpr(base=table, index=key):
+                return self.entries(table, key, frame)
+            case CallExpr(callee=MemberExpr(expr=table, name="get"), args=[key, *otherwise]):
+                found = self.entries(table, key, frame)
+                return [*found, *((each, frame) for each in otherwise)] if found else []
+            case _:
+                return []
+
     def _by_type(self, callee: Expression, frame: Frame) -> tuple[Target, ...] | None:
         """The methods `__call__` of an object; None for a function that came from somewhere."""
-        type_ = self.frames.type_of(callee, frame)
+        type_ = self.type_of(callee, frame)
         if isinstance(type_, UnionType):
             items = [item for item in map(get_proper_type, type_.items) if not isinstance(item, NoneType)]
             return _joined(self._of_type(item, callee, frame) for item in items)
@@ -148,7 +177,7 @@ class Calls:
             items = type_.items
             named = callee.node if isinstance(callee, RefExpr) else None
             if named is not None and not (
-                isinstance(named, Var) and (named.fullname == named.name or self.frames.is_program(named.fullname))
+                isinstance(named, Var) and (named.fullname == named.name or self.is_program(named.fullname))
             ):
                 return ()  # a function or class of a library
             return () if any(item.is_type_obj() for item in items) else None
@@ -162,15 +191,15 @@ class Calls:
         if isinstance(node, OverloadedFuncDef):
             node = node.impl if node.impl is not None else node.items[0]
         decorators: Sequence[Expression] = []
-        others = self.frames.registered.get(node, ())
+        others = self.registered.get(node, ())
         if isinstance(node, Decorator):
             decorators, node = node.original_decorators, node.func
-        if not isinstance(node, FuncDef) or node not in self.frames.homes:
+        if not isinstance(node, FuncDef) or node not in self.homes:
             return ()
-        home = self.frames.homes[node]
+        home = self.homes[node]
         outer = frame.chain() if frame is not None and home.around is not None else ()
         around = next((at for at in outer if at.node is home.around), None)
-        at = around if around is not None else self.frames.modules[home.module.fullname]
+        at = around if around is not None else self.modules[home.module.fullname]
         found: tuple[Target, ...] = (Target(node, around), *(Target(other, around) for other in others))
         for decorator in reversed(decorators):
             maker = decorator.callee if isinstance(decorator, CallExpr) else decorator
@@ -191,14 +220,14 @@ class Calls:
     def _made(self, maker: Target, given: Sequence[Value], named: Mapping[str, Value]) -> tuple[Target, ...] | None:
         if maker.node is None:
             return None
-        frame = self.frames.enter(maker, given, named)
+        frame = self.enter(maker, given, named)
         returned = frame.notes.returned
         return _joined(self.targets(each, frame) for each in returned) if returned else None
 
     def _returned_functions(self, call: CallExpr, frame: Frame) -> tuple[Target, ...] | None:
         if called(call) == "functools.partial" and call.args:
             inner = self.targets(call.args[0], frame)
-            given, named = self.frames.arguments(call, frame)
+            given, named = self.arguments(call, frame)
             if inner is None:
                 return None
             return tuple(
@@ -213,11 +242,11 @@ class Calls:
             handed = [self.targets(each, frame) for each in call.args if self.is_function(each, frame)]
             # A library's decorator, such as a retry: it calls the function that it was handed.
             return _joined(handed) if handed else self._by_type(call, frame)
-        return _joined(self._made(maker, *self.frames.arguments(call, frame)) for maker in makers)
+        return _joined(self._made(maker, *self.arguments(call, frame)) for maker in makers)
 
     def is_function(self, expression: Expression, frame: Frame) -> bool:
         """True for a function, and False for a class."""
-        type_ = self.frames.type_of(expression, frame)
+        type_ = self.type_of(expression, frame)
         if isinstance(type_, Instance):
             return type_.type.fullname == "functools.partial"
         return isinstance(type_, CallableType) and not type_.is_type_obj()
@@ -230,14 +259,14 @@ class Calls:
             if isinstance(node, FuncDef | Decorator | OverloadedFuncDef):
                 bound = (Value(callee.expr, frame),) if getattr(node, "is_class", False) else ()
                 return self.defined(node, frame, bound)
-            value = self.frames.constant(node) if isinstance(node, Var) else None
-            return self.of(value) if value is not None else self._by_type(callee, frame)
+            value = self.constant(node) if isinstance(node, Var) else None
+            return self.targets_of(value) if value is not None else self._by_type(callee, frame)
         owner = Value(callee.expr, frame)
-        set_ = self.frames.attribute(owner, callee.name)
-        found = self.of(set_) if set_ is not None else ()
+        set_ = self.attribute(owner, callee.name)
+        found = self.targets_of(set_) if set_ is not None else ()
         if found != () or (set_ is not None and set_.held is not None and set_.held.kind in ("function", "type")):
             return found  # none for a class, and for a function of a library
-        info = self.frames.info_of(callee.expr, frame) or self.frames.class_behind(callee.expr, frame)
+        info = self.info_of(callee.expr, frame) or self.class_behind(callee.expr, frame)
         return self.methods(info, callee.name, owner) if info is not None else self._by_type(callee, frame)
 
     def methods(self, info: TypeInfo, name: str, owner: Value) -> tuple[Target, ...] | None:
@@ -249,12 +278,12 @@ class Calls:
             return ()
         if isinstance(node, Var):
             is_function = isinstance(get_proper_type(node.type), CallableType)
-            return None if is_function and self.frames.is_program(info.fullname) else ()
+            return None if is_function and self.is_program(info.fullname) else ()
         found: list[Target] = []
         home = next((base for base in info.mro if name in base.names), info)
-        made = self.frames.origin(*owner.place) if owner.place is not None else owner
+        made = self.origin(*owner.place) if owner.place is not None else owner
         others = [] if made.held is not None else self._below(info)
-        if self.frames.is_program(home.fullname) and not (others and (info.is_protocol or _is_abstract(node))):
+        if self.is_program(home.fullname) and not (others and (info.is_protocol or _is_abstract(node))):
             own = self.defined(node, None, (owner,))
             if own is None or (info.is_protocol and not others):
                 return None
@@ -269,26 +298,26 @@ class Calls:
         return tuple(found)
 
     def _below(self, info: TypeInfo) -> list[TypeInfo]:
-        if info.is_protocol and self.frames.is_program(info.fullname):
-            classes = [cls for cls in self.frames.classes if not cls.is_protocol]
+        if info.is_protocol and self.is_program(info.fullname):
+            classes = [cls for cls in self.classes if not cls.is_protocol]
             return [cls for cls in classes if all(cls.get(name) is not None for name in info.protocol_members)]
-        return [cls for cls in self.frames.classes if info in cls.mro[1:]]
+        return [cls for cls in self.classes if info in cls.mro[1:]]
 
     def class_variable(self, info: TypeInfo, name: str) -> tuple[Expression, Frame] | None:
         """What a class of the program assigns to a name, for all of its instances."""
         node = member(info, name)
-        home = self.frames.modules.get(node.info.module_name) if isinstance(node, Var) and node.info else None
+        home = self.modules.get(node.info.module_name) if isinstance(node, Var) and node.info else None
         if not isinstance(node, Var) or home is None:
             return None
-        first = next(iter(Notes(node.info.defn.defs).assigned.get(node, ())), None)
+        first = next(iter(self.notes_of(node.info.defn.defs).assigned.get(node, ())), None)
         return (first, home) if first is not None else None
 
     def class_variables(self, attribute: MemberExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
         """What the classes that an object may be of assign to an attribute which no function sets."""
-        info = self.frames.info_of(attribute.expr, frame)
+        info = self.info_of(attribute.expr, frame)
         if info is None or attribute.name in self._set:
             return []
-        owner = self.frames.origin(attribute.expr, frame)
+        owner = self.origin(attribute.expr, frame)
         callee = owner.expression.callee if isinstance(owner.expression, CallExpr) else None
         is_made_here = isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo)
         if not is_made_here and owner.held is None and attribute.name in attrs_fields(info):
@@ -300,15 +329,15 @@ class Calls:
     @cached_property
     def _set(self) -> frozenset[str]:
         """The names of attributes that any code sets."""
-        return frozenset(name for notes in self.frames.all_notes for name in notes.sets)
+        return frozenset(name for notes in self.all_notes for name in notes.sets)
 
     def entries(self, table: Expression, key: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
         """The values of a dict that is written out and stays as it is: that of the key, or of all where it varies."""
-        place = self.frames.origin(table, frame, fixed=True).place
+        place = self.origin(table, frame, fixed=True).place
         if isinstance(table, MemberExpr):
             named = table.expr.node if isinstance(table.expr, RefExpr) else None
-            owner = named if isinstance(named, TypeInfo) else self.frames.info_of(table.expr, frame)
-            is_fixed = table.name not in self.frames.filled
+            owner = named if isinstance(named, TypeInfo) else self.info_of(table.expr, frame)
+            is_fixed = table.name not in self.filled
             place = self.class_variable(owner, table.name) if owner is not None and is_fixed else None
         written, at = place or (table, frame)
         if not isinstance(written, DictExpr) or any(name is None for name, _ in written.items):
@@ -317,46 +346,40 @@ class Calls:
         exact = [value for name, value in written.items if name is not None and wanted and constant(name) == wanted]
         return [(value, at) for value in exact[-1:] or [value for _, value in written.items]]
 
-    def unpacked(self, name: NameExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
+    def _unpacked(self, name: NameExpr, frame: Frame) -> list[Value]:
         """What `status, body = f()` gives a name: its part of each tuple that is returned, or that a dict has."""
         node, notes = name.node, frame.notes
-        if node is None or node not in notes.unpacked or notes.assigned[node] != [None] or node in self.frames.changed:
+        if node is None or node not in notes.unpacked or notes.assigned[node] != [None]:
             return []
         whole, place, number = notes.unpacked[node]
-        match self.frames.origin(whole, frame).place:
-            case (CallExpr() as call, at):
-                found = self.returned(call, at)
-            case (IndexExpr(base=table, index=key), at):
-                found = self.entries(table, key, at)
-            case _:
-                return []
-        parts: list[tuple[Expression, Frame]] = []
-        for each in found:
-            match self.frames.origin(*each).place:
+        parts: list[Value] = []
+        origin = self.origin(whole, frame).place
+        for each in self.ways(*origin) if origin is not None else ():
+            match self.origin(*each.place).place if each.place is not None else None:
                 case (TupleExpr(items=items), at) if len(items) == number and not any(
                     isinstance(item, StarExpr) for item in items
                 ):
-                    parts.append((items[place], at))
+                    parts.append(Value(items[place], at))
                 case _:
                     return []
         return parts
 
-    def given_by(self, name: NameExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
+    def _given_by(self, name: NameExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
         """What a context manager gives the name of its `with`: what its function yields, or its method returns."""
         node, notes = name.node, frame.notes
-        if node is None or node not in notes.entered or notes.assigned[node] != [None] or node in self.frames.changed:
+        if node is None or node not in notes.entered or notes.assigned[node] != [None]:
             return []
-        manager = self.frames.origin(notes.entered[node], frame)
-        made = self.frames.made(*manager.place) if manager.place is not None else None
+        manager = self.origin(notes.entered[node], frame)
+        made = self.made(*manager.place) if manager.place is not None else None
         if made is not None and (found := [(each, at) for at in self.entered(*made) for each in at.notes.yielded]):
             return found
-        info = self.frames.info_of(notes.entered[node], frame)
+        info = self.info_of(notes.entered[node], frame)
         methods = [each for way in CONTEXT[:2] if info is not None for each in self.methods(info, way, manager) or ()]
         return [(each, at) for at in self._enter(methods, (), {}) for each in at.notes.returned]
 
     def entered(self, call: CallExpr, frame: Frame) -> Iterator[Frame]:
         """The frames of the program's functions that a call goes to."""
-        return self._enter(self.targets(call.callee, frame) or (), *self.frames.arguments(call, frame))
+        return self._enter(self.targets(call.callee, frame) or (), *self.arguments(call, frame))
 
     def returned(self, call: CallExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
         """The expressions that the program's functions return to a call, in the frames of that call."""
@@ -364,7 +387,7 @@ class Calls:
 
     def computed(self, attribute: MemberExpr, frame: Frame) -> list[tuple[Expression, Frame]]:
         """The expressions that the program's properties return for an attribute, in the frames of those calls."""
-        info = self.frames.info_of(attribute.expr, frame)
+        info = self.info_of(attribute.expr, frame)
         node = member(info, attribute.name)
         if info is None or not isinstance(node, Decorator) or not node.var.is_property:
             return []
@@ -374,7 +397,7 @@ class Calls:
     def _enter(self, targets: Sequence[Target], given: Sequence[Value], named: Mapping[str, Value]) -> Iterator[Frame]:
         for target in targets:
             if target.node is not None:
-                yield self.frames.enter(target, given, named)
+                yield self.enter(target, given, named)
 
 
 def _joined(found: Iterable[tuple[Target, ...] | None]) -> tuple[Target, ...] | None:

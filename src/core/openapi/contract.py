@@ -18,8 +18,7 @@ import attrs
 from core.errors import DeveloperError, MissingExtraError
 from core.openapi.examples import REQUEST, Examples
 from core.openapi.facts import MAY_BE_EMPTY
-from core.openapi.names import openapi_paths
-from core.openapi.reading import is_json, load_document, operations, plain_media, target
+from core.openapi.reading import is_json, load_document, openapi_paths, operations, plain_media, target
 
 
 class ContractError(AssertionError):

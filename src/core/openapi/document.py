@@ -7,7 +7,9 @@ A value that nobody knows is `{}`, code that is not followed may answer anything
 from __future__ import annotations
 
 import inspect
+import re
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -18,17 +20,9 @@ from core.openapi import requests
 from core.openapi.components import Components, Kept
 from core.openapi.facts import ApplicationFacts, Effect, RouteFacts
 from core.openapi.failures import MALFORMED, UNEXPECTED
-from core.openapi.followed import Followed
 from core.openapi.functions import Reader
-from core.openapi.names import (
-    openapi_path,
-    openapi_paths,
-    operation_ids,
-    parameter_patterns,
-    prose,
-    tag,
-)
-from core.openapi.reading import METHODS
+from core.openapi.program import Program
+from core.openapi.reading import METHODS, openapi_path, openapi_paths, parameter_patterns
 from core.openapi.responses import Responses
 
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -59,7 +53,7 @@ class Described:
 
 def describe(
     application: ApplicationFacts,
-    program: Followed,
+    program: Program,
     *,
     version: str = "3.2",
     kept: Mapping[str, object] | None = None,
@@ -78,7 +72,7 @@ def describe(
 
 class _Writer:
     def __init__(
-        self, application: ApplicationFacts, program: Followed, version: str, kept: Mapping[str, object]
+        self, application: ApplicationFacts, program: Program, version: str, kept: Mapping[str, object]
     ) -> None:
         self.application = application
         self.version = version
@@ -126,7 +120,7 @@ class _Writer:
             document["tags"] = [
                 {"name": tag, **({"description": inspect.cleandoc(doc)} if doc else {})} for tag, doc in tags.items()
             ]
-        self.reader.method.name = ""
+        self.reader.method = ""
         responses = {"NotFound": self.responses.not_found()}
         if self.application.method_not_allowed:
             responses["MethodNotAllowed"] = self.responses.not_allowed()
@@ -179,19 +173,19 @@ class _Writer:
         name = route.operation_id or before.get("operationId") or name
         self.responses.places.setdefault((name, ""), route.handler.place)
         operation: dict[str, object] = {"operationId": name}
-        named = route.tags or before.get("tags") or ([tag(route.module)] if route.module is not None else [])
-        if named:
+        module = route.module or ""
+        own = module.rpartition(".")[2]
+        if named := route.tags or before.get("tags") or ([own] if own else []):
             operation["tags"] = [*named]
             for each in named:
-                module = route.module if route.module is not None and each == tag(route.module) else None
-                tags.setdefault(each, self.program.frames.docstring_of(module) if module is not None else None)
-        summary, description = prose(self.program.frames.docstring_of(route.name))
+                tags.setdefault(each, self.program.docstring_of(module) if module and each == own else None)
+        summary, description = prose(self.program.docstring_of(route.name))
         operation["summary"] = summary or name.replace("_", " ").strip().capitalize()
         if description:
             operation["description"] = description
         if route.deprecated:
             operation["deprecated"] = True
-        self.reader.method.name = "GET" if route.websocket else method.upper()
+        self.reader.method = "GET" if route.websocket else method.upper()
         patterns = parameter_patterns(route.path)
         unmatched: list[Effect] = [MALFORMED] if ":" in route.path or "*" in route.path else []
         if any(f"{{{parameter}}}" in path for parameter in patterns):
@@ -208,3 +202,26 @@ class _Writer:
         if security or route.public:
             operation["security"] = security
         return operation
+
+
+def operation_ids(routes: Sequence[RouteFacts]) -> list[str]:
+    """The names of the handlers; with their module's where two are called the same, else by method and path."""
+    whole = [route.name.replace(".<locals>", "").replace(".__call__", "").split(".") for route in routes]
+    ways = [
+        [parts[-1].strip("<>") for parts in whole],
+        ["_".join(parts[-2:]).replace("<", "").replace(">", "") for parts in whole],
+        ["_".join([route.method.lower(), *re.findall(r"[A-Za-z0-9]+", openapi_path(route.path))]) for route in routes],
+    ]
+    counts = [Counter(way) for way in ways]
+    return [
+        next((way[at] for way, count in zip(ways, counts, strict=True) if count[way[at]] == 1), f"{ways[2][at]}_{at}")
+        for at in range(len(routes))
+    ]
+
+
+def prose(doc: str | None) -> tuple[str, str]:
+    """A docstring's first paragraph on one line, and the rest of it."""
+    if not doc:
+        return "", ""
+    first, _, rest = inspect.cleandoc(doc).partition("\n\n")
+    return " ".join(first.split()), rest.strip()

@@ -128,15 +128,15 @@ class Expressions(Here):
 
     def _property(self, expression: MemberExpr) -> None:
         """A property of the program is a call."""
-        node = member(self.frames.info_of(expression.expr, self.frame), expression.name)
+        node = member(self.program.info_of(expression.expr, self.frame), expression.name)
         if isinstance(node, Decorator) and node.var.is_property:
             self.call_method(expression.expr, expression.name)
 
     def call_method(self, owner: Expression, name: str) -> None:
         """A method of an object is called without arguments, if it has one of the name."""
-        info = self.frames.info_of(owner, self.frame)
+        info = self.program.info_of(owner, self.frame)
         if info is not None:
-            self._goes_into(self.followed.calls.methods(info, name, Value(owner, self.frame)) or ())
+            self._goes_into(self.program.methods(info, name, Value(owner, self.frame)) or ())
 
     # -- calls
 
@@ -151,11 +151,11 @@ class Expressions(Here):
             sent.stage_as(self, "Set-Cookie")  # when the session has changed, behind an error too
         elif isinstance(node, TypeInfo):
             self._makes(call, node)
-            if not self.frames.is_program(node.fullname):
+            if not self.program.is_program(node.fullname):
                 self._hands_on(call)
         elif isinstance(node, Var) and node.fullname in self.authenticators:
             self._authenticates(call, node.fullname)
-        elif found := self.followed.calls.targets(callee, self.frame):
+        elif found := self.program.targets(callee, self.frame):
             self._goes_into(found, call)
         else:
             self._leaves(call, is_known=found is not None)
@@ -169,11 +169,11 @@ class Expressions(Here):
             return
         mine = frame.node.arguments[:1] if isinstance(frame.node, FuncDef) else []
         me = tuple(frame.values[each.variable] for each in mine if each.variable in frame.values)
-        self._goes_into(self.followed.calls.defined(node, None, me) or (), call)
+        self._goes_into(self.program.defined(node, None, me) or (), call)
 
     def _goes_into(self, targets: Sequence[Target], call: CallExpr | None = None) -> None:
         """A call of one of several functions."""
-        given, named = self.frames.arguments(call, self.frame)
+        given, named = self.program.arguments(call, self.frame)
         start, ends = self.state, list[State]()
         for target in targets:
             self.state: State = start.copy()
@@ -214,10 +214,8 @@ class Expressions(Here):
         for given in call.args:
             for method in CONTEXT if enters else ():
                 self.call_method(given, method)
-            if isinstance(given, RefExpr | CallExpr | LambdaExpr) and self.followed.calls.is_function(
-                given, self.frame
-            ):
-                self._goes_into(self.followed.calls.targets(given, self.frame) or ())
+            if isinstance(given, RefExpr | CallExpr | LambdaExpr) and self.program.is_function(given, self.frame):
+                self._goes_into(self.program.targets(given, self.frame) or ())
 
     def _authenticates(self, call: CallExpr, name: str) -> None:
         """A call of one of the framework's authenticators: the function answers as it does."""
@@ -233,7 +231,7 @@ class Expressions(Here):
         for method in MAKERS:
             node = member(made, method)
             if node is not None:
-                found = self.followed.calls.defined(node, None, (owner,)) or ()
+                found = self.program.defined(node, None, (owner,)) or ()
                 self._goes_into(found, call if method == "__init__" else None)
 
 
@@ -258,8 +256,8 @@ def _of_python(here: Here, call: CallExpr) -> None:
         return
     name, made = called(call), callee.node
     if name in _COPIES:
-        made = here.frames.lookup(here.class_of(call.args[0]))
-    refuses = isinstance(made, TypeInfo) and (made.is_enum or here.frames.schemas.is_validated(made))
+        made = here.program.lookup(here.class_of(call.args[0]))
+    refuses = isinstance(made, TypeInfo) and (made.is_enum or here.program.schemas.is_validated(made))
     refuses = refuses and not all(map(constant, call.args))
     failure = "builtins.ValueError" if refuses else OF_PYTHON.get(name)
     number = here.class_of(call.args[0]) in ("builtins.int", "builtins.float", "builtins.bool")
@@ -282,7 +280,7 @@ def _of_binding(here: Here, call: CallExpr, method: str, receiver: str) -> None:
 
 def _requires_row(here: Here, call: CallExpr) -> None:
     """`statement.one(T)`: no row is a 404, or the error that is handed over. An INSERT and a count have one."""
-    given, rows = argument(call, 99, "error"), here.followed.rows_of(call, here.frame)
+    given, rows = argument(call, 99, "error"), here.program.rows_of(call, here.frame)
     if rows is not None and rows.certain:
         return
     if given is None or constant(given) == (None,):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Final
+from typing import Any, Final
 
 import attrs
 from mypy.expandtype import expand_type
@@ -19,6 +19,7 @@ from mypy.nodes import (
     ARG_STAR2,
     LDEF,
     AwaitExpr,
+    Block,
     CallExpr,
     ClassDef,
     Decorator,
@@ -61,7 +62,7 @@ from core.openapi.facts import Held
 from core.openapi.schemas import Schemas
 from core.openapi.solving import UNKNOWN, info_in, member, returned_for, solved, without
 from core.openapi.trees import Notes, changed, docstring, filled_elsewhere, parts_of
-from core.openapi.values import DEEPEST, Depth, Frame, Home, Target, Value, bounded
+from core.openapi.values import DEEPEST, Frame, Home, Target, Value, bounded
 
 _CHAINED: Final = frozenset(["status", "header", "append", "cookie", "delete_cookie"])
 
@@ -85,8 +86,11 @@ class Frames:
         """The functions that `@shown.register` adds to one of `functools.singledispatch`."""
         self.classes: list[TypeInfo] = []
         self.modules: dict[str, Frame] = {}
-        self.depth: Depth = Depth()
-        self.notes_of: Callable[[FuncDef | LambdaExpr], Notes] = cache(Notes)
+        self.depth = 0
+        """How many questions about expressions wait for each other."""
+        self.answers: dict[object, Any] = {}
+        """What is known of values: see `once`."""
+        self.notes_of: Callable[[FuncDef | LambdaExpr | Block], Notes] = cache(Notes)
         """What the text of a function says of its names."""
         self._held: dict[int, Value] = {}
         for name, tree in sorted(trees.items()):

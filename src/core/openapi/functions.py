@@ -14,12 +14,10 @@ from typing import Final
 import attrs
 from mypy.types import CallableType, Instance
 
-from core.openapi.calls import Calls
 from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Held, Open, Raise, RouteFacts, StepFacts, WayPast
 from core.openapi.failures import CORE_ERROR, UNEXPECTED
-from core.openapi.followed import Followed
-from core.openapi.frames import Frames
-from core.openapi.here import RESPONSE, Method, State
+from core.openapi.here import RESPONSE, State
+from core.openapi.program import Program
 from core.openapi.reads import REQUEST
 from core.openapi.schemas import is_vague
 from core.openapi.statements import Statements
@@ -36,19 +34,16 @@ _TOO_DEEP: Final = "the calls go too deep to be followed here. Say what is answe
 class Reader:
     """The routes and error handlers of one application, as requests meet them."""
 
-    def __init__(self, followed: Followed, application: ApplicationFacts) -> None:
-        self.followed = followed
+    def __init__(self, program: Program, application: ApplicationFacts) -> None:
+        self.program = program
         self.application = application
-        self.frames: Frames = followed.frames
-        self.calls: Calls = followed.calls
         self._key: Callable[[Value], object] = cache(self._key_of)
         self._stack: list[object] = []
         """The calls that are being read."""
-        self.method: Method = Method()
+        self.method = ""
+        """The method of the request that is read, "" where it may be any."""
         self._known: dict[object, tuple[list[Effect], State]] = {}
-        """The effects of calls that have no response to send on, and what they say of checks. One that asked for the
-        method of the request is kept with it.
-        """
+        """The effects of calls that have no response to send on, and what they say of checks."""
         self._partial: list[object] = []
         self._cut: int = _NONE
         self._calls = 0
@@ -95,7 +90,7 @@ class Reader:
     def alone(self, held: Held, raised: Raise | None = None, *, status: int = 200) -> list[Effect]:
         """The effects of one function, with nothing before and behind it; `raised` is what an error handler is for."""
         told = repr(raised and attrs.evolve(raised, path="", line=0, levels=None))
-        key = (held.name, held.place, status, told, self.method.name)
+        key = (held.name, held.place, status, told, self.method)
         if key not in self._handled:
             effects: list[Effect] = []
             self._handled[key] = effects
@@ -106,19 +101,17 @@ class Reader:
                     effects.append(WayPast(path=path, line=line))
                 return state
 
-            target = self.calls.target_of(held)
-            goes_on = target is not None and target.node is not None and _positional(target) > 2
-            end = self._entry(held, effects, State(status=(status,)), rest, is_step=raised is None, raised=raised)
-            effects += _late(end if goes_on else rest(end))
+            end = self._entry(held, effects, State(status=(status,)), rest, raised)
+            effects += _late(end)
         return self._handled[key]
 
     def returned(self, held: Held) -> Schema:
         """The value that a function returns."""
-        target = self.calls.target_of(held)
+        target = self.program.target_of(held)
         if target is None or target.node is None:
             return {}
-        frame = self.frames.enter(target, [], {})
-        found = [self.followed.schema(each, frame) for each in frame.notes.returned]
+        frame = self.program.enter(target, [], {})
+        found = [self.program.schema(each, frame) for each in frame.notes.returned]
         return any_of(found) if found else {}
 
     def _step(self, step: StepFacts, effects: list[Effect], state: State, rest: Callable[[State], State]) -> State:
@@ -128,10 +121,7 @@ class Reader:
         if step.function is None:
             state = rest(state)
             return _tagged(state, effects) if step.tags else state
-        target = self.calls.target_of(step.function)
-        goes_on = target is not None and target.node is not None and _positional(target) > 2
-        state = self._entry(step.function, effects, state, rest if goes_on else None, is_step=True)
-        return state if goes_on or target is None else rest(state)
+        return self._entry(step.function, effects, state, rest)
 
     def _entry(
         self,
@@ -139,32 +129,32 @@ class Reader:
         effects: list[Effect],
         state: State,
         rest: Callable[[State], State] | None,
-        *,
-        is_step: bool = False,
         raised: Raise | None = None,
     ) -> State:
         """A call of a function that the application registered, with what the framework hands to it; `raised` is for an
-        error handler.
+        error handler. `rest` runs behind one that does not take it.
         """
-        target = self.calls.target_of(held)
+        target = self.program.target_of(held)
         if target is None:
             reason = (
                 f"a function outside the program answers here, {held.name}: its answers are not known. Write the function "
                 "in the program and call that one in it, or say what it answers: describe(handler, answers={…})"
             )
             effects.append(Open(path=held.place[0], line=held.place[1], reason=reason))
-            return rest(state) if rest is not None else state
+            return state
+        takes = _positional(target)
         given = [self._instance(REQUEST), self._instance(RESPONSE)]
-        if rest is not None:
+        if rest is not None and takes > 2:
             given.append(Value(targets=(Target(None, rest=rest),)))
         if raised is not None:
-            info = self.frames.lookup(raised.classes[0])
+            info = self.program.lookup(raised.classes[0])
             given.insert(0, Value(type=Instance(info, []) if info is not None else None, errors=(raised,)))
         current = (raised,) if raised is not None else ()
-        return self.call(target, given[: _positional(target)] if is_step else given, {}, effects, state, current)
+        end = self.call(target, given[:takes], {}, effects, state, current)
+        return rest(end) if rest is not None and takes <= 2 else end
 
     def _instance(self, name: str) -> Value:
-        return self.frames.value_of(Held("object", name))
+        return self.program.value_of(Held("object", name))
 
     def call(
         self,
@@ -186,16 +176,12 @@ class Reader:
         around = target.frame.values if target.frame is not None else {}
         if any(map(self._leads_on, (*target.given, *given, *named.values(), *around.values()))):
             return self._read(target, key, given, named, effects, state, current)
-        kept: object = (key, state.limited)
-        if kept not in self._known and (kept, self.method.name) not in self._known:
+        kept = key, state.limited, self.method
+        if kept not in self._known:
             found: list[Effect] = []
-            asked = self.method.asked
             end = self._read(target, key, given, named, found, State(limited=state.limited), current)
-            kept = kept if self.method.asked == asked else (kept, self.method.name)
             self._known[kept] = list({id(each): each for each in found}.values()), end
             self._settle(kept)
-        elif kept not in self._known:
-            kept, self.method.asked = (kept, self.method.name), self.method.asked + 1
         found, end = self._known[kept]
         effects += [state.on_error(each) if isinstance(each, Raise) else each for each in found]
         return state.behind(end)
@@ -211,11 +197,11 @@ class Reader:
         current: tuple[Raise, ...],
     ) -> State:
         assert target.node is not None
-        frame = self.frames.enter(target, given, named)
-        found = {variable: self.followed.raised.of(value) for variable, value in frame.values.items()}
+        frame = self.program.enter(target, given, named)
+        found = {variable: self.program.errors_of(value) for variable, value in frame.values.items()}
         frame.errors = {variable: errors for variable, errors in found.items() if errors}
         known = self.application.authenticators
-        here = Statements(self.followed, frame, effects, state, current, self.call, known, self.method)
+        here = Statements(self.program, frame, effects, state, current, self.call, known, self.method)
         self._calls += 1
         if len(self._stack) > _DEEPEST or self._calls > _MOST:
             here.open(target.node.line, _TOO_DEEP)
@@ -237,10 +223,10 @@ class Reader:
 
     def _leads_on(self, value: Value) -> bool:
         """True for what a call can answer with: the response, or the rest of the chain."""
-        type_ = self.frames.type_in(value)
+        type_ = self.program.type_in(value)
         if value.parts is not None or (isinstance(type_, Instance) and type_.type.fullname == RESPONSE):
             return True
-        return any(target.rest is not None for target in self.calls.of(value) or ())
+        return any(target.rest is not None for target in self.program.targets_of(value) or ())
 
     # -- keys: what the effects of a call depend on
 
@@ -260,20 +246,20 @@ class Reader:
         inner = [*(value.parts or ()), *(value.keys or {}).values()]
         if inner or value.held is not None:
             return id(value.held), *map(self._key, inner)
-        type_ = self.frames.type_in(value)
+        type_ = self.program.type_in(value)
         errors = [
             (each.classes[:1], each.status, repr((each.message, each.metadata, each.headers)))
-            for each in self.followed.raised.of(value)
+            for each in self.program.errors_of(value)
         ]
         if type_ is None or isinstance(type_, CallableType):
-            return str(type_), *map(self._target_key, self.calls.of(value) or ()), *errors
-        if isinstance(type_, Instance) and self.frames.is_program(type_.type.fullname):
+            return str(type_), *map(self._target_key, self.program.targets_of(value) or ()), *errors
+        if isinstance(type_, Instance) and self.program.is_program(type_.type.fullname):
             # The attributes of an object were set where it was made.
-            made = self.frames.origin(*value.place).expression if value.place is not None else None
+            made = self.program.origin(*value.place).expression if value.place is not None else None
             return str(type_), id(made), *errors
-        plain = self.frames.schemas.of(type_)
+        plain = self.program.schemas.of(type_)
         is_precise = is_vague(plain) or plain in ({"type": "string"}, {"type": "integer"})
-        return str(type_), repr(self.followed.of(value)) if is_precise else "", *errors
+        return str(type_), repr(self.program.schema_of(value)) if is_precise else "", *errors
 
     # -- errors
 
@@ -342,4 +328,4 @@ def _positional(target: Target) -> int:
         each for each in target.node.arguments if each.kind.is_positional() and each.variable.name not in target.named
     ]
     star = any(each.kind.is_star() for each in target.node.arguments)
-    return 3 if star else len(taken) - len(target.given)
+    return 4 if star else len(taken) - len(target.given)

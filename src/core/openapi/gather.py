@@ -28,9 +28,8 @@ from core.errors import DeveloperError
 from core.explain.frames import is_own
 from core.mypy_plugin.hooks import SignatureHook, TypesOfQueries
 from core.openapi.facts import ClassDetails
-from core.openapi.followed import Followed, Rows
-from core.openapi.frames import Frames
 from core.openapi.here import RESPONSE
+from core.openapi.program import Program, Rows
 from core.openapi.schemas import Schemas
 from core.sql.statement import Column
 from core.validation.schema import Schema, any_of
@@ -42,7 +41,7 @@ _PLUGIN: Final = "core.mypy_plugin"
 class Gathered:
     """The expressions of a program with their types, and the errors that mypy finds in it, without its notes."""
 
-    program: Followed
+    program: Program
     errors: Sequence[str]
     plugin: TypesOfQueries
     followed: Sequence[str]
@@ -84,11 +83,9 @@ def gather(main: str, *, source: Path, root: Path, classes: Mapping[str, ClassDe
         return symbol.node if symbol is not None and isinstance(symbol.node, TypeInfo) else None
 
     schemas = Schemas(classes or {}, {name: tree.path for name, tree in trees.items()})
-    frames = Frames(trees, result.types, schemas, lookup)
+    program = Program(trees, result.types, schemas, lookup, rows_of)
     followed = [state.path for state in result.graph.values() if state.path is not None]
-    return Gathered(
-        Followed(frames, rows_of), [line for line in result.errors if ": error: " in line], plugin, followed
-    )
+    return Gathered(program, [line for line in result.errors if ": error: " in line], plugin, followed)
 
 
 class _Gathering(TypesOfQueries):

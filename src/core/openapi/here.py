@@ -10,8 +10,7 @@ from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import Expression, MemberExpr, NameExpr, TypeInfo
 
 from core.openapi.facts import Answer, Effect, Open, Raise, StepFacts
-from core.openapi.followed import Followed
-from core.openapi.frames import Frames
+from core.openapi.program import Program
 from core.openapi.values import Frame, Target, Value
 from core.validation.schema import Schema
 
@@ -80,14 +79,6 @@ def merged(states: Sequence[State]) -> State:
     )
 
 
-@attrs.define
-class Method:
-    """The method of the request that is read, "" where it may be any. `asked` counts the conditions that it decided."""
-
-    name: str = ""
-    asked: int = 0
-
-
 Call: TypeAlias = Callable[
     [Target, Sequence[Value], Mapping[str, Value], list[Effect], State, tuple[Raise, ...]], State
 ]
@@ -98,7 +89,7 @@ Call: TypeAlias = Callable[
 class Here:
     """A call of a function, at one of its statements."""
 
-    followed: Followed
+    program: Program
     frame: Frame
     effects: list[Effect]
     state: State
@@ -107,21 +98,20 @@ class Here:
     call: Call
     authenticators: Mapping[str, StepFacts]
     """Those of the framework that the program keeps in variables."""
-    method: Method
-    frames: Frames = attrs.field(init=False)
+    method: str
+    """That of the request, "" where it may be any."""
     owner: TypeInfo | None = attrs.field(init=False)
     path: str = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.frames = self.followed.frames
-        home = self.frames.home_of(self.frame)
+        home = self.program.home_of(self.frame)
         self.owner = home.owner if home is not None else None
         self.path = home.module.path if home is not None else ""
 
     def raises(self, expression: Expression, *, passed: bool = False) -> None:
         """An error is raised, or handed to `next`."""
         tell = self.hand_on if passed else self.emit
-        for raised in self.followed.raised.errors(expression, self.frame):
+        for raised in self.program.errors(expression, self.frame):
             # One that was raised before is still where it was.
             at = raised if raised.path else attrs.evolve(raised, path=self.path, line=expression.line)
             tell(at)
@@ -147,17 +137,17 @@ class Here:
 
     def fails(self, name: str, line: int) -> None:
         """An error of Python's own, which may have a handler."""
-        info = self.frames.lookup(name)
+        info = self.program.lookup(name)
         if info is not None:
-            self.refuse(self.followed.raised.of_class(info), line)
+            self.refuse(self.program.error_of(info), line)
 
     def class_of(self, expression: Expression) -> str:
         """The full name of an expression's class; "" where it has no single one."""
-        return self.frames.class_of(expression, self.frame)
+        return self.program.class_of(expression, self.frame)
 
     def schema(self, expression: Expression) -> Schema:
         """The JSON of an expression."""
-        return self.followed.schema(expression, self.frame)
+        return self.program.schema(expression, self.frame)
 
     def text(self, expression: Expression) -> str | None:
         """The constant that an expression is."""
@@ -171,7 +161,7 @@ class Here:
         match whole:
             case None:
                 return None
-            case MemberExpr(name="headers", expr=owner) if found := self.followed.raised.errors(owner, self.frame):
+            case MemberExpr(name="headers", expr=owner) if found := self.program.errors(owner, self.frame):
                 return [name for raised in found for name in raised.headers]
             case _:
                 schema = self.schema(whole)
@@ -184,7 +174,7 @@ class Here:
         known = self.text(expression)
         if known is not None:
             return [known]
-        items = self.frames.items(expression, self.frame)
+        items = self.program.items(expression, self.frame)
         found = [attrs.evolve(self, frame=at).text(item) for item, at in items]
         found = found or self.schema(expression).get("enum", [])
         texts = [text for text in found if isinstance(text, str)]

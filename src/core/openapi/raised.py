@@ -6,24 +6,19 @@ handed over or returned the same is known. Of any other no more is known than wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from abc import ABC, abstractmethod
 from http import HTTPStatus
 
 import attrs
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import (
     ARG_STAR2,
-    AwaitExpr,
     CallExpr,
-    ConditionalExpr,
     DictExpr,
     Expression,
     FuncDef,
-    IndexExpr,
     MemberExpr,
     NameExpr,
-    OpExpr,
     RefExpr,
     TypeInfo,
     Var,
@@ -34,105 +29,90 @@ from core.errors import phrase_of
 from core.openapi.calls import Calls
 from core.openapi.facts import TEXT, Raise
 from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED, object_of
-from core.openapi.frames import Frames
 from core.openapi.solving import instance_of, member
 from core.openapi.trees import constant
-from core.openapi.values import Depth, Frame, Target, Value, bounded
+from core.openapi.values import Frame, Target, Value, bounded, once
 from core.validation.schema import Schema, any_of, without_null
 
 
-class Raised:
-    """The errors behind the expressions of a program. `schema_of` works out the JSON of a value that one is made of."""
+class Raised(Calls, ABC):
+    """The errors behind the expressions of a program."""
 
-    def __init__(self, calls: Calls, schema_of: Callable[[Value], Schema]) -> None:
-        self.calls = calls
-        self.frames: Frames = calls.frames
-        self.depth: Depth = calls.depth
-        self._schema_of = schema_of
-        self.of: Callable[[Value], tuple[Raise, ...]] = cache(self._of)
+    @abstractmethod
+    def schema_of(self, value: Value) -> Schema:
+        """The JSON of a value."""
+
+    @once
+    def errors_of(self, value: Value) -> tuple[Raise, ...]:
         """The errors that a value stands for, as they are known when it is asked for the first time."""
-
-    def _of(self, value: Value) -> tuple[Raise, ...]:
         return value.errors or (self.errors(*value.place) if value.place is not None else ())
 
     @bounded(lambda self, expression, frame: ())
     def errors(self, expression: Expression, frame: Frame) -> tuple[Raise, ...]:
         """The errors that an expression stands for, as far as they are known."""
-        found: tuple[Raise, ...] = ()
         match expression:
             case NameExpr(node=TypeInfo() as made) if is_exception(made):
-                return self.made(None, made, frame)
+                return self.error_made(None, made, frame)
             case CallExpr(callee=RefExpr(node=TypeInfo() as made)) if is_exception(made):
-                return self.made(expression, made, frame)
+                return self.error_made(expression, made, frame)
             case NameExpr():
                 for at in frame.chain():
                     if expression.node is not None and expression.node in at.errors:
                         return at.errors[expression.node]
-                value = self.frames.bound(expression, frame)
-                found = self.of(value) if value is not None else ()
-                captured = frame.notes.captured.get(expression.node, [])
-                for part in captured if None not in captured else ():
-                    found += self.errors(part, frame) if part is not None else ()
             case CallExpr(callee=MemberExpr(name="with_traceback" | "with_note", expr=inner)):
-                found = self.errors(inner, frame)
-            case CallExpr():
-                for each, inside in self.calls.returned(expression, frame):
-                    found += self.errors(each, inside)
-            case AwaitExpr(expr=CallExpr() as inner):
-                found = self.errors(inner, frame)
-            case ConditionalExpr():
-                found = self.errors(expression.if_expr, frame) + self.errors(expression.else_expr, frame)
-            case OpExpr(op="or"):
-                found = self.errors(expression.left, frame) + self.errors(expression.right, frame)
+                return self.errors(inner, frame)
             case _:
                 pass
-        return found or self.by_type(self.frames.type_of(expression, frame))
+        found = tuple(each for way in self.ways(expression, frame) for each in self.errors_of(way))
+        return found or self.errors_by_type(self.type_of(expression, frame))
 
     def for_clients(self, expression: Expression, frame: Frame) -> tuple[Raise, ...]:
         """The same for an expression that stands for nothing but errors for clients; else none."""
         errors = self.errors(expression, frame)
         return errors if all(CORE_ERROR in each.classes for each in errors) else ()
 
-    def by_type(self, type_: Type | None) -> tuple[Raise, ...]:
+    def errors_by_type(self, type_: Type | None) -> tuple[Raise, ...]:
         """The errors of a type, of which only their classes are known."""
         if isinstance(type_, UnionType):
-            return tuple(each for item in type_.items for each in self.by_type(get_proper_type(item)))
-        return (self.of_class(type_.type),) if isinstance(type_, Instance) and is_exception(type_.type) else ()
+            return tuple(each for item in type_.items for each in self.errors_by_type(get_proper_type(item)))
+        return (self.error_of(type_.type),) if isinstance(type_, Instance) and is_exception(type_.type) else ()
 
-    def made(self, call: CallExpr | None, made: TypeInfo, frame: Frame, me: Value | None = None) -> tuple[Raise, ...]:
+    def error_made(
+        self, call: CallExpr | None, made: TypeInfo, frame: Frame, me: Value | None = None
+    ) -> tuple[Raise, ...]:
         """The error that a class makes of the arguments of a call; `me` is what `super().__init__(…)` is called for."""
         classes = _classes(made)
         above = [base for base in made.mro if "__init__" in base.names] if CORE_ERROR in classes else []
         if above and above[0].fullname.startswith("core."):
             return (attrs.evolve(self._told(above[0].fullname, call, frame), classes=classes),)
         node = above[0].names["__init__"].node if above else None
-        if isinstance(node, FuncDef) and node in self.frames.homes:
-            given, named = self.frames.arguments(call, frame)
+        if isinstance(node, FuncDef) and node in self.homes:
+            given, named = self.arguments(call, frame)
             me = me or Value(type=instance_of(made))
-            inside = self.frames.enter(Target(node), [me, *given], named)
+            inside = self.enter(Target(node), [me, *given], named)
             for each in inside.notes.calls_above:
-                return tuple(attrs.evolve(one, classes=classes) for one in self.made(each, above[1], inside, me))
-        return (self.of_class(made),)
+                return tuple(attrs.evolve(one, classes=classes) for one in self.error_made(each, above[1], inside, me))
+        return (self.error_of(made),)
 
     def _told(self, base: str, call: CallExpr | None, frame: Frame) -> Raise:
         """An error of the framework's own classes, by the arguments that it is made of."""
-        given, named = self.frames.arguments(call, frame)
+        given, named = self.arguments(call, frame)
         headers = self._headers(named.pop("headers", None))
         if base == "core.errors.AuthenticationError":
-            challenge = self._schema_of(given[0]) if given else {"const": "Bearer"}
+            challenge = self.schema_of(given[0]) if given else {"const": "Bearer"}
             return attrs.evolve(UNAUTHORIZED, headers={"WWW-Authenticate": challenge}, line=call.line if call else 0)
         if base == "core.errors.ValidationError":
             status = self.statuses_of(named["status"]) if "status" in named else (422,)
-            message = self._schema_of(named["message"]) if "message" in named else INVALID.message
+            message = self.schema_of(named["message"]) if "message" in named else INVALID.message
             return attrs.evolve(INVALID, status=status, message=message, headers=headers)
         statuses = self.statuses_of(given[0]) if given else ()
         phrases: Schema = any_of({"const": phrase_of(each)} for each in statuses) if statuses else TEXT
-        parts = [object_of({name: self._schema_of(value) for name, value in named.items()})]
+        parts = [object_of({name: self.schema_of(value) for name, value in named.items()})]
         for expression, kind in zip(call.args, call.arg_kinds, strict=True) if call is not None else ():
             if kind == ARG_STAR2:
-                parts.append(self._schema_of(Value(expression, frame)))
-        metadata = self.frames.schemas.merged(parts)
-        message = without_null(self._schema_of(given[1]), phrases) if len(given) > 1 else phrases
+                parts.append(self.schema_of(Value(expression, frame)))
+        metadata = self.schemas.merged(parts)
+        message = without_null(self.schema_of(given[1]), phrases) if len(given) > 1 else phrases
         return Raise(status=statuses, message=message, metadata=metadata, headers=headers)
 
     def _headers(self, stated: Value | None) -> dict[str, Schema]:
@@ -142,11 +122,11 @@ class Raised:
             for key, content in stated.expression.items:
                 name = constant(key) if key is not None else None
                 if name is not None and isinstance(name[0], str):
-                    schema = self._schema_of(Value(content, stated.frame))
+                    schema = self.schema_of(Value(content, stated.frame))
                     found[name[0]] = schema if "const" in schema else TEXT
         return found
 
-    def of_class(self, made: TypeInfo) -> Raise:
+    def error_of(self, made: TypeInfo) -> Raise:
         """An error of which no more is known than its class, and what that gives all of its instances."""
         status, message = (self._class_constant(made, name) for name in ("status", "message"))
         return Raise(
@@ -157,16 +137,16 @@ class Raised:
 
     def class_constant(self, raised: Raise, name: str) -> object:
         """What the class of an error gives all of its instances under a name; None where that is not known."""
-        return self._class_constant(self.frames.lookup(raised.classes[0]), name)
+        return self._class_constant(self.lookup(raised.classes[0]), name)
 
     def _class_constant(self, info: TypeInfo | None, name: str) -> object:
         node = member(info, name)
-        if info is None or not isinstance(node, Var) or node.type is None or not self.frames.is_program(info.fullname):
+        if info is None or not isinstance(node, Var) or node.type is None or not self.is_program(info.fullname):
             return None
-        schema = self.frames.schemas.of(node.type)
+        schema = self.schemas.of(node.type)
         if "const" in schema:
             return schema["const"]
-        assigned = self.calls.class_variable(info, name)
+        assigned = self.class_variable(info, name)
         found = constant(assigned[0]) if assigned is not None else None
         return found[0] if found is not None else None
 
@@ -176,39 +156,16 @@ class Raised:
     def statuses(self, expression: Expression, frame: Frame) -> tuple[int, ...]:
         """The statuses that an expression may have; () where they are not known."""
         parts: list[tuple[int, ...]] = []
-        match expression:
-            case ConditionalExpr():
-                parts = [self.statuses(part, frame) for part in (expression.if_expr, expression.else_expr)]
-            case MemberExpr() if found := self.calls.computed(expression, frame):
-                parts = [self.statuses(each, at) for each, at in found]
-            case MemberExpr(name=name) if errors := self.errors(expression.expr, frame):
-                known = [each.status if name == "status" else (self.class_constant(each, name),) for each in errors]
-                parts = [tuple(one for one in some if isinstance(one, int)) for some in known]
-            case MemberExpr() if (value := self.frames.given(expression, frame)) is not None:
-                return self.statuses_of(value)
-            case MemberExpr() if found := self.calls.class_variables(expression, frame):
-                parts = [self.statuses(each, at) for each, at in found]
-            case NameExpr() if (value := self.frames.bound(expression, frame)) is not None:
-                return self.statuses_of(value)
-            case NameExpr() if found := self.calls.unpacked(expression, frame):
-                parts = [self.statuses(each, at) for each, at in found]
-            case NameExpr(node=node) if node is not None and node not in self.frames.changed:
-                assigned = [*frame.notes.captured.get(node, ()), *frame.notes.assigned.get(node, ())]
-                parts = [self.statuses(each, frame) if each is not None else () for each in assigned]
-                parts += [self.statuses_of(frame.values[node])] if node in frame.values else []
-            case IndexExpr(base=table, index=key):
-                parts = [self.statuses(each, at) for each, at in self.calls.entries(table, key, frame)]
-            case CallExpr(callee=MemberExpr(expr=table, name="get"), args=[key, otherwise]) if (
-                found := self.calls.entries(table, key, frame)
-            ):
-                parts = [self.statuses(each, at) for each, at in (*found, (otherwise, frame))]
-            case (CallExpr() as call) | AwaitExpr(expr=CallExpr() as call):
-                parts = [self.statuses(each, at) for each, at in self.calls.returned(call, frame)]
-            case _:
-                pass
-        if parts:
-            return tuple(dict.fromkeys(status for part in parts for status in part)) if all(parts) else ()
-        of_type = _statuses_in(self.frames.schemas.of(self.frames.type_of(expression, frame)))
+        if isinstance(expression, MemberExpr):
+            name = expression.name
+            for each in self.errors(expression.expr, frame):
+                known = each.status if name == "status" else (self.class_constant(each, name),)
+                parts.append(tuple(one for one in known if isinstance(one, int)))
+        if not parts or not all(parts):
+            parts = [self.statuses_of(each) for each in self.ways(expression, frame)]
+        if parts and all(parts):
+            return tuple(dict.fromkeys(status for part in parts for status in part))
+        of_type = _statuses_in(self.schemas.of(self.type_of(expression, frame)))
         if not of_type and isinstance(folded := constant_fold_expr(expression, ""), int):
             return (folded,)
         return of_type
@@ -219,7 +176,7 @@ class Raised:
             return self.statuses(*value.place)
         if value.held is not None and isinstance(value.held.constant, int):
             return (value.held.constant,)
-        return _statuses_in(self.frames.schemas.of(value.type))
+        return _statuses_in(self.schemas.of(value.type))
 
 
 def _statuses_in(schema: Schema) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Documents as others read them: their text, references, `allOf`, alternatives, and texts for people."""
+"""Documents as others read them: their text, paths, references, `allOf`, alternatives, and texts for people."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from core.errors import DeveloperError, MissingExtraError
 from core.http.json import JsonObject
+from core.routing.pattern import Pattern, parse
 from core.validation.schema import is_array, is_object
 
 METHODS: Final = ("get", "put", "post", "delete", "patch", "head", "options", "trace", "query")
@@ -213,3 +214,31 @@ def without_wording(value: Any, field: str = "") -> Any:
         else without_wording(inner)
         for key, inner in value.items()
     }
+
+
+def openapi_path(path: str) -> str:
+    """`/users/:id` as OpenAPI writes it: `/users/{id}`.
+
+    A rest is called `path`, other wildcards `any1`, `any2` and so on.
+    """
+    return _written(parse(path))
+
+
+def openapi_paths(path: str) -> list[str]:
+    """The same with each optional parameter left out too, since OpenAPI knows none in a path."""
+    return [_written(variant) for variant in parse(path).variants]
+
+
+def parameter_patterns(path: str) -> dict[str, str]:
+    """The regular expressions that a path demands of its parameters: `[0-9]+` of `/users/:id{[0-9]+}`."""
+    pattern = parse(path)
+    checks = dict(pattern.checks)
+    return {name: checks[index] for name, index in pattern.names if index in checks}
+
+
+def _written(pattern: Pattern) -> str:
+    names = {index: name for name, index in pattern.names}
+    unnamed = [index for index, part in enumerate(pattern.parts) if part is None and index not in names]
+    names |= {index: f"any{number}" for number, index in enumerate(unnamed, 1)}
+    parts = [f"{{{names[index]}}}" if part is None else part for index, part in enumerate(pattern.parts)]
+    return "/" + "/".join([*parts, "{path}"] if pattern.rest else parts)

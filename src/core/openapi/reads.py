@@ -58,7 +58,7 @@ def _may_fail(here: Here, part: str, schema: Schema) -> bool:
     """Return True if a value that is read into a type can be wrong. A string is never wrong in a query."""
     if part == "json":
         return schema != {}
-    facts = here.followed.schemas.classes.get(schema.get("$class", ""))
+    facts = here.program.schemas.classes.get(schema.get("$class", ""))
     return facts is None or any(map(_is_demanding, facts.fields))
 
 
@@ -67,7 +67,7 @@ def request(here: Here, call: CallExpr, callee: MemberExpr, receiver: str) -> No
     method = callee.name
     if receiver == REQUEST and method in BODIES:
         typed = method == "json" and bool(call.args)
-        schema = here.followed.structured(call, here.frame) if typed else None
+        schema = here.program.structured(call, here.frame) if typed else None
         _read(here, call.line, method, schema=_in_its_envelope(here, call, schema) if schema is not None else None)
         return
     if receiver == REQUEST and method == "require_match":
@@ -80,7 +80,7 @@ def request(here: Here, call: CallExpr, callee: MemberExpr, receiver: str) -> No
     if not where or not call.args:
         return
     if method == "parse":
-        _read(here, call.line, where, schema=here.followed.structured(call, here.frame))
+        _read(here, call.line, where, schema=here.program.structured(call, here.frame))
     elif method in ("get", "get_all", "text", "file", "files") and where != "path":
         kind: Schema = contents(_FILE) if method in ("file", "files") else TEXT
         if method == "get_all" and where == "form":
@@ -114,8 +114,8 @@ def _place(here: Here, expression: Expression, receiver: str) -> str:
     """Return the part of a request that an expression is: `req.headers`, or a query that a name was given."""
     if receiver in _PLACES:
         return _PLACES[receiver]
-    match here.frames.origin(expression, here.frame).place:
-        case (MemberExpr(expr=owner, name=name), frame) if here.frames.class_of(owner, frame) == REQUEST:
+    match here.program.origin(expression, here.frame).place:
+        case (MemberExpr(expr=owner, name=name), frame) if here.program.class_of(owner, frame) == REQUEST:
             return {"headers": "header", "cookies": "cookie", "query": "query"}.get(name, "")
         case _:
             return ""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
 import attrs
 
+from core.errors import phrase_of
 from core.http.json import JsonObject
 from core.openapi.components import Components
 from core.openapi.facts import MAY_BE_EMPTY, Answer, Effect, Open, Raise, RouteFacts
 from core.openapi.failures import CORE_ERROR, NOT_ALLOWED, NOT_FOUND, UNEXPECTED, default_body
 from core.openapi.functions import Reader
-from core.openapi.names import error_name, phrase
 from core.openapi.requests import add_body
 from core.validation.schema import Schema
 
@@ -45,7 +47,7 @@ class Responses:
                 self._error(responses, each, unexpected)
         if route.answers is not None:
             self._declare(responses, route)
-        elif set(responses) == {"default"} and (functions := self.reader.frames.named.get(route.name)):
+        elif set(responses) == {"default"} and (functions := self.reader.program.named.get(route.name)):
             reason = (
                 f"{name} sends nothing that can be seen here. Send on `res`, call a function with it, or say what is "
                 "answered: describe(handler, answers={…})"
@@ -64,7 +66,7 @@ class Responses:
         path, line = route.handler.place
         for status, held in (route.answers or {}).items():
             responses.pop(str(status), None)
-            schema = self.reader.followed.schema_of(held) if held.kind != "constant" else None
+            schema = self.reader.program.declared(held) if held.kind != "constant" else None
             media = None if schema is None else "application/json"
             self._answer(responses, Answer(path=path, line=line, status=(status,), media_type=media, body=schema))
 
@@ -212,3 +214,19 @@ def _whatever(description: str, responses: Mapping[str, Mapping[str, Any]]) -> J
         for media, content in response.get("content", {}).items():
             add_body(result.setdefault("content", {}), media, content.get("schema", {}))
     return result
+
+
+def phrase(status: int) -> str:
+    """The standard phrase of a status, the same under every version of Python."""
+    if status not in {*HTTPStatus}:
+        return "An answer of the application"
+    return phrase_of(status) if status >= 400 else HTTPStatus(status).phrase
+
+
+def error_name(words: str) -> str:
+    """The name of an error by its message: `EMAIL_TAKEN` and `Email taken` are `EmailTakenError`."""
+    parts = re.findall(r"[A-Za-z0-9]+", words)
+    name = "".join(part[:1].upper() + (part[1:].lower() if words.isupper() else part[1:]) for part in parts[:8])
+    if not name or name[0].isdigit():
+        return ""
+    return name if name.endswith("Error") else f"{name}Error"

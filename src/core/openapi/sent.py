@@ -51,7 +51,7 @@ def respond(here: Here, call: CallExpr, method: str) -> None:
     """A call of one of a response's `METHODS`."""
     state = here.state
     if method == "status":
-        state.status = here.followed.raised.statuses(call.args[0], here.frame) if call.args else ()
+        state.status = here.program.statuses(call.args[0], here.frame) if call.args else ()
         state.late = (here.path, call.line) if state.sent else None
     elif method in ("header", "append"):
         if len(call.args) == 2:
@@ -124,7 +124,7 @@ def _send(here: Here, call: CallExpr, method: str, line: int) -> None:
             schema = TEXT
         case "redirect":
             given = argument(call, 1, "status")
-            status = here.followed.raised.statuses(given, here.frame) if given is not None else (302,)
+            status = here.program.statuses(given, here.frame) if given is not None else (302,)
             headers["Location"] = _LOCATION
         case "stream" | "file":
             if method == "file" and status == (200,):
@@ -154,7 +154,7 @@ def _send(here: Here, call: CallExpr, method: str, line: int) -> None:
 
 def _pass_on(here: Here, line: int, sent: Expression) -> None:
     """`res.send(http.Response(…))`: sent as by the methods of `res`, as far as it is made here."""
-    match here.frames.origin(sent, here.frame).place:
+    match here.program.origin(sent, here.frame).place:
         case (CallExpr(callee=RefExpr(fullname=name)) as made, frame) if name == _HTTP_RESPONSE:
             method = "send"
         case (CallExpr(callee=MemberExpr(expr=RefExpr(fullname=name), name=how)) as made, frame) if (
@@ -168,7 +168,7 @@ def _pass_on(here: Here, line: int, sent: Expression) -> None:
     there.frame, there.state = frame, attrs.evolve(here.state.copy(), status=(200,), media=None)
     status, headers = argument(made, 99, "status"), argument(made, 99, "headers")
     if status is not None:
-        there.state.status = here.followed.raised.statuses(status, frame)
+        there.state.status = here.program.statuses(status, frame)
     for key, content in headers.items if isinstance(headers, DictExpr) else ():
         if key is not None:
             stage(there, key, content)
@@ -177,7 +177,7 @@ def _pass_on(here: Here, line: int, sent: Expression) -> None:
 
 
 def _sent(here: Here, body: Expression) -> tuple[str | None, Schema | None]:
-    if isinstance(here.frames.type_of(body, here.frame), NoneType):
+    if isinstance(here.program.type_of(body, here.frame), NoneType):
         return None, None
     match here.class_of(body):
         case "builtins.str":
@@ -190,22 +190,22 @@ def _sent(here: Here, body: Expression) -> tuple[str | None, Schema | None]:
 
 def _event(here: Here, events: Expression | None) -> Schema:
     """One event of a stream: its data, and its name and id where it is an `Event(…)`."""
-    type_ = here.frames.type_of(events, here.frame) if events is not None else None
+    type_ = here.program.type_of(events, here.frame) if events is not None else None
     bases = type_.type.mro if isinstance(type_, Instance) else []
     base = next((base for base in bases if base.fullname == "typing.AsyncIterable"), None)
     if events is None or not isinstance(type_, Instance) or base is None:
         return _event_of({"$unknown": "the events of a stream"})
     given = get_proper_type(map_instance_to_supertype(type_, base).args[0])
     if not isinstance(given, Instance) or given.type.fullname != _EVENT:
-        return _event_of(here.followed.schemas.of(given))
+        return _event_of(here.program.schemas.of(given))
     whole = [*_yielded(here, events, here.frame, 0)]
     return whole[0] if len(whole) == 1 else {"anyOf": whole}
 
 
 def _yielded(here: Here, stream: Expression, frame: Frame, depth: int) -> Iterator[Schema]:
     """Each event that the functions behind a stream yield: made there, in a function, or taken of another stream."""
-    made = here.frames.made(stream, frame)
-    inside = [*here.followed.calls.entered(*made)] if made is not None and depth < _DEEPEST else []
+    made = here.program.made(stream, frame)
+    inside = [*here.program.entered(*made)] if made is not None and depth < _DEEPEST else []
     yields = [(each, at) for at in inside for each in at.notes.yielded]
     for each, at in yields:
         through = at.notes.looped.get(each.node) if isinstance(each, NameExpr) and each.node is not None else None
@@ -218,12 +218,12 @@ def _yielded(here: Here, stream: Expression, frame: Frame, depth: int) -> Iterat
 
 
 def _made_event(here: Here, event: Expression, frame: Frame, depth: int) -> Iterator[Schema]:
-    made = here.frames.made(event, frame)
+    made = here.program.made(event, frame)
     if made is not None and called(made[0]) == _EVENT:
         parts = (argument(made[0], 99, name) for name in ("data", "event", "id"))
-        yield _event_of(*(here.followed.schema(part, made[1]) if part is not None else None for part in parts))
+        yield _event_of(*(here.program.schema(part, made[1]) if part is not None else None for part in parts))
         return
-    returned = here.followed.calls.returned(*made) if made is not None and depth < _DEEPEST else []
+    returned = here.program.returned(*made) if made is not None and depth < _DEEPEST else []
     for each, inside in returned:
         yield from _made_event(here, each, inside, depth + 1)
     if not returned:

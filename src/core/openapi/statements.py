@@ -29,6 +29,7 @@ from mypy.nodes import (
     NameExpr,
     Node,
     OperatorAssignmentStmt,
+    OpExpr,
     RaiseStmt,
     RefExpr,
     ReturnStmt,
@@ -43,10 +44,7 @@ from mypy.types import CallableType, Instance, get_proper_type
 from core.openapi import sent
 from core.openapi.conditions import (
     Errors,
-    Truth,
-    case,
     compared,
-    condition,
     holds,
     is_about_target,
     is_capture,
@@ -62,8 +60,8 @@ from core.openapi.raised import is_core_error
 from core.openapi.solving import member
 from core.openapi.trees import CONTEXT, within
 
-_Case: TypeAlias = tuple[Expression | None, Expression | None, Truth, Block]
-"""A branch: what is evaluated before it, its condition, which that is but for `match`, and what it says of errors."""
+_Case: TypeAlias = tuple[Expression | None, Expression, Block]
+"""A branch: what is evaluated before it, and its condition, which that is but for `match`."""
 _CONFLICT: Final = "core.errors.conflict.conflict"
 _DROPPED: Final = frozenset(["asyncio.tasks.create_task", "asyncio.tasks.ensure_future"])
 """Where a statement is nothing but the call, nobody waits for the task, so that its errors answer nobody."""
@@ -188,7 +186,7 @@ class Statements(Expressions):
             case IndexExpr(base=MemberExpr(name="headers", expr=owner)) if self.class_of(owner) == RESPONSE:
                 sent.stage(self, target.index, value)
             case NameExpr(node=node) if node is not None:
-                if errors := self.followed.raised.errors(value, self.frame):
+                if errors := self.program.errors(value, self.frame):
                     self.frame.errors = {**self.frame.errors, node: errors}
             case (
                 MemberExpr(name="status", expr=NameExpr(node=node))
@@ -202,46 +200,44 @@ class Statements(Expressions):
     def _changed(self, raised: Raise, target: Expression, value: Expression) -> Raise:
         """An error that is given another status, or one more word about it."""
         if not isinstance(target, IndexExpr):
-            return attrs.evolve(raised, status=self.followed.raised.statuses(value, self.frame))
+            return attrs.evolve(raised, status=self.program.statuses(value, self.frame))
         key, schema = self.text(target.index), self.schema(value)
         more = object_of({key: schema}) if key is not None else {"type": "object", "additionalProperties": schema}
-        return attrs.evolve(raised, metadata=self.followed.schemas.merged([raised.metadata, more]))
+        return attrs.evolve(raised, metadata=self.program.schemas.merged([raised.metadata, more]))
 
     # -- conditions on errors
 
     def _if(self, statement: IfStmt) -> bool:
-        conditions = zip(statement.expr, statement.body, strict=True)
-        cases = [(expression, expression, partial(condition, expression), block) for expression, block in conditions]
-        return self._choose(cases, statement.else_body)
+        return self._choose([*zip(statement.expr, statement.expr, statement.body, strict=True)], statement.else_body)
 
     def _match(self, statement: MatchStmt) -> bool:
         self.evaluate(statement.subject)
-        cases = [
-            (
-                guard,
-                guard if guard is not None else compared(statement.subject, pattern),
-                partial(case, statement.subject, pattern, guard),
-                block,
-            )
-            for pattern, guard, block in zip(statement.patterns, statement.guards, statement.bodies, strict=True)
-        ]
-        is_whole = any(is_capture(pattern) for pattern in statement.patterns)
-        return self._choose(cases, None, is_whole=is_whole)
+        cases: list[_Case] = []
+        last: Block | None = None
+        for pattern, guard, block in zip(statement.patterns, statement.guards, statement.bodies, strict=True):
+            asked = compared(statement.subject, pattern)
+            if guard is not None:
+                asked = guard if is_capture(pattern) else OpExpr("and", asked, guard)
+            if is_capture(pattern) and guard is None:
+                last = block
+            else:
+                cases.append((guard, asked, block))
+        return self._choose(cases, last)
 
-    def _choose(self, cases: Sequence[_Case], last: Block | None, *, is_whole: bool = False) -> bool:
+    def _choose(self, cases: Sequence[_Case], last: Block | None) -> bool:
         """Walk one of several blocks, each behind its condition, or `last` where no condition holds."""
         if not cases:
-            return not is_whole and self._block(last)
-        (evaluated, asked, truth, block), *others = cases
+            return self._block(last)
+        (evaluated, asked, block), *others = cases
         if evaluated is not None:
             self.evaluate(evaluated)
         is_taken = holds(self, asked)
-        rest = partial(self._choose, others, last, is_whole=is_whole)
         if is_taken is not None:
-            return self._block(block) if is_taken else rest()
-        taken, left = parted(self.frame.errors, truth)
+            return self._block(block) if is_taken else self._choose(others, last)
+        taken, left = parted(self.frame.errors, asked)
         about = evaluated.line if evaluated is not None else block.line
         about = about if is_about_target(self, asked) else 0
+        rest = partial(self._choose, others, last)
         return self._fork([(partial(self._block, block), taken), (rest, left)], about)
 
     # -- errors that are caught
@@ -270,14 +266,14 @@ class Statements(Expressions):
     def _swallows(self, manager: Expression) -> bool:
         """True if a context manager may end an error: `__exit__` returns a bool, or it catches around its `yield`."""
         for method in CONTEXT[2:]:
-            node = member(self.frames.info_of(manager, self.frame), method)
+            node = member(self.program.info_of(manager, self.frame), method)
             declared = get_proper_type(node.type) if isinstance(node, FuncDef) else None
             returned = get_proper_type(declared.ret_type) if isinstance(declared, CallableType) else None
             if isinstance(returned, Instance) and returned.type.fullname == "typing.Coroutine":
                 returned = get_proper_type(returned.args[-1])
             if isinstance(returned, Instance) and returned.type.fullname == "builtins.bool":
                 return True
-        called = self.followed.calls.targets(manager.callee, self.frame) if isinstance(manager, CallExpr) else ()
+        called = self.program.targets(manager.callee, self.frame) if isinstance(manager, CallExpr) else ()
         tried = [
             part
             for target in called or ()
@@ -308,12 +304,12 @@ class Statements(Expressions):
         for kinds, variable, handler in zip(statement.types, statement.vars, statement.handlers, strict=True):
             names = named_classes(kinds) if kinds is not None else ["builtins.BaseException"]
             caught = self._take(mark, names)
-            infos = [info for name in names if (info := self.frames.lookup(name)) is not None]
+            infos = [info for name in names if (info := self.program.lookup(name)) is not None]
             is_followed = not any(isinstance(each, Open) and each.answers for each in self.effects[mark:])
             if not caught and is_followed and infos and all(map(is_core_error, infos)) and not statement.is_star:
                 continue  # everything inside is known, and raises none of them
             if not caught or not {"builtins.Exception", "builtins.BaseException"}.isdisjoint(names):
-                caught += tuple(map(self.followed.raised.of_class, infos))
+                caught += tuple(map(self.program.error_of, infos))
             handled.append((handler, variable.node if variable is not None else None, caught))
         if goes_on and statement.else_body is not None:
             goes_on = self._block(statement.else_body)

@@ -17,7 +17,6 @@ from mypy.nodes import (
     Block,
     CallExpr,
     ClassDef,
-    ComparisonExpr,
     Decorator,
     DelStmt,
     DictionaryComprehension,
@@ -27,7 +26,6 @@ from mypy.nodes import (
     FuncDef,
     GeneratorExpr,
     GlobalDecl,
-    IfStmt,
     IndexExpr,
     LambdaExpr,
     ListExpr,
@@ -39,7 +37,6 @@ from mypy.nodes import (
     NonlocalDecl,
     OperatorAssignmentStmt,
     OverloadedFuncDef,
-    RaiseStmt,
     RefExpr,
     ReturnStmt,
     StarExpr,
@@ -129,8 +126,6 @@ class Notes:
         """The dict of which a name has the keys, by a loop through its `items()`."""
         self.unpacked: dict[Node, tuple[Expression, int, int]] = {}
         """What a name is a part of, as in `status, body = f()`, which part, and of how many."""
-        self.never_none: set[Node] = set()
-        """Names of which None was ruled out by a test that leaves the function."""
         self.captured: dict[Node | None, list[Expression | None]] = {}
         """What a pattern gives the name to. mypy has no types for the attributes among these expressions."""
         self.returned: list[Expression] = []
@@ -175,14 +170,6 @@ class Notes:
                 self.returned.append(node.expr)
             case YieldExpr() if node.expr is not None:
                 self.yielded.append(node.expr)
-            case IfStmt(
-                expr=[
-                    ComparisonExpr(
-                        operators=["is"], operands=[NameExpr(node=tested), NameExpr(fullname="builtins.None")]
-                    )
-                ]
-            ) if tested is not None and _leaves(node.body[0]):
-                self.never_none.add(tested)
             case GlobalDecl() | NonlocalDecl():
                 self.shared.update(node.names)
             case CallExpr(callee=NameExpr(fullname="builtins.setattr"), args=[_, StrExpr(value=name), *_]):
@@ -300,13 +287,6 @@ def owner_of(value: Expression) -> Node | None:
             return node
         case _:
             return None
-
-
-def _leaves(block: Block) -> bool:
-    last = block.body[-1] if block.body else None
-    if isinstance(last, IfStmt):
-        return last.else_body is not None and _leaves(last.else_body) and all(map(_leaves, last.body))
-    return isinstance(last, ReturnStmt | RaiseStmt)
 
 
 def constant(expression: Expression) -> tuple[object] | None:

@@ -1,13 +1,13 @@
 """What is handed from one function of a program to another: values, the functions that calls go to, and their frames.
 
 These are data. What a value is, is worked out elsewhere: its type in `frames.py`, the functions behind it in
-`calls.py`, the errors in `raised.py`, its JSON in `followed.py`.
+`calls.py`, the errors in `raised.py`, its JSON in `program.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 from mypy.nodes import Expression, FuncDef, LambdaExpr, MypyFile, Node, TypeInfo
@@ -85,37 +85,38 @@ class Value:
         return (self.expression, self.frame) if self.expression is not None and self.frame is not None else None
 
 
-class Depth:
-    """How many questions about expressions wait for each other."""
-
-    def __init__(self) -> None:
-        self.now = 0
-
-
-class _Asked(Protocol):
-    @property
-    def depth(self) -> Depth: ...
-
-
-_A = TypeVar("_A", bound=_Asked)
 _T = TypeVar("_T")
-_Question: TypeAlias = Callable[[_A, Expression, Frame], _T]
+_Question: TypeAlias = Callable[[Any, Expression, Frame], _T]
+"""A method of the program (`program.py`) about an expression."""
 
 
-def bounded(otherwise: _Question[Any, Any]) -> Callable[[_Question[_A, _T]], _Question[_A, _T]]:
+def bounded(otherwise: _Question[Any]) -> Callable[[_Question[_T]], _Question[_T]]:
     """Answer a question about an expression with `otherwise` where one such leads to another without end."""
 
-    def around(ask: _Question[_A, _T]) -> _Question[_A, _T]:
-        def answer(asked: _A, expression: Expression, frame: Frame) -> _T:
-            if asked.depth.now > DEEPEST:
-                given: _T = otherwise(asked, expression, frame)
+    def around(ask: _Question[_T]) -> _Question[_T]:
+        def answer(program: Any, expression: Expression, frame: Frame) -> _T:
+            if program.depth > DEEPEST:
+                given: _T = otherwise(program, expression, frame)
                 return given
-            asked.depth.now += 1
+            program.depth += 1
             try:
-                return ask(asked, expression, frame)
+                return ask(program, expression, frame)
             finally:
-                asked.depth.now -= 1
+                program.depth -= 1
 
         return answer
 
     return around
+
+
+def once(ask: Callable[[Any, Value], _T]) -> Callable[[Any, Value], _T]:
+    """Ask a question about a value once, and keep the answer."""
+
+    def answer(program: Any, value: Value) -> _T:
+        key = (ask, value)
+        if key not in program.answers:
+            program.answers[key] = ask(program, value)
+        found: _T = program.answers[key]
+        return found
+
+    return answer

@@ -8,7 +8,7 @@ type that it has in this call (`frames.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from mypy.constant_fold import constant_fold_expr
@@ -37,16 +37,15 @@ from mypy.nodes import (
     TupleExpr,
     TypeInfo,
 )
+from mypy.types import Type
 
 from core.mypy_plugin.types import attrs_fields
-from core.openapi.calls import Calls
 from core.openapi.facts import TEXT, Held, Raise, classes_in
 from core.openapi.failures import default_body, object_of
-from core.openapi.frames import Frames
 from core.openapi.raised import Raised
 from core.openapi.schemas import Schemas, is_vague, nearest
 from core.openapi.trees import argument, called, constant
-from core.openapi.values import Depth, Frame, Value, bounded
+from core.openapi.values import Frame, Value, bounded, once
 from core.validation.schema import Schema, any_of, json_type, without_null
 
 _AS_DICT: Final = frozenset(["attr.asdict", "attrs.asdict", "attr._funcs.asdict", "dataclasses.asdict"])
@@ -76,29 +75,26 @@ class Rows(NamedTuple):
     certain: bool
 
 
-class Followed:
+class Program(Raised):
     """The expressions of a program, each in the frame of the call that it is read for."""
 
     def __init__(
         self,
-        frames: Frames,
+        trees: Mapping[str, MypyFile],
+        types: Mapping[Expression, Type],
+        schemas: Schemas,
+        lookup: Callable[[str], TypeInfo | None],
         rows_of: Callable[[CallExpr, MypyFile], Rows | None],
     ) -> None:
-        self.frames = frames
-        self.schemas: Schemas = frames.schemas
-        self.calls: Calls = Calls(frames)
-        self.depth: Depth = self.frames.depth
+        super().__init__(trees, types, schemas, lookup)
         self._rows_of = rows_of
-        self.of: Callable[[Value], Schema] = cache(self._of)
-        """The JSON of a value."""
-        self.raised: Raised = Raised(self.calls, self.of)
 
     @cached_property
     def _extended(self) -> frozenset[str]:
         """The classes with subclasses in the program that have more fields: JSON has those of the instance."""
         return frozenset(
             base.fullname
-            for info in self.frames.classes
+            for info in self.classes
             for base in info.mro[1:]
             if attrs_fields(base) and attrs_fields(info).keys() - attrs_fields(base).keys()
         )
@@ -107,44 +103,46 @@ class Followed:
         """Return True if a value may have fields that the class of its type has not."""
         return any(name.partition("[")[0] in self._extended for name in classes_in(schema))
 
-    def schema_of(self, held: Held) -> Schema:
+    def declared(self, held: Held) -> Schema:
         """The schema of a type of the running program."""
-        return self.schemas.of(self.schemas.type_from(held, self.frames.lookup))
+        return self.schemas.of(self.schemas.type_from(held, self.lookup))
 
-    def _of(self, value: Value) -> Schema:
+    @once
+    def schema_of(self, value: Value) -> Schema:
+        """The JSON of a value."""
         if value.held is not None and value.held.kind == "constant":
             # Its type alone, since another environment may start with another value.
             return {"type": json_type(value.held.constant)}
         if value.keys is not None:
-            return object_of({name: self.of(each) for name, each in value.keys.items()})
+            return object_of({name: self.schema_of(each) for name, each in value.keys.items()})
         return self.schema(*value.place) if value.place is not None else self.schemas.of(value.type)
 
     def structured(self, call: CallExpr, frame: Frame) -> Schema:
         """Return the type that a request is read into: the T of `req.json(T)` and `req.query.parse(T)`."""
-        asked = self.frames.asked_for(call, frame)
-        return self.schemas.of(asked if asked is not None else self.frames.type_of(call, frame))
+        asked = self.asked_for(call, frame)
+        return self.schemas.of(asked if asked is not None else self.type_of(call, frame))
 
     def _plain(self, expression: Expression, frame: Frame) -> Schema:
         """The JSON of an expression by its type."""
-        schema = self.schemas.of(self.frames.type_of(expression, frame))
+        schema = self.schemas.of(self.type_of(expression, frame))
         # A moment without a zone is written without the offset that the format demands (RFC 3339).
         return TEXT if schema == _MOMENT and self._is_naive(expression, frame) else schema
 
     @bounded(lambda self, expression, frame: False)
     def _is_naive(self, expression: Expression, frame: Frame) -> bool:
         """Return True for a `datetime` that is seen to be made without a time zone."""
-        made = self.frames.made(expression, frame)
+        made = self.made(expression, frame)
         if made is not None and (name := called(made[0])) in _ZONES:
             zone = _ZONES[name]
             return zone is None or argument(made[0], *zone) is None
-        return made is not None and any(self._is_naive(*each) for each in self.calls.returned(*made))
+        return made is not None and any(self._is_naive(*each) for each in self.returned(*made))
 
     @bounded(lambda self, expression, frame: self._plain(expression, frame))
     def schema(self, expression: Expression, frame: Frame) -> Schema:
         """Return the JSON schema of an expression's value."""
         match expression:
             case DictExpr():
-                declared = self.schemas.of(self.frames.type_of(expression, frame))
+                declared = self.schemas.of(self.type_of(expression, frame))
                 # It is a TypedDict where one is asked for.
                 return declared if "$class" in declared else self._dict(expression, frame)
             case ListExpr() | SetExpr():
@@ -195,10 +193,10 @@ class Followed:
     def _name(self, name: NameExpr, frame: Frame) -> Schema:
         plain = self._plain(name, frame)
         node = name.node
-        value = self.frames.bound(name, frame)
+        value = self.bound(name, frame)
         if value is not None and plain.get("type") in ("string", "integer"):
             # A name is the constant that it was given, an argument the one that this call hands over.
-            return self.of(value) if {"const", "enum"} & self.of(value).keys() else plain
+            return self.schema_of(value) if {"const", "enum"} & self.schema_of(value).keys() else plain
         if node is None or not (is_vague(plain) or self._may_have_more(plain)):
             return plain
         return nearest(self._assigned(name, node, value, plain, frame), plain)
@@ -206,26 +204,21 @@ class Followed:
     def _assigned(self, name: NameExpr, node: Node, value: Value | None, plain: Schema, frame: Frame) -> Schema:
         """What was assigned to a name, whose type says little."""
         if value is None:
-            captured = frame.notes.captured.get(node, [])
-            assigned = [*captured, *frame.notes.assigned.get(node, [])]
-            if (captured or len(assigned) > 1) and None not in assigned:
-                handed = [self.of(frame.values[node])] if node in frame.values else []
-                return any_of([*handed, *(self.schema(each, frame) for each in assigned if each is not None)])
-            if parts := self.calls.unpacked(name, frame) or self.calls.given_by(name, frame):
-                return any_of(self.schema(each, at) for each, at in parts)
+            if ways := self.ways(name, frame):
+                return any_of(map(self.schema_of, ways))
             through = frame.notes.looped.get(node)
             whole = self.schema(through, frame) if through is not None else {}
             items: Schema = whole.get("items", plain)
             return items
-        followed = self.of(value)
+        followed = self.schema_of(value)
         home = next(
             (at for at in frame.chain() if node in at.values or node in at.notes.assigned), value.frame or frame
         )
         notes = home.notes
-        if node in notes.never_none and "anyOf" in followed:
-            followed = without_null(followed, followed)
+        if "$unknown" not in plain and {"type": "null"} not in plain.get("anyOf", ()):
+            followed = without_null(followed, followed)  # which the code has ruled out by now
         added = notes.items.get(node, [])
-        if None in added or node in self.frames.filled_elsewhere:
+        if None in added or node in self.filled_elsewhere:
             return plain
         if appended := notes.appended.get(node, []):
             first = [followed["items"]] if followed.get("items") else []
@@ -263,11 +256,11 @@ class Followed:
         if name == "builtins.dict" and call.args and all(kind == ARG_NAMED for kind in call.arg_kinds):
             given = zip(call.arg_names, call.args, strict=True)
             return object_of({str(key): self.schema(value, frame) for key, value in given})
-        if name == "builtins.str" and call.args and (errors := self.raised.for_clients(call.args[0], frame)):
+        if name == "builtins.str" and call.args and (errors := self.for_clients(call.args[0], frame)):
             return any_of(each.message for each in errors)
         match call.callee:
             case MemberExpr(name="get", expr=MemberExpr(name="metadata", expr=owner)) if call.args:
-                if errors := self.raised.for_clients(owner, frame):
+                if errors := self.for_clients(owner, frame):
                     key = constant(call.args[0])
                     otherwise = self.schema(call.args[1], frame) if len(call.args) > 1 else {"type": "null"}
                     return any_of(
@@ -275,7 +268,7 @@ class Followed:
                     )
             case _:
                 pass
-        asked = self.frames.asked_for(call, frame)
+        asked = self.asked_for(call, frame)
         if asked is not None:
             return self.schemas.of(asked)
         if is_vague(plain) and isinstance(call.callee, MemberExpr) and call.callee.name == "first":
@@ -283,7 +276,7 @@ class Followed:
             if row is not None:
                 return row
         if is_vague(plain) or self._may_have_more(plain):
-            returned = self.calls.returned(call, frame)
+            returned = self.returned(call, frame)
             if returned and not (isinstance(call.callee, RefExpr) and isinstance(call.callee.node, TypeInfo)):
                 return nearest(any_of(self.schema(each, inside) for each, inside in returned), plain)
             if isinstance(call.callee, MemberExpr) and call.callee.name in ("get", "pop") and call.args:
@@ -295,7 +288,7 @@ class Followed:
 
     def rows_of(self, call: CallExpr, frame: Frame) -> Rows | None:
         """The rows of the SQL statement that a call runs; None where they are not known."""
-        home = self.frames.home_of(frame)
+        home = self.home_of(frame)
         return self._rows_of(call, home.module) if home is not None else None
 
     def _rows(self, call: CallExpr, frame: Frame) -> Schema | None:
@@ -316,24 +309,23 @@ class Followed:
     def _attribute(self, expression: MemberExpr, frame: Frame) -> Schema:
         """`err.body`, `found.results` and `note.title`, of a value that is followed."""
         owner, name = expression.expr, expression.name
-        if name in _PARTS and (errors := self.raised.for_clients(owner, frame)):
+        if name in _PARTS and (errors := self.for_clients(owner, frame)):
             return any_of(map(_PARTS[name], errors))
-        if raised := self.raised.errors(owner, frame):
-            known = [self.raised.class_constant(each, name) for each in raised]
+        if raised := self.errors(owner, frame):
+            known = [self.class_constant(each, name) for each in raised]
             if all(isinstance(each, str | int) for each in known):
                 return any_of({"const": each} for each in known)
         plain = self._plain(expression, frame)
-        value = self.frames.given(expression, frame)
+        value = self.given(expression, frame)
         if not is_vague(plain):  # whose class may have subclasses with more
-            put = [self.of(value)] if value is not None and self._may_have_more(plain) else []
+            put = [self.schema_of(value)] if value is not None and self._may_have_more(plain) else []
             return put[0] if put and not is_vague(put[0]) else plain
-        if name == "results" and (made := self.frames.made(owner, frame)) is not None:
+        if name == "results" and (made := self.made(owner, frame)) is not None:
             row = self._rows(*made)
             if row is not None:
                 return {"type": "array", "items": row}
-        if computed := self.calls.computed(expression, frame):
-            return nearest(any_of(self.schema(*each) for each in computed), plain)
-        return self.of(value) if value is not None and name not in self.frames.filled_elsewhere else plain
+        ways = self.ways(expression, frame) if name not in self.filled_elsewhere else []
+        return nearest(any_of(map(self.schema_of, ways)), plain) if ways else plain
 
     def _subscript(self, expression: IndexExpr, frame: Frame) -> Schema:
         """`user["name"]` of a value that is followed."""
@@ -345,7 +337,7 @@ class Followed:
         if not isinstance(name, str):
             return plain
         match expression.base:
-            case MemberExpr(name="metadata", expr=owner) if errors := self.raised.for_clients(owner, frame):
+            case MemberExpr(name="metadata", expr=owner) if errors := self.for_clients(owner, frame):
                 unknown = {"$unknown": f"metadata without {name}"}
                 return any_of(each.metadata["properties"].get(name, unknown) for each in errors)
             case _:
