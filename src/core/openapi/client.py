@@ -128,8 +128,7 @@ class _Writer:
             self._operation(path, method, item, operation)
         for made, kinds in self.errors.values():
             made.body.append(annotated("body", joined(kinds)))
-        methods = [one for methods in self.methods.values() for both in methods for one in both]
-        self.classes.merge([*self.bodies, *(made for made, _ in self.errors.values()), *methods])
+        self.classes.finish()
         info = self.document.get("info") or {}
         title = sentence(f"A client of {info.get('title', 'an API')} {info.get('version', '')}")
         classes = [written(one) for one in self.classes.made]
@@ -242,7 +241,7 @@ class _Writer:
         if is_json(media) or (media == "*/*" and not is_text(merged(self.document, schema))):
             annotation = self.classes.type_of(schema, name)
             if response.get(MAY_BE_EMPTY):
-                return _Body(media, "json-or-empty", (*annotation, ast.Constant(None)))
+                return _Body(media, "json-or-empty", joined([annotation, (ast.Constant(None),)]))
             return _Body(media, "json", annotation)
         text = media.startswith("text/") or media.partition(";")[0].endswith(("xml", "javascript", "yaml"))
         return _Body(media, "text", (ast.Name("str"),)) if text else _Body(media, "bytes", (ast.Name("bytes"),))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
@@ -18,7 +18,6 @@ from core.openapi.client_source import (
     ANY,
     UNSET,
     Kinds,
-    Unions,
     alias_of,
     annotated,
     camel,
@@ -66,29 +65,17 @@ class Classes:
         self.aliases: list[ast.stmt] = []
         self._nodes: dict[str, ast.Name] = {}
         """The node by which annotations name a class, by the name that it was made with."""
+        self._shapes: dict[str, list[str]] = {}
+        """The names that classes with the same fields were made with, by these fields as they are written."""
         self._known: dict[str, Kinds] = {}
         """The annotation of a reference: a class or an alias."""
+        self._given: set[str] = set()
+        """The names of classes that the document itself gives them."""
 
-    def merge(self, others: Iterable[ast.stmt]) -> None:
-        """Make one class of those that have the same fields; names of schemas are kept as aliases.
-
-        `others` are the other statements that name classes.
-        """
-        given = [one.id for kinds in self._known.values() for one in kinds if isinstance(one, ast.Name)]
-        alike = {made.name: [made.name] for made in self.made}
-        trees = [*self.made, *self.aliases, *others]
-        while True:
-            shapes: dict[str, str] = {}
-            for made in self.made:
-                shape = "\n".join(ast.unparse(one) for one in made.body if isinstance(one, ast.AnnAssign))
-                first = shapes.setdefault(shape, made.name)
-                if first != made.name:
-                    alike[first] += alike.pop(made.name)
-            if len(shapes) == len(self.made):
-                break
-            self.made = [made for made in self.made if made.name in alike]
-            self._rename(alike, {})
-        wanted = {name: [each for each in names if each in given] or names for name, names in alike.items()}
+    def finish(self) -> None:
+        """Name the classes that several schemas share; names of schemas are kept as aliases."""
+        alike = {names[0]: names for names in self._shapes.values()}
+        wanted = {name: [each for each in names if each in self._given] or names for name, names in alike.items()}
         chosen = self._chosen(alike, wanted)
         for made in self.made:
             name = made.name
@@ -98,17 +85,10 @@ class Classes:
             self.aliases += [
                 alias_of(ast.Name(each), (ast.Name(made.name),))
                 for each in wanted[name]
-                if each in given and each != made.name
+                if each in self._given and each != made.name
             ]
-        self._rename(alike, chosen)
-        for tree in trees:
-            Unions().visit(tree)
-
-    def _rename(self, alike: Mapping[str, Sequence[str]], chosen: Mapping[str, str]) -> None:
-        """Have every annotation name the class that stands for several."""
-        for name, names in alike.items():
-            for each in names:
-                self._nodes[each].id = chosen.get(name, name)
+            for each in alike[name]:
+                self._nodes[each].id = made.name
 
     def _chosen(self, alike: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]) -> dict[str, str]:
         """The names of the classes that stand for several."""
@@ -150,6 +130,7 @@ class Classes:
         if _is_object(whole) and not alternatives(whole):
             node = ast.Name(self.class_name(wanted, reserved=True))
             self._known[key] = (node,)
+            self._given.add(node.id)
             self._object(node, whole, files=files)
             return self._known[key]
         self._known[key] = (ANY,)  # within itself, since type checkers do not all follow such an alias
@@ -216,7 +197,7 @@ class Classes:
         return (ANY,)
 
     def _object(self, node: ast.Name, schema: Schema, *, files: bool) -> None:
-        """Make a class, which `node` names in every annotation."""
+        """Make a class, which `node` names in every annotation; of the same fields there is one class."""
         name = node.id
         self._nodes[name] = node
         made = class_of(name, str(schema.get("description") or ""), [], "@dataclass(frozen=True, kw_only=True)")
@@ -243,6 +224,12 @@ class Classes:
             kind = of("dict", ast.Name("str"), union(self.type_of(extra, f"{name}Value", files=files)))
             options = {"default_factory": kind, "metadata": ast.Dict([ast.Constant("rest")], [ast.Constant(True)])}
             made.body.append(annotated(unique("additional_properties", taken), (kind,), options_of(options)))
+        shape = "\n".join(ast.unparse(one) for one in made.body if isinstance(one, ast.AnnAssign))
+        names = self._shapes.setdefault(shape, [])
+        names.append(name)
+        if names[0] != name:
+            self.made.remove(made)
+            node.id = names[0]
 
 
 def _common(names: Sequence[str], made: ast.ClassDef, classes: Collection[str]) -> str:

@@ -155,16 +155,6 @@ def only(kinds: Kinds) -> ast.expr | None:
     return None
 
 
-class Unions(ast.NodeTransformer):
-    """Unions with each member once: two of them may have become one class."""
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        if not isinstance(node.op, ast.BitOr):
-            return self.generic_visit(node)
-        members = {ast.unparse(one): one for one in map(self.visit, _members(node))}
-        return union(members.values())
-
-
 def written(node: ast.AST, indent: str = "") -> str:
     """A node as text, each of its parts on a line of its own where one line is too long for all."""
     inner = f"{indent}    "
