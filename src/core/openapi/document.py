@@ -170,12 +170,12 @@ class _Writer:
         self, route: RouteFacts, name: str, path: str, method: str, tags: dict[str, str | None]
     ) -> dict[str, object]:
         before = self.kept.operation(path, method)
-        name = route.operation_id or before.get("operationId") or name
+        name = route.said.operation_id or before.get("operationId") or name
         self.responses.places.setdefault((name, ""), route.handler.place)
         operation: dict[str, object] = {"operationId": name}
         module = route.module or ""
         own = module.rpartition(".")[2]
-        if named := route.tags or before.get("tags") or ([own] if own else []):
+        if named := route.said.tags or before.get("tags") or ([own] if own else []):
             operation["tags"] = [*named]
             for each in named:
                 tags.setdefault(each, self.program.docstring_of(module) if module and each == own else None)
@@ -183,7 +183,7 @@ class _Writer:
         operation["summary"] = summary or name.replace("_", " ").strip().capitalize()
         if description:
             operation["description"] = description
-        if route.deprecated:
+        if route.said.deprecated:
             operation["deprecated"] = True
         self.reader.method = "GET" if route.websocket else method.upper()
         patterns = parameter_patterns(route.path)

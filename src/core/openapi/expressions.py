@@ -162,7 +162,9 @@ class Expressions(Here):
 
     def _goes_above(self, call: CallExpr, name: str) -> None:
         """A call of `super().name(…)`. What the `__init__` of an error does is known by its arguments."""
-        owner, frame = self.owner, self.frame
+        frame = self.frame
+        function = next((at.node for at in frame.chain() if isinstance(at.node, FuncDef)), None)
+        owner = function.info or None if function is not None else None
         above = next((base for base in owner.mro[1:] if name in base.names), None) if owner is not None else None
         node = above.names[name].node if above is not None else None
         if owner is None or node is None or (name == "__init__" and is_exception(owner)):

@@ -11,12 +11,14 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from core.description import Description
 from core.http.json import JsonObject
 from core.validation.schema import Schema, is_array, is_object
 
 TEXT: Final[Schema] = {"type": "string"}
 BODIES: Final = frozenset(["json", "form", "text", "bytes", "stream"])
 """How a body is read: methods of a request, and parts of it (`Read`)."""
+NOTHING: Final = Description(False, False, None, None, None, None)
 MAY_BE_EMPTY: Final = "x-may-be-empty"
 """What a document says of an answer with a body that is sent without one too, for which OpenAPI has no word."""
 
@@ -206,11 +208,8 @@ class RouteFacts:
     public: bool = False
     errors: Levels = ()
     """The error handlers of the routers that it is registered on."""
-    deprecated: bool = False
-    answers: Mapping[int, Held] | None = None
-    """The types of bodies that `describe` says are answered, by status."""
-    operation_id: str | None = None
-    tags: Sequence[str] | None = None
+    said: Description = NOTHING
+    """What `describe` says; each type of an answer is `Held`."""
 
 
 @attrs.frozen

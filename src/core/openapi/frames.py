@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, Final
 
-import attrs
 from mypy.expandtype import expand_type
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
@@ -80,7 +79,7 @@ class Frames:
         self._types = types
         self.schemas = schemas
         self.lookup = lookup
-        self.homes: dict[Node, Home] = {}
+        self.homes: dict[FuncDef, Home] = {}
         self.named: dict[str, list[FuncDef]] = {}
         self.registered: dict[Node, list[FuncDef]] = {}
         """The functions that `@shown.register` adds to one of `functools.singledispatch`."""
@@ -95,20 +94,19 @@ class Frames:
         self._held: dict[int, Value] = {}
         for name, tree in sorted(trees.items()):
             self.modules[name] = Frame(tree, Notes(tree))
-            self._find(tree.defs, Home(name, None, None, tree))
+            self._find(tree.defs, name, Home(None, tree))
 
-    def _find(self, body: Iterable[Statement], home: Home) -> None:
+    def _find(self, body: Iterable[Statement], outer: str, home: Home) -> None:
         """Note every function and class of a body, those inside functions and classes too."""
         for statement in body:
             match statement:
                 case FuncDef():
-                    name = f"{home.name}.{statement.name}"
-                    self.homes[statement] = attrs.evolve(home, name=name)
-                    self.named.setdefault(name, []).append(statement)
-                    within = Home(f"{name}.<locals>", None, statement, home.module)
-                    self._find(statement.body.body, within)
+                    self.homes[statement] = home
+                    self.named.setdefault(f"{outer}.{statement.name}", []).append(statement)
+                    within = f"{outer}.{statement.name}.<locals>"
+                    self._find(statement.body.body, within, Home(statement, home.module))
                 case Decorator():
-                    self._find([statement.func], home)
+                    self._find([statement.func], outer, home)
                     for decorator in statement.original_decorators:
                         match decorator.callee if isinstance(decorator, CallExpr) else decorator:
                             case MemberExpr(name="register", expr=RefExpr(node=Decorator() as dispatching)):
@@ -116,38 +114,31 @@ class Frames:
                             case _:
                                 pass
                 case OverloadedFuncDef():
-                    self._find([statement.impl] if statement.impl is not None else statement.items, home)
+                    self._find([statement.impl] if statement.impl is not None else statement.items, outer, home)
                 case ClassDef():
                     self.classes.append(statement.info)
                     made = {name for name, symbol in statement.info.names.items() if symbol.plugin_generated}
                     written = [part for part in statement.defs.body if getattr(part, "name", "") not in made]
-                    name = f"{home.name}.{statement.name}"
-                    self._find(written, attrs.evolve(home, name=name, owner=statement.info))
+                    self._find(written, f"{outer}.{statement.name}", home)
                 case _:
-                    self._find((part for part in parts_of(statement) if isinstance(part, Statement)), home)
+                    self._find((part for part in parts_of(statement) if isinstance(part, Statement)), outer, home)
 
     @cached_property
     def changed(self) -> frozenset[Node | str]:
         """The variables and the names of attributes that are set by others than who made them."""
-        return changed((node, self.notes_of(node)) for node in self.homes if isinstance(node, FuncDef))
+        return changed((node, self.notes_of(node)) for node in self.homes)
 
     @cached_property
     def all_notes(self) -> list[Notes]:
         """What the texts of all modules and functions say of their names."""
-        functions = [self.notes_of(node) for node in self.homes if isinstance(node, FuncDef)]
-        return [*(frame.notes for frame in self.modules.values()), *functions]
+        return [*(frame.notes for frame in self.modules.values()), *map(self.notes_of, self.homes)]
 
     @cached_property
     def filled_elsewhere(self) -> frozenset[Node | str]:
         """The variables of what gets items under another name, or in a function that it is handed to, and the names of
         attributes that get items.
         """
-        functions: dict[str, list[FuncDef]] = {}
-        for node, home in self.homes.items():
-            if isinstance(node, FuncDef):
-                name = home.owner.name if home.owner is not None and node.name == "__init__" else node.name
-                functions.setdefault(name, []).append(node)
-        return filled_elsewhere(functions, self.all_notes)
+        return filled_elsewhere(self.homes, self.all_notes)
 
     @cached_property
     def filled(self) -> frozenset[Node | str]:
@@ -170,11 +161,6 @@ class Frames:
             return docstring(tree.defs) if isinstance(tree, MypyFile) else None
         found = self.named.get(name)
         return docstring(found[0].body.body) if found else None
-
-    def home_of(self, frame: Frame) -> Home | None:
-        """Where the function of a frame is, or for a lambda the one that it is in."""
-        homes = (self.homes[at.node] for at in frame.chain() if at.node is not None and at.node in self.homes)
-        return next(homes, None)
 
     # -- values
 
@@ -255,7 +241,7 @@ class Frames:
         """The frame of a call of a function."""
         node = target.node
         assert node is not None
-        home = self.homes.get(node)
+        home = self.homes.get(node) if isinstance(node, FuncDef) else None
         outer = target.frame
         if outer is None and home is not None:
             outer = self.modules[home.module.fullname]

@@ -15,7 +15,7 @@ import attrs
 from mypy.types import CallableType, Instance
 
 from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Held, Open, Raise, RouteFacts, StepFacts, WayPast
-from core.openapi.failures import CORE_ERROR, UNEXPECTED
+from core.openapi.failures import CORE_ERROR, UNEXPECTED, default_body
 from core.openapi.here import RESPONSE, State
 from core.openapi.program import Program
 from core.openapi.reads import REQUEST
@@ -263,8 +263,16 @@ class Reader:
 
     # -- errors
 
-    def answers(self, raised: Raise, tried: tuple[str, ...] = ()) -> Iterator[tuple[Raise, Answer | Open | None]]:
-        """The answers to an error, as `core.dispatch.answers.find_error_handler` chooses; None for the default one.
+    def default(self, raised: Raise) -> Answer:
+        """The answer to an error that no error handler answers."""
+        problem = self.application.problem_details
+        bodies = [default_body(raised, status, problem=problem) for status in raised.status]
+        whole = bodies[0] if all(body == bodies[0] for body in bodies) else {"anyOf": bodies}
+        media = "application/problem+json" if problem else "application/json"
+        return Answer(status=raised.status, media_type=media, body=whole)
+
+    def answers(self, raised: Raise, tried: tuple[str, ...] = ()) -> Iterator[tuple[Raise, Answer | Open]]:
+        """The answers to an error, as `core.dispatch.answers.find_error_handler` chooses.
 
         Each comes with the error that it answers: an error handler may have raised another one.
         """
@@ -272,7 +280,11 @@ class Reader:
         found = ((level[cls], cls) for level in levels for cls in raised.classes if cls in level)
         handler, cls = next(((held, cls) for held, cls in found if held.name not in tried), (None, ""))
         if handler is None:
-            yield raised, None
+            if raised.status:
+                yield raised, self.default(raised)
+            elif CORE_ERROR in raised.classes:
+                reason = "the status of this error is not known. Give a number, or a Literal type"
+                yield raised, Open(path=raised.path, line=raised.line, reason=reason, sends=False)
             return
         self.met.add(cls)
         for each in self.alone(handler, raised):

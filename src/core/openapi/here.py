@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import attrs
 from mypy.constant_fold import constant_fold_expr
-from mypy.nodes import Expression, MemberExpr, NameExpr, TypeInfo
+from mypy.nodes import Expression, MemberExpr, NameExpr
 
 from core.openapi.facts import Answer, Effect, Open, Raise, StepFacts
 from core.openapi.program import Program
@@ -100,13 +100,10 @@ class Here:
     """Those of the framework that the program keeps in variables."""
     method: str
     """That of the request, "" where it may be any."""
-    owner: TypeInfo | None = attrs.field(init=False)
     path: str = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        home = self.program.home_of(self.frame)
-        self.owner = home.owner if home is not None else None
-        self.path = home.module.path if home is not None else ""
+        self.path = self.frame.module.path
 
     def raises(self, expression: Expression, *, passed: bool = False) -> None:
         """An error is raised, or handed to `next`."""

@@ -288,8 +288,7 @@ class Program(Raised):
 
     def rows_of(self, call: CallExpr, frame: Frame) -> Rows | None:
         """The rows of the SQL statement that a call runs; None where they are not known."""
-        home = self.home_of(frame)
-        return self._rows_of(call, home.module) if home is not None else None
+        return self._rows_of(call, frame.module)
 
     def _rows(self, call: CallExpr, frame: Frame) -> Schema | None:
         """Return the rows of a SQL statement: the column of `first("id")`, the row of `first()`, one row of `all()`."""

@@ -13,7 +13,7 @@ from core.errors import phrase_of
 from core.http.json import JsonObject
 from core.openapi.components import Components
 from core.openapi.facts import MAY_BE_EMPTY, Answer, Effect, Open, Raise, RouteFacts
-from core.openapi.failures import CORE_ERROR, NOT_ALLOWED, NOT_FOUND, UNEXPECTED, default_body
+from core.openapi.failures import NOT_ALLOWED, NOT_FOUND, UNEXPECTED
 from core.openapi.functions import Reader
 from core.openapi.requests import add_body
 from core.validation.schema import Schema
@@ -36,16 +36,14 @@ class Responses:
         """The responses of a route, by status, of everything that happens on its way."""
         self._here = name
         responses: dict[str, JsonObject] = {}
+        errors = [each for each in found if isinstance(each, Raise)]
         for each in found:
-            if isinstance(each, Answer):
-                self._answer(responses, each)
-            elif isinstance(each, Open) and route.answers is None:
-                self._open(responses, each)
+            if isinstance(each, Answer) or (isinstance(each, Open) and route.said.answers is None):
+                self._add(responses, each)
         unexpected = self._unexpected(responses, route)
-        for each in found:
-            if isinstance(each, Raise):
-                self._error(responses, each, unexpected)
-        if route.answers is not None:
+        for each in errors:
+            self._add(responses, each, unexpected)
+        if route.said.answers is not None:
             self._declare(responses, route)
         elif set(responses) == {"default"} and (functions := self.reader.program.named.get(route.name)):
             reason = (
@@ -64,7 +62,7 @@ class Responses:
     def _declare(self, responses: dict[str, JsonObject], route: RouteFacts) -> None:
         """The answers that `describe` says, in the place of those that were found."""
         path, line = route.handler.place
-        for status, held in (route.answers or {}).items():
+        for status, held in (route.said.answers or {}).items():
             responses.pop(str(status), None)
             schema = self.reader.program.declared(held) if held.kind != "constant" else None
             media = None if schema is None else "application/json"
@@ -109,37 +107,25 @@ class Responses:
             return {"schema": {"type": "string"}, "x-item-schema": data.get("contentSchema", data)}
         return {"itemSchema": event}
 
-    def _error(
-        self, responses: dict[str, JsonObject], raised: Raise, unexpected: Sequence[tuple[str, int]] = ()
+    def _add(
+        self, responses: dict[str, JsonObject], effect: Effect, unexpected: Sequence[tuple[str, int]] = ()
     ) -> None:
-        for answered, answer in self.reader.answers(raised):
-            if answer is None:
-                default = self._default(answered)
-                if default is not None:
-                    self._answer(responses, default, answered)
-                    continue
-            elif isinstance(answer, Answer):
-                # An exception without a status that no branch is for is answered as one that nobody foresaw.
-                if answered.status or (answer.path, answer.line) not in unexpected:
-                    self._answer(responses, answer, answered)
-                else:
-                    self._add_headers(responses["default"], answer, answered)
-                continue
-            if CORE_ERROR in answered.classes and not answered.status:
-                reason = "the status of this error is not known. Give a number, or a Literal type"
-                self._open(responses, Open(path=answered.path, line=answered.line, reason=reason, sends=False))
-            elif isinstance(answer, Open):
-                self._open(responses, answer)
-
-    def _default(self, raised: Raise) -> Answer | None:
-        """The answer to an error that no error handler answers; None for one without a status."""
-        problem = self.reader.application.problem_details
-        media = "application/problem+json" if problem else "application/json"
-        if not raised.status:
-            return None
-        bodies = [default_body(raised, status, problem=problem) for status in raised.status]
-        whole = bodies[0] if all(body == bodies[0] for body in bodies) else {"anyOf": bodies}
-        return Answer(status=raised.status, media_type=media, body=whole)
+        match effect:
+            case Answer():
+                self._answer(responses, effect)
+            case Open():
+                self._open(responses, effect)
+            case Raise():
+                for raised, answer in self.reader.answers(effect):
+                    # An exception without a status that no branch is for is answered as one that nobody foresaw.
+                    if not raised.status and (answer.path, answer.line) in unexpected and isinstance(answer, Answer):
+                        self._add_headers(responses["default"], answer, raised)
+                    elif isinstance(answer, Answer):
+                        self._answer(responses, answer, raised)
+                    else:
+                        self._open(responses, answer)
+            case _:
+                pass
 
     def _unexpected(self, responses: dict[str, JsonObject], route: RouteFacts) -> Sequence[tuple[str, int]]:
         """What `default` says: any route may fail in a way that nobody foresaw. Returns where that is answered."""
@@ -151,10 +137,8 @@ class Responses:
             if isinstance(answer, Open):
                 self._open(responses, answer)
                 continue
-            whole = answer if answer is not None else self._default(answered)
-            if whole is not None:
-                places.append((whole.path, whole.line))
-                self._answer(found, whole, answered)
+            places.append((answer.path, answer.line))
+            self._answer(found, answer, answered)
         default = responses.setdefault("default", {"description": "An error that nobody foresaw"})
         for status, response in found.items():
             if int(status) < 500:
@@ -167,29 +151,22 @@ class Responses:
 
     def missing(self) -> list[Effect]:
         """What happens to a path that no route has; the default answer is one that no error handler sees."""
-        default = self._default(NOT_FOUND)
-        assert default is not None
         own = self.reader.application.not_found
-        return (self.reader.alone(own, status=404) if own is not None else []) or [default]
+        return (self.reader.alone(own, status=404) if own is not None else []) or [self.reader.default(NOT_FOUND)]
 
     def not_found(self) -> JsonObject:
         """The answer to a path that no route has."""
         self._here = ""
         responses: dict[str, JsonObject] = {}
         for each in self.missing():
-            if isinstance(each, Answer):
-                self._answer(responses, each)
-            elif isinstance(each, Raise):
-                self._error(responses, each)
-            elif isinstance(each, Open):
-                self._open(responses, each)
+            self._add(responses, each)
         return _whatever("No route has this path and method", responses)
 
     def not_allowed(self) -> JsonObject:
         """The answer to a path that has routes for other methods."""
         self._here = ""
         responses: dict[str, JsonObject] = {}
-        self._error(responses, attrs.evolve(NOT_ALLOWED, levels=()))
+        self._add(responses, attrs.evolve(NOT_ALLOWED, levels=()))
         response = _whatever("The path has routes for other methods, which `Allow` names", responses)
         return {**response, "headers": {"Allow": {"schema": {"type": "string"}}}}
 

@@ -21,13 +21,14 @@ from typing import Any, Final
 import attrs
 
 from core.app import App
-from core.description import Description, description_of
+from core.description import description_of
 from core.dispatch.answers import ErrorHandlers
 from core.explain.frames import is_own
 from core.handlers import info_of
 from core.middleware.authentication import Authentication, TokenSource
 from core.middleware.jwks import FetchedKeySet
 from core.openapi.facts import (
+    NOTHING,
     ApplicationFacts,
     ClassDetails,
     Held,
@@ -42,7 +43,6 @@ from core.validation.schema import Schema, demands_of, plain
 
 _COUNTS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 _SAFE: Final = frozenset(["GET", "HEAD", "OPTIONS"])
-_NOTHING: Final = Description(False, False, None, None, None, None)
 _DEEPEST: Final = 4
 
 
@@ -69,9 +69,11 @@ def application_facts(
             mounts.setdefault(prefix or "/")
             continue
         handler = getattr(entry.handler, "opens", entry.handler)  # of what opens a WebSocket
-        said = description_of(handler) or _NOTHING
+        said = description_of(handler) or NOTHING
         if said.hidden:
             continue
+        if said.answers is not None:
+            said = said._replace(answers={status: hold(each) for status, each in said.answers.items()})
         own = getattr(_innermost(handler), "__module__", "")
         found = [
             attrs.evolve(fact, errors=_levels(scope))
@@ -89,10 +91,7 @@ def application_facts(
                 handler is not entry.handler,
                 any((info := info_of(step)) is not None and info.public for step, _ in steps),
                 _levels(entry),
-                said.deprecated,
-                {status: hold(each) for status, each in said.answers.items()} if said.answers is not None else None,
-                said.operation_id,
-                said.tags,
+                said,
             )
         )
     dispatcher = app.dispatcher

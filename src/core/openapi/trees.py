@@ -321,10 +321,14 @@ def docstring(body: Iterable[object]) -> str | None:
     return first.expr.value if isinstance(first, ExpressionStmt) and isinstance(first.expr, StrExpr) else None
 
 
-def filled_elsewhere(functions: Mapping[str, Sequence[FuncDef]], notes: Sequence[Notes]) -> frozenset[Node | str]:
+def filled_elsewhere(functions: Iterable[FuncDef], notes: Sequence[Notes]) -> frozenset[Node | str]:
     """The variables of what gets items under another name, or in one of the `functions` that it is handed to, and the
     names of attributes that get items. Which function a call goes to is told by its name alone.
     """
+    named: dict[str, list[FuncDef]] = {}
+    for function in functions:
+        name = function.info.name if function.info and function.name == "__init__" else function.name
+        named.setdefault(name, []).append(function)
     filled = {node for each in notes for node in (*each.items, *each.appended)}
     attributes = {name for each in notes for name in each.filled}
     others: dict[Node, set[Node]] = {}
@@ -333,7 +337,7 @@ def filled_elsewhere(functions: Mapping[str, Sequence[FuncDef]], notes: Sequence
             filled.update(node for value in each.attributes[name] if (node := owner_of(value)) is not None)
         for node, shared in each.shared_with.items():
             for other in shared:
-                others.setdefault(node, set()).update(_names_of(node, other, functions))
+                others.setdefault(node, set()).update(_names_of(node, other, named))
     found: set[Node] = set()
     while more := {node for node in others.keys() - found if others[node] & (filled | found)}:
         found |= more

@@ -7,10 +7,10 @@ These are data. What a value is, is worked out elsewhere: its type in `frames.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import attrs
-from mypy.nodes import Expression, FuncDef, LambdaExpr, MypyFile, Node, TypeInfo
+from mypy.nodes import Expression, FuncDef, LambdaExpr, MypyFile, Node
 from mypy.types import Type, TypeVarId
 
 from core.openapi.facts import Held, Raise
@@ -19,12 +19,9 @@ from core.openapi.trees import Notes
 DEEPEST: Final = 30
 
 
-@attrs.frozen(eq=False)
-class Home:
-    """Where a function is: its full name, its class, the function around it, and its module."""
+class Home(NamedTuple):
+    """Where a function is: the function around it, and its module."""
 
-    name: str
-    owner: TypeInfo | None
     around: FuncDef | None
     module: MypyFile
 
@@ -49,6 +46,13 @@ class Frame:
         while at is not None:
             yield at
             at = at.outer
+
+    @property
+    def module(self) -> MypyFile:
+        """The module that its function is in."""
+        *_, last = self.chain()
+        assert isinstance(last.node, MypyFile)
+        return last.node
 
 
 @attrs.frozen(eq=False)
