@@ -328,7 +328,6 @@ class Calls(Frames):
 
     @cached_property
     def _set(self) -> frozenset[str]:
-        """The names of attributes that any code sets."""
         return frozenset(name for notes in self.all_notes for name in notes.sets)
 
     def entries(self, table: Expression, key: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:

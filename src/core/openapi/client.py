@@ -358,7 +358,6 @@ def _method(
     request: tuple[list[Parameter], list[Parameter], list[ast.keyword]],
     prefix: str,
 ) -> ast.stmt:
-    """A method of Client, or of AsyncClient with the prefix "Async"."""
     kinds: list[Kinds] = [] if returned else [(ast.Constant(None),)]
     for body in returned:
         item = union(body.annotation)

@@ -91,7 +91,6 @@ class Classes:
                 self._nodes[each].id = made.name
 
     def _chosen(self, alike: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]) -> dict[str, str]:
-        """The names of the classes that stand for several."""
         chosen: dict[str, str] = {}
         first: dict[str, Collection[str]] = {}
         # Where several share the same words, the one with the fewest fields has these words alone.

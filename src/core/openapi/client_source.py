@@ -195,7 +195,6 @@ def _arguments(given: ast.arguments) -> list[str]:
 
 
 def _expressed(node: ast.expr, indent: str, before: int) -> str:
-    """An expression behind `before` characters."""
     flat = ast.unparse(node)
     if before + len(flat) <= _WIDTH:
         return flat

@@ -16,13 +16,11 @@ from mypy.nodes import (
     ComparisonExpr,
     Expression,
     IntExpr,
-    ListExpr,
     MemberExpr,
     NameExpr,
     Node,
     OpExpr,
     RefExpr,
-    SetExpr,
     TupleExpr,
     UnaryExpr,
 )
@@ -33,7 +31,7 @@ from core.openapi.failures import is_caught
 from core.openapi.here import Here
 from core.openapi.program import Program
 from core.openapi.reads import REQUEST
-from core.openapi.trees import called, parts_of
+from core.openapi.trees import parts_of
 from core.openapi.values import Frame
 
 Errors: TypeAlias = Mapping[Node, tuple[Raise, ...]]
@@ -75,7 +73,8 @@ def _of_method(here: Here, expression: Expression) -> bool | None:
                 left, right = right, left
             if not _is_method(here, left) or not here.method:
                 return None
-            known = _texts(here, right) if "in" in op else [here.text(right)]
+            several = here.program.members(right, here.frame) if "in" in op else [(right, here.frame)]
+            known = [here.text(item) for item, _ in several] or [None]
             return None if None in known else (here.method in known) == (op in ("==", "in"))
         case _:
             return None
@@ -87,17 +86,6 @@ def _is_method(here: Here, expression: Expression) -> bool:
             return here.program.class_of(owner, frame) == REQUEST and "method" not in here.program.changed
         case _:
             return False
-
-
-def _texts(here: Here, several: Expression) -> list[str | None]:
-    """The texts of a tuple, list or set that is written out; None is one that is not known."""
-    match here.program.origin(several, here.frame, fixed=True).place:
-        case (TupleExpr(items=items) | ListExpr(items=items) | SetExpr(items=items), _):
-            return [here.text(item) for item in items]
-        case (CallExpr(args=[inner]) as call, _) if called(call) in ("builtins.frozenset", "builtins.set"):
-            return _texts(here, inner)
-        case _:
-            return [None]
 
 
 def compared(subject: Expression, pattern: Pattern) -> Expression:

@@ -134,7 +134,6 @@ class _Writer:
         return Described(document, sorted(self.problems), self.responses.places)
 
     def _problem(self, at: Effect, message: str) -> None:
-        """Add a problem at the line of an effect, if that is the program's."""
         if at.path:
             self.problems.add(Problem(at.path, at.line, message))
 

@@ -84,7 +84,6 @@ class Expressions(Here):
                 )
 
     def _one_of(self, *branches: Expression | None) -> None:
-        """One of several expressions is evaluated; None for nothing."""
         start, ends, mark = self.state, list[State](), len(self.effects)
         for branch in branches:
             self.state = start.copy()
@@ -174,7 +173,6 @@ class Expressions(Here):
         self._goes_into(self.program.defined(node, None, me) or (), call)
 
     def _goes_into(self, targets: Sequence[Target], call: CallExpr | None = None) -> None:
-        """A call of one of several functions."""
         given, named = self.program.arguments(call, self.frame)
         start, ends = self.state, list[State]()
         for target in targets:

@@ -32,7 +32,7 @@ class Held:
     """
 
     kind: str
-    """function, type, object, constant or other."""
+    """function, type, object or constant."""
     name: str = ""
     place: tuple[str, int] = ("", 0)
     """The file and first line of a function."""

@@ -60,7 +60,7 @@ from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import Held
 from core.openapi.schemas import Schemas
 from core.openapi.solving import UNKNOWN, info_in, member, returned_for, solved, without
-from core.openapi.trees import Notes, changed, docstring, filled_elsewhere, parts_of
+from core.openapi.trees import Notes, called, changed, docstring, filled_elsewhere, parts_of
 from core.openapi.values import DEEPEST, Frame, Home, Target, Value, bounded
 
 _CHAINED: Final = frozenset(["status", "header", "append", "cookie", "delete_cookie"])
@@ -267,7 +267,6 @@ class Frames:
         return frame
 
     def _solved(self, variable: Var, value: Value) -> dict[TypeVarId, Type]:
-        """What type variables stand for, by one argument."""
         declared, own = variable.type, self.type_in(value)
         if declared is not None and variable.is_self and isinstance(declared, Instance):
             if not isinstance(own, Instance) or not own.type.has_base(declared.type.fullname):
@@ -320,9 +319,15 @@ class Frames:
                 through = next((each.notes.looped[node] for each in at.chain() if node in each.notes.looped), None)
             case _:
                 return []
-        match self.origin(through, at, fixed=True).place if through is not None else None:
-            case (TupleExpr(items=items) | ListExpr(items=items) | SetExpr(items=items), place):
-                return [(item, place) for item in items]
+        return self.members(through, at) if through is not None else []
+
+    def members(self, several: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
+        """The items of a tuple, list or set that is written out and stays as it is."""
+        match self.origin(several, frame, fixed=True).place:
+            case (TupleExpr(items=items) | ListExpr(items=items) | SetExpr(items=items), at):
+                return [(item, at) for item in items]
+            case (CallExpr(args=[inner]) as call, at) if called(call) in ("builtins.frozenset", "builtins.set"):
+                return self.members(inner, at)
             case _:
                 return []
 

@@ -334,7 +334,6 @@ def _tagged(state: State, effects: list[Effect]) -> State:
 
 
 def _positional(target: Target) -> int:
-    """The number of arguments that a function takes of the framework."""
     assert target.node is not None
     taken = [
         each for each in target.node.arguments if each.kind.is_positional() and each.variable.name not in target.named

@@ -123,7 +123,6 @@ class Program(Raised):
         return self.schemas.of(asked if asked is not None else self.type_of(call, frame))
 
     def _plain(self, expression: Expression, frame: Frame) -> Schema:
-        """The JSON of an expression by its type."""
         schema = self.schemas.of(self.type_of(expression, frame))
         # A moment without a zone is written without the offset that the format demands (RFC 3339).
         return TEXT if schema == _MOMENT and self._is_naive(expression, frame) else schema
@@ -346,7 +345,6 @@ class Program(Raised):
         return any_of(part[name] for part in parts if name in part) if any(name in part for part in parts) else plain
 
     def _values(self, container: Expression, frame: Frame) -> list[Schema]:
-        """The schemas of everything in a list or dict."""
         whole = self.schema(container, frame)
         found: list[Schema] = [*whole.get("properties", {}).values()]
         return found + [whole[key] for key in ("additionalProperties", "items") if key in whole]

@@ -59,8 +59,6 @@ class Raised(Calls, ABC):
                 for at in frame.chain():
                     if expression.node is not None and expression.node in at.errors:
                         return at.errors[expression.node]
-            case CallExpr(callee=MemberExpr(name="with_traceback" | "with_note", expr=inner)):
-                return self.errors(inner, frame)
             case _:
                 pass
         found = tuple(each for way in self.ways(expression, frame) for each in self.errors_of(way))

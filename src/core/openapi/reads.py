@@ -30,7 +30,6 @@ _PLACES: Final = {
 def _read(
     here: Here, line: int, part: str, name: str | None = None, schema: Schema | None = None, *, required: bool = False
 ) -> None:
-    """Something is read of the request, with the errors of reading it."""
     here.effects.append(Read(path=here.path, line=line, part=part, name=name, schema=schema, required=required))
     if part == "json":
         here.refuse(error(400, "Invalid JSON"), line)

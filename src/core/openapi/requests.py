@@ -220,8 +220,7 @@ class SecuritySchemes:
         named = [(each.part, each.name or "") for each in reads if each.part in ("header", "cookie", "query")]
         own = [(where, name) for where, name in named if name.lower() != "authorization"]
         if step.authenticates and own and len(own) == len(named):
-            where, name = own[0]
-            return _key_in(where, name), step.optional
+            return _key_in(*own[0]), step.optional
         for raised in () if visited and step.authenticates and not named else found:
             if isinstance(raised, Raise) and 401 in raised.status:
                 for name, value in raised.headers.items():
@@ -229,8 +228,7 @@ class SecuritySchemes:
                     if name.lower() == _CHALLENGE and scheme:
                         return Security(scheme, {"type": "http", "scheme": scheme}), step.optional
         if step.authenticates and named:
-            where, name = named[0]
-            return _key_in(where, name), step.optional
+            return _key_in(*named[0]), step.optional
         return None, step.optional
 
 

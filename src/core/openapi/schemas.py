@@ -313,7 +313,6 @@ def _worded(schema: Schema, words: str | None) -> Schema:
 
 
 def _is_unset(type_: Type | None) -> bool:
-    """Return True for the type of UNSET, and for a union with it."""
     proper = get_proper_type(type_)
     if isinstance(proper, UnionType):
         return any(map(_is_unset, proper.items))
@@ -374,7 +373,6 @@ def _filled(found: Schema, plain: Schema) -> Schema:
 
 
 def _described_fields(info: TypeInfo) -> dict[str, str]:
-    """The texts below the fields of a class of the program."""
     found: dict[str, str] = {}
     last = ""
     for statement in info.defn.defs.body:
