@@ -151,24 +151,11 @@ class Calls(Frames):
                 pass
         return [Value(*each) for each in found]
 
-    def _taken(self, expression: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
-        """What `TABLE[key]` and `TABLE.get(key, otherwise)` give."""
-        match expression:
-            case IndexExpr(base=table, index=key):
-                return self.entries(table, key, frame)
-            case CallExpr(callee=MemberExpr(expr=table, name="get"), args=[key, *otherwise]):
-                found = self.entries(table, key, frame)
-                return [*found, *((each, frame) for each in otherwise)] if found else []
-            case _:
-                return []
-
     def _by_type(self, callee: Expression, frame: Frame) -> tuple[Target, ...] | None:
         """The methods `__call__` of an object; None for a function that came from somewhere."""
         type_ = self.type_of(callee, frame)
-        if isinstance(type_, UnionType):
-            items = [item for item in map(get_proper_type, type_.items) if not isinstance(item, NoneType)]
-            return _joined(self._of_type(item, callee, frame) for item in items)
-        return self._of_type(type_, callee, frame)
+        items = [get_proper_type(item) for item in type_.items] if isinstance(type_, UnionType) else [type_]
+        return _joined(self._of_type(item, callee, frame) for item in items if not isinstance(item, NoneType))
 
     def _of_type(self, type_: ProperType | None, callee: Expression, frame: Frame) -> tuple[Target, ...] | None:
         if isinstance(type_, Instance) and type_.type.get("__call__") is not None:
@@ -330,8 +317,18 @@ class Calls(Frames):
     def _set(self) -> frozenset[str]:
         return frozenset(name for notes in self.all_notes for name in notes.sets)
 
-    def entries(self, table: Expression, key: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
-        """The values of a dict that is written out and stays as it is: that of the key, or of all where it varies."""
+    def _taken(self, expression: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
+        """What `TABLE[key]` and `TABLE.get(key, otherwise)` give, of a dict that is written out and stays as it is: the
+        value of the key, or each of them where it varies.
+        """
+        otherwise: list[Expression] = []
+        match expression:
+            case IndexExpr(base=table, index=key):
+                pass
+            case CallExpr(callee=MemberExpr(expr=table, name="get"), args=[key, *otherwise]):
+                pass
+            case _:
+                return []
         place = self.origin(table, frame, fixed=True).place
         if isinstance(table, MemberExpr):
             named = table.expr.node if isinstance(table.expr, RefExpr) else None
@@ -343,7 +340,8 @@ class Calls(Frames):
             return []
         wanted = constant(key)
         exact = [value for name, value in written.items if name is not None and wanted and constant(name) == wanted]
-        return [(value, at) for value in exact[-1:] or [value for _, value in written.items]]
+        found = exact[-1:] or [value for _, value in written.items]
+        return [*((value, at) for value in found), *((each, frame) for each in otherwise)]
 
     def _unpacked(self, name: NameExpr, frame: Frame) -> list[Value]:
         """What `status, body = f()` gives a name: its part of each tuple that is returned, or that a dict has."""
@@ -368,12 +366,12 @@ class Calls(Frames):
         node, notes = name.node, frame.notes
         if node is None or node not in notes.entered or notes.assigned[node] != [None]:
             return []
-        manager = self.origin(notes.entered[node], frame)
-        made = self.made(*manager.place) if manager.place is not None else None
+        manager = notes.entered[node]
+        made = self.made(manager, frame)
         if made is not None and (found := [(each, at) for at in self.entered(*made) for each in at.notes.yielded]):
             return found
-        info = self.info_of(notes.entered[node], frame)
-        methods = [each for way in CONTEXT[:2] if info is not None for each in self.methods(info, way, manager) or ()]
+        info, owner = self.info_of(manager, frame), Value(manager, frame)
+        methods = [each for way in CONTEXT[:2] if info is not None for each in self.methods(info, way, owner) or ()]
         return [(each, at) for at in self._enter(methods, (), {}) for each in at.notes.returned]
 
     def entered(self, call: CallExpr, frame: Frame) -> Iterator[Frame]:
