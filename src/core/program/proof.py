@@ -8,11 +8,11 @@ not be read is counted and named.
 from __future__ import annotations
 
 import ast
-import fnmatch
 import hashlib
 import linecache
 import os
 from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ from core.program.problems import no_env, not_bindings
 from core.program.reader import Reader
 from core.program.registered import registered
 from core.program.settings import Settings
-from core.program.sources import Sources, dotted_names, read_sources, source_files
+from core.program.sources import Sources, dotted_names, may_have, read_sources, source_files
 from core.program.table import Place, Table
 from core.program.wording import did_you_mean
 from core.program.worker import worker_findings
@@ -302,7 +302,7 @@ class _Program:
         return frozenset(
             class_.name
             for class_ in self._classes()
-            if any(fnmatch.fnmatchcase(name, pattern) for name in _names(class_) for pattern in patterns)
+            if any(fnmatchcase(name, pattern) for name in _names(class_) for pattern in patterns)
         )
 
     def _unmatched(self) -> list[str]:
@@ -310,13 +310,9 @@ class _Program:
         patterns = [pattern for pattern in self.options.env or () if not self._named([pattern])]
         classes = list(self._classes()) if patterns else []
         if patterns and self.options.root is not None:
-            others = Modules(import_roots(self.options.root, None), self.memory.module)
-            own = {module.path for module in self.program}
-            read = (others.add(Path(path)) for path in source_files(self.options.root) if Path(path) not in own)
-            names = [
-                name for module in read if module is not None for one in classes_in(module) for name in _names(one)
-            ]
-            patterns = [pattern for pattern in patterns if not fnmatch.filter(names, pattern)]
+            own = {str(module.path) for module in self.program}
+            others = [path for path in source_files(self.options.root.resolve()) if path not in own]
+            patterns = [pattern for pattern in patterns if not any(may_have(path, pattern) for path in others)]
         near = [class_.name for class_ in classes if self.reader.is_marked(class_)] or [c.name for c in classes]
         other = "Write the full name of a class, or take it out"
         return [

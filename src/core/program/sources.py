@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -74,3 +75,15 @@ def dotted_names(path: str) -> Iterator[str]:
         parts.pop()
     for at in reversed(range(len(parts))):
         yield ".".join(parts[at:])
+
+
+def may_have(path: str, pattern: str) -> bool:
+    """Return True if a file may have a class of a full name or pattern, by the text of the file alone."""
+    try:
+        with open(path, "rb") as file:
+            names = [name.decode("utf-8", "replace") for name in re.findall(rb"class\s+(\w+)", file.read())]
+    except OSError:
+        return False
+    # Whether a class is in another one cannot be seen from its bare name.
+    bare = [*names, *(f"{outer}.{inner}" for outer in names for inner in names)]
+    return any(fnmatchcase(f"{module}.{name}", pattern) for module in dotted_names(path) for name in bare)
