@@ -57,17 +57,15 @@ def test_rows_are_printed_as_a_table(project: Path) -> None:
 def test_a_statement_in_the_place_of_a_file_is_told_the_option(project: Path) -> None:
     done = run("sql", "SELECT text FROM notes WHERE id = 'x'", folder=project)
     assert done.returncode == 2
-    option = """A statement is written with -c: core sql -c 'SELECT text FROM notes WHERE id = '"'"'x'"'"''"""
-    assert done.stderr.startswith(f"error: there is no file SELECT text FROM notes WHERE id = 'x'. {option}")
+    option = """Write core sql -c 'SELECT text FROM notes WHERE id = '"'"'x'"'"''"""
+    assert done.stderr.startswith(f"error: a FILE was expected, not a statement. {option}")
 
 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (
-            "SELECT n.text",
-            "there is no file SELECT n.text. A statement is written with -c: core sql -c 'SELECT n.text'",
-        ),
+        ("SELEC 1", "a FILE was expected, not a statement. Write core sql -c 'SELECT 1'"),
+        ("updat notes SET text = ''", "a FILE was expected, not a statement. Write core sql -c 'UPDATE notes SET"),
         ("VACUUM", "there is no file VACUUM. A statement is written with -c: core sql -c VACUUM"),
         ("insert.sql", "there is no file insert.sql. Give the path of a file of SQL"),
         ("", "the name of the FILE is empty. Give the path of a file of SQL"),

@@ -17,6 +17,8 @@ from core.dev.terminal import core_version
 from core.errors import ConfigurationError, DeveloperError, UsageError
 
 if TYPE_CHECKING:
+    from watchfiles import Change
+
     from core.config.model import Configuration
     from core.program.findings import Finding
     from core.program.module_rules import Memory
@@ -40,6 +42,17 @@ _COLOURS: Final = {"error": "red", "warning": "yellow", "note": "blue"}
 _STEP: Final = 10
 _DEBOUNCE: Final = 100
 """Milliseconds without a further change after which a change counts, and after which it counts in any case."""
+
+
+def _is_watched(change: Change, path: str) -> bool:
+    """Return True if the findings may depend on a file, and it is not in a folder of an environment or of the tools."""
+    parts = Path(path).parts
+    if {"node_modules", "__pycache__", "site-packages", ".git", ".core", ".mypy_cache"} & set(parts):
+        return False
+    name = parts[-1]
+    return name.endswith((".py", ".sql", ".toml", ".ini", ".cfg", ".json", ".jsonc")) or name.startswith(
+        (".dev.vars", ".env")
+    )
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -106,20 +119,14 @@ def _watch(args: argparse.Namespace, path: Path) -> int:
     except ImportError:
         tell_error("core check --watch needs watchfiles. Install core-edge[dev]")
         return 2
-    from core.dev.reload import wanted
     from core.program.module_rules import Memory
 
     memory = Memory()
     folders = {path.parent.resolve(), *(given.resolve() for given in args.paths)}
-
-    def is_watched(change: object, file: str) -> bool:
-        """Return True for the files that `core dev` follows, and for options of type checkers."""
-        return file.endswith((".ini", ".cfg")) or any(wanted(folder, Path(file)) for folder in folders)
-
     # Watching begins first, so that no change is missed while the program is looked at.
     changes = watch(
         *folders,
-        watch_filter=is_watched,
+        watch_filter=_is_watched,
         step=_STEP,
         debounce=_DEBOUNCE,
         yield_on_timeout=True,

@@ -30,6 +30,22 @@ Run SQL on a local database. Without FILE and --command: a prompt, where a state
 (or Ctrl-D) ends it; .tables lists the tables. A FILE (`-` is the standard input) and a --command are one transaction: with
 a mistake in them nothing is changed."""
 _WIDEST: Final = 60
+_FIRST_WORDS: Final = frozenset(
+    [
+        "SELECT",
+        "INSERT",
+        "UPDATE",
+        "DELETE",
+        "CREATE",
+        "DROP",
+        "ALTER",
+        "WITH",
+        "REPLACE",
+        "PRAGMA",
+        "EXPLAIN",
+        "VALUES",
+    ]
+)
 
 Execute = Callable[[list[str]], "list[_Rows]"]
 """Runs statements in one transaction. Raises D1Error."""
@@ -74,12 +90,24 @@ def read_file(file: str) -> tuple[str, str]:
     try:
         return Path(file).read_text("utf-8"), file
     except (OSError, ValueError) as error:
+        wanted = _statement_of(file)
+        if wanted is not None:
+            raise UsageError(f"a FILE was expected, not a statement. Write core sql -c {quote(wanted)}") from None
         told, fix = f"there is no file {file}", "Give the path of a file of SQL"
         if not isinstance(error, FileNotFoundError):
             told = f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
-        elif len(file.split()) > 1 or not Path(file).suffix:
+        elif not Path(file).suffix:
             fix = f"A statement is written with -c: core sql -c {quote(file)}"
         raise UsageError(f"{told}. {fix}") from None
+
+
+def _statement_of(given: str) -> str | None:
+    """The statement that stands in the place of a file, with its first word as it was meant; None for a path."""
+    from difflib import get_close_matches
+
+    first, *rest = given.split(maxsplit=1) or [given]
+    verbs = get_close_matches(first.upper(), _FIRST_WORDS, n=1, cutoff=0.75) if rest else []
+    return None if not verbs else given if first.upper() == verbs[0] else f"{verbs[0]} {rest[0]}"
 
 
 def run_text(text: str, where: str, execute: Execute) -> int:

@@ -44,12 +44,12 @@ _SECRETS: Final = re.compile(r"\.(dev\.vars|env)(\.[\w-]+)*")
 
 
 def wanted(root: Path, path: Path) -> bool:
-    """Return True if a change of `path`, a file in the folder `root` or that one, is one of the application's."""
+    """Return True if a change of `path` is one of the application's."""
     try:
-        parts = path.relative_to(root).parts or (path.name,)
+        parts = path.relative_to(root).parts
     except ValueError:
         return False
-    if any(part in OTHER_FOLDERS or part.startswith(".") for part in parts[:-1]):
+    if not parts or any(part in OTHER_FOLDERS or part.startswith(".") for part in parts[:-1]):
         return False
     name = parts[-1]
     if name.startswith("."):
