@@ -52,6 +52,12 @@ class Counter(DurableObject[Any]):
 
         await self.ctx.block_concurrency_while(fail)
 
+    async def give_up_loading(self) -> None:
+        section = asyncio.ensure_future(self.ctx.block_concurrency_while(asyncio.Event().wait))
+        await asyncio.sleep(0)
+        section.cancel()
+        await asyncio.gather(section, return_exceptions=True)
+
     async def bookmark(self) -> str:
         return await self.ctx.storage.get_current_bookmark()
 
@@ -191,6 +197,17 @@ async def test_a_critical_section_that_fails_resets_the_object() -> None:
             await one.fail_to_load()
         assert await one.seen() == 0
         assert await one.increment() == 2
+        await namespace.close()
+
+
+async def test_a_critical_section_that_is_cancelled_resets_the_object() -> None:
+    with Store() as store:
+        namespace = EmbeddedDurableObjectNamespace(store, "C", Counter)
+        one = namespace.get_by_name("a")
+        await one.increment()
+        with pytest.raises(DurableObjectError, match="cancelled"):
+            await one.give_up_loading()
+        assert await one.seen() == 0
         await namespace.close()
 
 

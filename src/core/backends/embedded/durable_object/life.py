@@ -130,9 +130,14 @@ class LiveObject:
 
         task = asyncio.get_running_loop().create_task(self.exclusively(run, leave))
         self._begin(task, None)
-        # Whoever does not await it learns of its failure from the calls that it broke.
-        task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+        task.add_done_callback(self._end_section)
         return task
+
+    def _end_section(self, section: asyncio.Future[Any]) -> None:
+        if section.cancelled():
+            self.reset(DurableObjectError("a critical section of the object was cancelled"))
+        else:
+            section.exception()  # whoever does not await it learns of its failure from the calls that it broke
 
     async def exclusively(self, action: Callable[[], Awaitable[T]], leave: Callable[[], None] | None = None) -> T:
         """Run `action` with no other call beginning, and no other's storage at hand. After 30 seconds, reset."""
