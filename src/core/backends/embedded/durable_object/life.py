@@ -264,8 +264,9 @@ class AlarmRunner:
         try:
             await self._handle()
             later = self._object.storage.read_alarm()
-            if later is not None:
-                self._object.objects.alarms.note(self._object.id, later.time)
+            # One that is being taken back may yet stay, while that is not kept.
+            if later is not None or not self._object.storage.is_writing:
+                self._object.objects.alarms.note(self._object.id, None if later is None else later.time)
         except Exception:
             _log.exception("the alarm of %r could not be handled; it is looked at again", self._object.id)
             # Not at once: a disk that is full stays so for a while.
@@ -273,18 +274,10 @@ class AlarmRunner:
         finally:
             self.task = None
 
-    def _forget(self) -> None:
-        # One that is being taken back may yet stay, while that is not kept.
-        if not self._object.storage.is_writing:
-            self._object.objects.alarms.note(self._object.id, None)
-
     async def _handle(self) -> None:
         objects, storage = self._object.objects, self._object.storage
         row = storage.read_alarm()
-        if row is None:
-            self._forget()
-            return
-        if row.time > objects.clock.time() * 1000:
+        if row is None or row.time > objects.clock.time() * 1000:
             return
         storage.firing = row.mark
         try:
@@ -305,5 +298,3 @@ class AlarmRunner:
         else:
             storage.firing = None
             storage.postpone(row, None)
-        if storage.read_alarm() is None:
-            self._forget()
