@@ -216,6 +216,12 @@ NOT_AWAITED = [
     ("class A:\n    async def job(self): ...\n    async def run(self):\n        self.job()\n", 4),
     ("async def timing(req, res: Response, next):\n    next()\n", 2),
     ("async def keep(kv: KVNamespace):\n    kv.put('a', 'b')\n", 2),
+    ("def kept(env: Env) -> KVNamespace: return env.KV\nasync def keep(env: Env):\n    kept(env).put('a', 'b')\n", 3),
+    (
+        "class A:\n    def __init__(self, kv: KVNamespace): self.kv = kv\n    async def f(self): self.kv.put('a', 'b')\n",
+        3,
+    ),
+    (handler("kv = req.env.KV if req.path else req.env.KV", "kv.put('a', 'b')", "res.send()"), 4),
     ("async def all(db: D1Database):\n    db.prepare('SELECT 1').all()\n", 2),
     ("from core import passwords\nasync def right(a: str):\n    return not passwords.verify(a, None) or not a\n", 3),
     ("from core.passwords import hash as hashed\nasync def kept(a: str):\n    hashed(a)\n", 3),
