@@ -834,3 +834,46 @@ def test_an_object_of_a_class_has_the_methods_of_its_class_alone(describing: Cal
     assert list(paths["/boxes/{id}"]["get"]["responses"]) == ["200", "400", "404", "default"]
     assert list(paths["/labels/{id}"]["get"]["responses"]) == ["203", "400", "410", "412", "default"]
     assert list(paths["/switch/{to}"]["put"]["responses"]) == ["200", "205", "400", "default"]
+
+
+def test_one_key_of_a_dict_a_case_for_a_status_and_headers_in_a_variable_are_read(
+    describing: Callable[..., Described],
+) -> None:
+    described = describing(
+        "ways",
+        """
+        from typing import Any
+
+        from core import App, CoreError, Next, Request, Response
+
+        app: App[None] = App()
+        HINTS = {"X-Hint": "look elsewhere"}
+
+
+        @app.get("/error")
+        async def error(req: Request[None, Any], res: Response) -> None:
+            raise CoreError(418, headers=HINTS)
+
+
+        @app.get("/key")
+        async def key(req: Request[None, Any], res: Response) -> None:
+            known: dict[str, object] = {"a": 1, "b": "two"}
+            res.json({"a": known.get("a"), "c": known.get("c", False)})
+
+
+        @app.on_error(CoreError)
+        async def answer(err: CoreError, req: Request[None, Any], res: Response, next: Next) -> None:
+            match err.status:
+                case 418:
+                    res.status(418).json({"pot": "tea"})
+                case _:
+                    await next(err)
+        """,
+    )
+    assert described.problems == []
+    paths = described.document["paths"]
+    assert [status for status in paths["/key"]["get"]["responses"] if status != "default"] == ["200"]
+    assert paths["/error"]["get"]["responses"]["418"]["headers"].keys() == {"X-Hint"}
+    schema = paths["/key"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    assert schema["properties"]["a"] == {"type": "integer", "const": 1}
+    assert schema["properties"]["c"] == {"type": "boolean", "const": False}

@@ -70,10 +70,7 @@ class Calls(Frames):
             return None if self.is_program(held.name) else ()
         info = self.lookup(held.name) if held is not None and held.kind == "object" else None
         call = member(info, "__call__")
-        if isinstance(call, FuncDef | Decorator):
-            node = call.func if isinstance(call, Decorator) else call
-            return (Target(node, given=(value,)),) if node in self.homes else ()
-        return value.targets
+        return self.defined(call, None, (value,)) if call is not None else value.targets
 
     def target_of(self, held: Held) -> Target | None:
         """The function of the program that the application holds; None for one that is not in it."""
@@ -88,7 +85,7 @@ class Calls(Frames):
         given = tuple(map(self.value_of, held.given))
         parameters = {argument.variable.name for argument in node.arguments}
         named = {name: value for name, value in names.items() if name in parameters}
-        around = Frame(None, Notes(None), self.modules[self.homes[node].module.fullname], names=names)
+        around = Frame(None, Notes(None), self.homes[node].module, names=names)
         for part in within(node.body):
             if isinstance(part, NameExpr) and part.kind == LDEF and isinstance(part.node, Var) and part.name in names:
                 own = self.type_in(names[part.name])
@@ -186,7 +183,7 @@ class Calls(Frames):
         home = self.homes[node]
         outer = frame.chain() if frame is not None and home.around is not None else ()
         around = next((at for at in outer if at.node is home.around), None)
-        at = around if around is not None else self.modules[home.module.fullname]
+        at = around if around is not None else home.module
         found: tuple[Target, ...] = (Target(node, around), *(Target(other, around) for other in others))
         for decorator in reversed(decorators):
             maker = decorator.callee if isinstance(decorator, CallExpr) else decorator
@@ -267,10 +264,11 @@ class Calls(Frames):
             is_function = isinstance(get_proper_type(node.type), CallableType)
             return None if is_function and self.is_program(info.fullname) else ()
         found: list[Target] = []
+        is_abstract = bool(getattr(getattr(node, "func", node), "abstract_status", 0))
         home = next((base for base in info.mro if name in base.names), info)
         made = self.origin(*owner.place) if owner.place is not None else owner
         others = [] if made.held is not None else self._below(info)
-        if self.is_program(home.fullname) and not (others and (info.is_protocol or _is_abstract(node))):
+        if self.is_program(home.fullname) and not (others and (info.is_protocol or is_abstract)):
             own = self.defined(node, None, (owner,))
             if own is None or (info.is_protocol and not others):
                 return None
@@ -398,14 +396,5 @@ class Calls(Frames):
 
 
 def _joined(found: Iterable[tuple[Target, ...] | None]) -> tuple[Target, ...] | None:
-    result: tuple[Target, ...] = ()
-    for each in found:
-        if each is None:
-            return None
-        result += each
-    return result
-
-
-def _is_abstract(node: SymbolNode | None) -> bool:
-    inner = node.func if isinstance(node, Decorator) else node
-    return isinstance(inner, FuncDef) and bool(inner.abstract_status)
+    each = [*found]
+    return None if None in each else tuple(target for targets in each for target in targets or ())

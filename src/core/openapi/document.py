@@ -79,6 +79,8 @@ class _Writer:
         self.program = program
         self.reader = Reader(program, application)
         self.problems: set[Problem] = set()
+        self.paths: dict[str, JsonObject] = {}
+        self.tags: dict[str, str | None] = {}
         self.kept = Kept(kept)
         self.components = Components(program.schemas.classes, self._problem)
         self.responses = Responses(self.reader, self.components, version)
@@ -86,24 +88,19 @@ class _Writer:
 
     def write(self) -> Described:
         """The whole document."""
-        paths: dict[str, dict[str, object]] = {}
-        tags: dict[str, str | None] = {}
+        paths, tags = self.paths, self.tags
         for route, name in zip(self.application.routes, operation_ids(self.application.routes), strict=True):
             for path in openapi_paths(route.path):
-                self._route(route, name if path == openapi_path(route.path) else f"{name}_without", path, paths, tags)
-        for level in (
-            self.application.error_handlers,
-            *(level for route in self.application.routes for level in route.errors),
-        ):
+                self._route(route, name if path == openapi_path(route.path) else f"{name}_without", path)
+        levels = [level for route in self.application.routes for level in route.errors]
+        for level in (self.application.error_handlers, *levels):
             for cls in level.keys() - self.reader.met - {*UNEXPECTED.classes}:
                 if not cls.startswith("core."):
-                    where, line = level[cls].place
-                    name = cls.removeprefix("builtins.")
-                    self._problem(
-                        Effect(path=where, line=line),
-                        f"nothing that is read raises {name}, so no operation "
-                        "has what is answered here. Raise it, or another error, in the program where it comes from",
+                    reason = (
+                        f"nothing that is read raises {cls.removeprefix('builtins.')}, so no operation has what is "
+                        "answered here. Raise it, or another error, in the program where it comes from"
                     )
+                    self._problem(Effect(path=level[cls].place[0], line=level[cls].place[1]), reason)
         info: dict[str, object] = {"title": self.application.title, "version": self.application.version}
         if self.application.description:
             info["description"] = inspect.cleandoc(self.application.description)
@@ -139,18 +136,11 @@ class _Writer:
 
     # -- one route
 
-    def _route(
-        self,
-        route: RouteFacts,
-        name: str,
-        path: str,
-        paths: dict[str, JsonObject],
-        tags: dict[str, str | None],
-    ) -> None:
-        item = paths.setdefault(path, {})
+    def _route(self, route: RouteFacts, name: str, path: str) -> None:
+        item = self.paths.setdefault(path, {})
         if route.websocket:
             if "x-websocket" not in item:
-                item["x-websocket"] = self._operation(route, name, path, "websocket", tags)
+                item["x-websocket"] = self._operation(route, name, path, "websocket")
             return
         methods = _METHODS if route.method == "*" else (route.method,)
         for method in methods:
@@ -163,11 +153,9 @@ class _Writer:
                 )
             if key not in home:
                 unique = name if len(methods) == 1 else f"{name}_{method.lower()}"
-                home[key] = self._operation(route, unique, path, key, tags)
+                home[key] = self._operation(route, unique, path, key)
 
-    def _operation(
-        self, route: RouteFacts, name: str, path: str, method: str, tags: dict[str, str | None]
-    ) -> dict[str, object]:
+    def _operation(self, route: RouteFacts, name: str, path: str, method: str) -> JsonObject:
         before = self.kept.operation(path, method)
         name = route.said.operation_id or before.get("operationId") or name
         self.responses.places.setdefault((name, ""), route.handler.place)
@@ -177,7 +165,7 @@ class _Writer:
         if named := route.said.tags or before.get("tags") or ([own] if own else []):
             operation["tags"] = [*named]
             for each in named:
-                tags.setdefault(each, self.program.docstring_of(module) if module and each == own else None)
+                self.tags.setdefault(each, self.program.docstring_of(module) if module and each == own else None)
         summary, description = prose(self.program.docstring_of(route.name))
         operation["summary"] = summary or name.replace("_", " ").strip().capitalize()
         if description:

@@ -115,8 +115,7 @@ class Expressions(Here):
         for part in (callee, *call.args):
             self.evaluate(part)
         _of_python(self, call)
-        if not _makes_error(call):
-            self._goes_to(call)
+        self._goes_to(call)
 
     def _keeps_errors(self, call: CallExpr) -> bool:
         """True where the errors of what is handed over come as values, or as a group, which no error handler is for."""
@@ -142,6 +141,8 @@ class Expressions(Here):
     def _goes_to(self, call: CallExpr) -> None:
         callee = call.callee
         node = callee.node if isinstance(callee, RefExpr) else None
+        if isinstance(node, TypeInfo) and is_core_error(node):
+            return  # one that is made is not yet raised
         if isinstance(callee, SuperExpr):
             self._goes_above(call, callee.name)
         elif isinstance(callee, RefExpr) and callee.fullname in reads.PAGED:
@@ -233,11 +234,6 @@ class Expressions(Here):
             if node is not None:
                 found = self.program.defined(node, None, (owner,)) or ()
                 self._goes_into(found, call if method == "__init__" else None)
-
-
-def _makes_error(call: CallExpr) -> bool:
-    made = call.callee.node if isinstance(call.callee, RefExpr) else None
-    return isinstance(made, TypeInfo) and is_core_error(made)
 
 
 # Errors that nobody raises in the program ---------------------------------------------------------------------------

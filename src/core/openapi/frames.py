@@ -11,7 +11,6 @@ from functools import cache, cached_property
 from typing import Any, Final
 
 from mypy.expandtype import expand_type
-from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
     ARG_NAMED,
     ARG_STAR,
@@ -94,7 +93,7 @@ class Frames:
         self._held: dict[int, Value] = {}
         for name, tree in sorted(trees.items()):
             self.modules[name] = Frame(tree, Notes(tree))
-            self._find(tree.defs, name, Home(None, tree))
+            self._find(tree.defs, name, Home(None, self.modules[name]))
 
     def _find(self, body: Iterable[Statement], outer: str, home: Home) -> None:
         """Note every function and class of a body, those inside functions and classes too."""
@@ -157,8 +156,7 @@ class Frames:
     def docstring_of(self, name: str) -> str | None:
         """The docstring of a module or of a function."""
         if name in self.modules:
-            tree = self.modules[name].node
-            return docstring(tree.defs) if isinstance(tree, MypyFile) else None
+            return docstring(self.modules[name].module.defs)
         found = self.named.get(name)
         return docstring(found[0].body.body) if found else None
 
@@ -241,10 +239,9 @@ class Frames:
         """The frame of a call of a function."""
         node = target.node
         assert node is not None
-        home = self.homes.get(node) if isinstance(node, FuncDef) else None
         outer = target.frame
-        if outer is None and home is not None:
-            outer = self.modules[home.module.fullname]
+        if outer is None and isinstance(node, FuncDef) and node in self.homes:
+            outer = self.homes[node].module
         frame = Frame(node, self.notes_of(node), outer, types=dict(outer.types) if outer is not None else {})
         positional = [*target.given, *given]
         keywords = {**target.named, **named}
@@ -268,12 +265,6 @@ class Frames:
 
     def _solved(self, variable: Var, value: Value) -> dict[TypeVarId, Type]:
         declared, own = variable.type, self.type_in(value)
-        if declared is not None and variable.is_self and isinstance(declared, Instance):
-            if not isinstance(own, Instance) or not own.type.has_base(declared.type.fullname):
-                return {}
-            above = map_instance_to_supertype(own, declared.type)
-            variables = zip(declared.type.defn.type_vars, above.args, strict=False)
-            return {each.id: type_ for each, type_ in variables if isinstance(each, TypeVarType)}
         return solved(declared, own) if declared is not None and has_type_vars(declared) and own is not None else {}
 
     def bound(self, name: Expression | None, frame: Frame) -> Value | None:
@@ -427,9 +418,8 @@ class Frames:
 
         Where the value is sent at once, mypy takes T for whatever `res.json` takes, which is anything.
         """
-        wanted = [
-            each for each in (_instance_of(self.type_of(given, frame)) for given in call.args) if each is not None
-        ]
+        classes = [_instance_of(self.type_of(given, frame)) for given in call.args]
+        wanted = [each for each in classes if each is not None]
         callee = call.callee
         node = member(self.info_of(callee.expr, frame), callee.name) if isinstance(callee, MemberExpr) else None
         declared = get_proper_type(node.type) if isinstance(node, FuncDef | OverloadedFuncDef | Decorator) else None

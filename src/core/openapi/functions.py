@@ -22,7 +22,7 @@ from core.openapi.reads import REQUEST
 from core.openapi.schemas import is_vague
 from core.openapi.statements import Statements
 from core.openapi.values import Target, Value
-from core.validation.schema import Schema, any_of
+from core.validation.schema import Schema
 
 _DEEPEST: Final = 30
 _MOST: Final = 5000
@@ -105,14 +105,14 @@ class Reader:
             effects += _late(end)
         return self._handled[key]
 
-    def returned(self, held: Held) -> Schema:
-        """The value that a function returns."""
+    def may_return_none(self, held: Held) -> bool:
+        """True for a function of the program that is seen to return None."""
         target = self.program.target_of(held)
-        if target is None or target.node is None:
-            return {}
+        if target is None:
+            return False
         frame = self.program.enter(target, [], {})
         found = [self.program.schema(each, frame) for each in frame.notes.returned]
-        return any_of(found) if found else {}
+        return any({"type": "null"} in each.get("anyOf", (each,)) for each in found)
 
     def _step(self, step: StepFacts, effects: list[Effect], state: State, rest: Callable[[State], State]) -> State:
         effects += map(state.on_error, step.answers)
@@ -143,7 +143,7 @@ class Reader:
             effects.append(Open(path=held.place[0], line=held.place[1], reason=reason))
             return state
         takes = _positional(target)
-        given = [self._instance(REQUEST), self._instance(RESPONSE)]
+        given = [self.program.value_of(Held("object", name)) for name in (REQUEST, RESPONSE)]
         if rest is not None and takes > 2:
             given.append(Value(targets=(Target(None, rest=rest),)))
         if raised is not None:
@@ -152,9 +152,6 @@ class Reader:
         current = (raised,) if raised is not None else ()
         end = self.call(target, given[:takes], {}, effects, state, current)
         return rest(end) if rest is not None and takes <= 2 else end
-
-    def _instance(self, name: str) -> Value:
-        return self.program.value_of(Held("object", name))
 
     def call(
         self,

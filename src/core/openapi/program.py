@@ -33,6 +33,7 @@ from mypy.nodes import (
     RefExpr,
     SetComprehension,
     SetExpr,
+    SliceExpr,
     StarExpr,
     TupleExpr,
     TypeInfo,
@@ -44,7 +45,7 @@ from core.openapi.facts import TEXT, Held, Raise, classes_in
 from core.openapi.failures import default_body, object_of
 from core.openapi.raised import Raised
 from core.openapi.schemas import Schemas, is_vague, nearest
-from core.openapi.trees import argument, called, constant
+from core.openapi.trees import argument, called
 from core.openapi.values import Frame, Value, bounded, once
 from core.validation.schema import Schema, any_of, json_type, without_null
 
@@ -99,9 +100,9 @@ class Program(Raised):
             if attrs_fields(base) and attrs_fields(info).keys() - attrs_fields(base).keys()
         )
 
-    def _may_have_more(self, schema: Schema) -> bool:
-        """Return True if a value may have fields that the class of its type has not."""
-        return any(name.partition("[")[0] in self._extended for name in classes_in(schema))
+    def _says_little(self, schema: Schema) -> bool:
+        """Return True if the code may say more than a type does, also by fields that only a subclass has."""
+        return is_vague(schema) or any(name.partition("[")[0] in self._extended for name in classes_in(schema))
 
     def declared(self, held: Held) -> Schema:
         """The schema of a type of the running program."""
@@ -196,7 +197,7 @@ class Program(Raised):
         if value is not None and plain.get("type") in ("string", "integer"):
             # A name is the constant that it was given, an argument the one that this call hands over.
             return self.schema_of(value) if {"const", "enum"} & self.schema_of(value).keys() else plain
-        if node is None or not (is_vague(plain) or self._may_have_more(plain)):
+        if node is None or not self._says_little(plain):
             return plain
         return nearest(self._assigned(name, node, value, plain, frame), plain)
 
@@ -257,16 +258,6 @@ class Program(Raised):
             return object_of({str(key): self.schema(value, frame) for key, value in given})
         if name == "builtins.str" and call.args and (errors := self.for_clients(call.args[0], frame)):
             return any_of(each.message for each in errors)
-        match call.callee:
-            case MemberExpr(name="get", expr=MemberExpr(name="metadata", expr=owner)) if call.args:
-                if errors := self.for_clients(owner, frame):
-                    key = constant(call.args[0])
-                    otherwise = self.schema(call.args[1], frame) if len(call.args) > 1 else {"type": "null"}
-                    return any_of(
-                        each.metadata["properties"].get(str(key[0] if key else ""), otherwise) for each in errors
-                    )
-            case _:
-                pass
         asked = self.asked_for(call, frame)
         if asked is not None:
             return self.schemas.of(asked)
@@ -274,15 +265,14 @@ class Program(Raised):
             row = self._rows(call, frame)
             if row is not None:
                 return row
-        if is_vague(plain) or self._may_have_more(plain):
+        if self._says_little(plain):
             returned = self.returned(call, frame)
             if returned and not (isinstance(call.callee, RefExpr) and isinstance(call.callee.node, TypeInfo)):
                 return nearest(any_of(self.schema(each, inside) for each, inside in returned), plain)
             if isinstance(call.callee, MemberExpr) and call.callee.name in ("get", "pop") and call.args:
-                values = self._values(call.callee.expr, frame)
-                if values and not any(map(is_vague, values)):
-                    otherwise = self.schema(call.args[1], frame) if len(call.args) > 1 else {"type": "null"}
-                    return any_of([*values, otherwise])
+                otherwise = self.schema(call.args[1], frame) if len(call.args) > 1 else {"type": "null"}
+                values = self._values(call.callee.expr, call.args[0], frame, otherwise)
+                return nearest(any_of(values), plain)
         return plain
 
     def rows_of(self, call: CallExpr, frame: Frame) -> Rows | None:
@@ -310,14 +300,12 @@ class Program(Raised):
         if name in _PARTS and (errors := self.for_clients(owner, frame)):
             return any_of(map(_PARTS[name], errors))
         if raised := self.errors(owner, frame):
-            known = [self.class_constant(each, name) for each in raised]
+            known = [self.class_constant(self.lookup(each.classes[0]), name) for each in raised]
             if all(isinstance(each, str | int) for each in known):
                 return any_of({"const": each} for each in known)
         plain = self._plain(expression, frame)
-        value = self.given(expression, frame)
-        if not is_vague(plain):  # whose class may have subclasses with more
-            put = [self.schema_of(value)] if value is not None and self._may_have_more(plain) else []
-            return put[0] if put and not is_vague(put[0]) else plain
+        if not self._says_little(plain):
+            return plain
         if name == "results" and (made := self.made(owner, frame)) is not None:
             row = self._rows(*made)
             if row is not None:
@@ -328,26 +316,25 @@ class Program(Raised):
     def _subscript(self, expression: IndexExpr, frame: Frame) -> Schema:
         """`user["name"]` of a value that is followed."""
         plain = self._plain(expression, frame)
-        if not is_vague(plain):
-            put = self._values(expression.base, frame) if self._may_have_more(plain) else []
-            return any_of(put) if put and not any(map(is_vague, put)) else plain
-        name = constant_fold_expr(expression.index, "")
-        if not isinstance(name, str):
+        if isinstance(expression.index, SliceExpr) or not self._says_little(plain):
             return plain
-        match expression.base:
-            case MemberExpr(name="metadata", expr=owner) if errors := self.for_clients(owner, frame):
-                unknown = {"$unknown": f"metadata without {name}"}
-                return any_of(each.metadata["properties"].get(name, unknown) for each in errors)
-            case _:
-                pass
-        whole = self.schema(expression.base, frame)
-        parts: list[Schema] = [self.schemas.whole(part).get("properties", {}) for part in whole.get("anyOf", [whole])]
-        return any_of(part[name] for part in parts if name in part) if any(name in part for part in parts) else plain
+        found = self._values(expression.base, expression.index, frame)
+        return nearest(any_of(found), plain) if found else plain
 
-    def _values(self, container: Expression, frame: Frame) -> list[Schema]:
+    def _values(
+        self, container: Expression, key: Expression, frame: Frame, otherwise: Schema | None = None
+    ) -> list[Schema]:
+        """What a list or dict has under a key, or all that it has where the key varies, and what is taken otherwise."""
         whole = self.schema(container, frame)
-        found: list[Schema] = [*whole.get("properties", {}).values()]
-        return found + [whole[key] for key in ("additionalProperties", "items") if key in whole]
+        parts = [self.schemas.whole(part) for part in whole.get("anyOf", [whole])]
+        name = constant_fold_expr(key, "")
+        found: list[Schema] = [part["properties"][name] for part in parts if name in part.get("properties", ())]
+        is_known = isinstance(name, str) and all(part.keys() & {"properties"} for part in parts)
+        if not found and (not is_known or any("additionalProperties" in part for part in parts)):
+            found = [each for part in parts for each in part.get("properties", {}).values()]
+            found += [part[word] for part in parts for word in ("additionalProperties", "items") if word in part]
+        is_there = all(name in part.get("required", ()) for part in parts)
+        return found if is_there or otherwise is None else [*found, otherwise]
 
     def _dict(self, expression: DictExpr, frame: Frame) -> Schema:
         parts: list[Schema] = []

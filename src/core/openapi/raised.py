@@ -14,7 +14,6 @@ from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import (
     ARG_STAR2,
     CallExpr,
-    DictExpr,
     Expression,
     FuncDef,
     MemberExpr,
@@ -39,7 +38,7 @@ class Raised(Calls, ABC):
     """The errors behind the expressions of a program."""
 
     @abstractmethod
-    def schema_of(self, value: Value) -> Schema:
+    def schema_of(self, value: Value, /) -> Schema:
         """The JSON of a value."""
 
     @once
@@ -95,7 +94,8 @@ class Raised(Calls, ABC):
     def _told(self, base: str, call: CallExpr | None, frame: Frame) -> Raise:
         """An error of the framework's own classes, by the arguments that it is made of."""
         given, named = self.arguments(call, frame)
-        headers = self._headers(named.pop("headers", None))
+        stated = self.schema_of(named.pop("headers")) if "headers" in named else {}
+        headers = {key: each if "const" in each else TEXT for key, each in stated.get("properties", {}).items()}
         if base == "core.errors.AuthenticationError":
             challenge = self.schema_of(given[0]) if given else {"const": "Bearer"}
             return attrs.evolve(UNAUTHORIZED, headers={"WWW-Authenticate": challenge}, line=call.line if call else 0)
@@ -113,31 +113,17 @@ class Raised(Calls, ABC):
         message = without_null(self.schema_of(given[1]), phrases) if len(given) > 1 else phrases
         return Raise(status=statuses, message=message, metadata=metadata, headers=headers)
 
-    def _headers(self, stated: Value | None) -> dict[str, Schema]:
-        """The headers of an error, where they are written out."""
-        found: dict[str, Schema] = {}
-        if stated is not None and isinstance(stated.expression, DictExpr) and stated.frame is not None:
-            for key, content in stated.expression.items:
-                name = constant(key) if key is not None else None
-                if name is not None and isinstance(name[0], str):
-                    schema = self.schema_of(Value(content, stated.frame))
-                    found[name[0]] = schema if "const" in schema else TEXT
-        return found
-
     def error_of(self, made: TypeInfo) -> Raise:
         """An error of which no more is known than its class, and what that gives all of its instances."""
-        status, message = (self._class_constant(made, name) for name in ("status", "message"))
+        status, message = (self.class_constant(made, name) for name in ("status", "message"))
         return Raise(
             status=(status,) if isinstance(status, int) else (),
             message={"const": message} if isinstance(message, str) else TEXT,
             classes=_classes(made),
         )
 
-    def class_constant(self, raised: Raise, name: str) -> object:
-        """What the class of an error gives all of its instances under a name; None where that is not known."""
-        return self._class_constant(self.lookup(raised.classes[0]), name)
-
-    def _class_constant(self, info: TypeInfo | None, name: str) -> object:
+    def class_constant(self, info: TypeInfo | None, name: str) -> object:
+        """What a class gives all of its instances under a name; None where that is not known."""
         node = member(info, name)
         if info is None or not isinstance(node, Var) or node.type is None or not self.is_program(info.fullname):
             return None
@@ -157,7 +143,7 @@ class Raised(Calls, ABC):
         if isinstance(expression, MemberExpr):
             name = expression.name
             for each in self.errors(expression.expr, frame):
-                known = each.status if name == "status" else (self.class_constant(each, name),)
+                known = each.status if name == "status" else (self.class_constant(self.lookup(each.classes[0]), name),)
                 parts.append(tuple(one for one in known if isinstance(one, int)))
         if not parts or not all(parts):
             parts = [self.statuses_of(each) for each in self.ways(expression, frame)]

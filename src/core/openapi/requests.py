@@ -88,9 +88,9 @@ def _fields(components: Components, schema: Schema, place: str, each: Read) -> I
         name = field.name.replace("_", "-") if place == "header" else field.name
         parameter: JsonObject = {"name": name, "in": place}
         # A text that is sent is never null: who means None leaves it out.
-        whole = {**without_null(field.schema, field.schema), **({"default": field.default[0]} if field.default else {})}
-        if field.default == (None,):
-            del whole["default"]
+        whole = without_null(field.schema, field.schema)
+        if field.default and field.default != (None,):
+            whole = {**whole, "default": field.default[0]}
         if "description" in whole:
             parameter["description"] = whole.pop("description")
         if place == "path" or field.default is None:
@@ -187,21 +187,14 @@ class SecuritySchemes:
             if self.schemes.get(name, security.scheme) != security.scheme:
                 name = f"{name}_{step.function.name.rpartition('.')[2] if step.function is not None else 'other'}"
             self.schemes[name] = security.scheme
-            (optional if is_optional or self._may_be_nobody(step) else demanded)[name] = []
+            if step.authenticates and step.function is not None and self.reader.may_return_none(step.function):
+                is_optional = True  # nobody in particular is let in too
+            (optional if is_optional else demanded)[name] = []
         if unknown and not demanded:
             demanded, optional = optional, {}  # an authenticator that looks into the session
         if not demanded and not optional:
             return []
         return [demanded, {**demanded, **optional}] if optional else [demanded]
-
-    def _may_be_nobody(self, step: StepFacts) -> bool:
-        """True for an authenticator of the application's own that may return None:
-        nobody in particular is let in too.
-        """
-        if step.function is None or not step.authenticates:
-            return False
-        returned = self.reader.returned(step.function)
-        return {"type": "null"} in returned.get("anyOf", (returned,))
 
     def _recognised(self, step: StepFacts, *, visited: bool) -> tuple[Security | None, bool]:
         """Return the security scheme of a step, and whether it is optional: its own, or that of an authenticator of the

@@ -23,7 +23,7 @@ class Home(NamedTuple):
     """Where a function is: the function around it, and its module."""
 
     around: FuncDef | None
-    module: MypyFile
+    module: Frame
 
 
 @attrs.define(eq=False)

@@ -226,10 +226,8 @@ def _shape(schema: Schema, indent: str) -> str:
         return " | ".join(_shape(part, indent) for part in schema.get("anyOf", schema.get("oneOf", ())))
     if "allOf" in schema:
         return " &amp; ".join(_shape(part, indent) for part in schema["allOf"])
-    if "const" in schema:
-        return escape(json.dumps(schema["const"], ensure_ascii=False))
-    if "enum" in schema:
-        return " | ".join(escape(json.dumps(value, ensure_ascii=False)) for value in schema["enum"])
+    if values := [schema["const"]] if "const" in schema else schema.get("enum"):
+        return " | ".join(escape(json.dumps(value, ensure_ascii=False)) for value in values)
     kind = schema.get("type")
     if kind == "array":
         if "prefixItems" in schema:
