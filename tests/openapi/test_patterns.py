@@ -877,3 +877,53 @@ def test_one_key_of_a_dict_a_case_for_a_status_and_headers_in_a_variable_are_rea
     schema = paths["/key"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     assert schema["properties"]["a"] == {"type": "integer", "const": 1}
     assert schema["properties"]["c"] == {"type": "boolean", "const": False}
+
+
+def test_a_name_that_is_given_what_is_made_of_itself_is_read_to_an_end(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "itself",
+        """
+        from typing import Any
+
+        from core import App, Request, Response
+
+        app: App[None] = App()
+
+
+        def one(value: Any, other: Any) -> Any:
+            return value or other
+
+
+        def wrap(handler: Any) -> Any:
+            async def inner(*given: Any) -> Any:
+                return await handler(*given)
+            return inner
+
+
+        @app.get("/values")
+        async def values(req: Request[None, Any], res: Response) -> None:
+            status = 200
+            status = one(status, 201)
+            status = one(202, status)
+            status = one(one(status, 203), one(status, status))
+            body: Any = {"a": 1}
+            body = one(body, {"b": body})
+            body = {**body, "c": one(body, body)}
+            body = {"d": body, "e": [body, body]}
+            res.status(status).json(body)
+
+
+        @app.get("/functions")
+        async def functions(req: Request[None, Any], res: Response) -> None:
+            async def send(res: Response) -> None:
+                res.json({"a": 1})
+            last: Any = send
+            last = wrap(last)
+            last = wrap(one(last, send))
+            for _ in range(3):
+                outer = wrap(last)
+                last = outer
+            await last(res)
+        """,
+    )
+    assert [problem.line for problem in described.problems] == [29, 42]

@@ -128,11 +128,9 @@ class Calls(Frames):
             case NameExpr(node=node) if node is not None and node not in self.changed:
                 if found := self.items(expression, frame) or self._given_by(expression, frame):
                     return [Value(*each) for each in found]
-                assigned = [*frame.notes.captured.get(node, ()), *frame.notes.assigned.get(node, ())]
-                if None in assigned:
-                    return self._unpacked(expression, frame)
-                handed = [frame.values[node]] if node in frame.values else []
-                return [*handed, *(Value(each, frame) for each in assigned)]
+                captured = frame.notes.captured.get(node, ())
+                is_known = None not in captured and node not in frame.notes.assigned
+                return [Value(each, frame) for each in captured if is_known] or self._unpacked(expression, frame)
             case MemberExpr():
                 if (
                     not (found := self.computed(expression, frame))

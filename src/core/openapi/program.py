@@ -204,7 +204,7 @@ class Program(Raised):
     def _assigned(self, name: NameExpr, node: Node, value: Value | None, plain: Schema, frame: Frame) -> Schema:
         """What was assigned to a name, whose type says little."""
         if value is None:
-            if ways := self.ways(name, frame):
+            if ways := self.ways(name, frame) or self.several(name, frame):
                 return any_of(map(self.schema_of, ways))
             through = frame.notes.looped.get(node)
             whole = self.schema(through, frame) if through is not None else {}

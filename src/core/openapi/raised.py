@@ -29,7 +29,7 @@ from core.openapi.calls import Calls
 from core.openapi.facts import TEXT, Raise
 from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED, object_of
 from core.openapi.solving import instance_of, member
-from core.openapi.trees import constant
+from core.openapi.trees import constant, within
 from core.openapi.values import Frame, Target, Value, bounded, once
 from core.validation.schema import Schema, any_of, without_null
 
@@ -136,6 +136,15 @@ class Raised(Calls, ABC):
 
     # -- statuses
 
+    def several(self, name: Expression, frame: Frame) -> list[Value]:
+        """The values that a name is given, one after the other; none where one is not known, or is made of the name."""
+        node = name.node if isinstance(name, NameExpr) else None
+        given = [*frame.notes.captured.get(node, ()), *frame.notes.assigned.get(node, ())] if node is not None else []
+        inside = (part for each in given if each is not None for part in (each, *within(each)))
+        if node in self.changed or None in given or any(getattr(part, "node", None) is node for part in inside):
+            return []
+        return [*([frame.values[node]] if node in frame.values else []), *(Value(each, frame) for each in given)]
+
     @bounded(lambda self, expression, frame: ())
     def statuses(self, expression: Expression, frame: Frame) -> tuple[int, ...]:
         """The statuses that an expression may have; () where they are not known."""
@@ -146,7 +155,8 @@ class Raised(Calls, ABC):
                 known = each.status if name == "status" else (self.class_constant(self.lookup(each.classes[0]), name),)
                 parts.append(tuple(one for one in known if isinstance(one, int)))
         if not parts or not all(parts):
-            parts = [self.statuses_of(each) for each in self.ways(expression, frame)]
+            ways = self.ways(expression, frame) or self.several(expression, frame)
+            parts = [self.statuses_of(each) for each in ways]
         if parts and all(parts):
             return tuple(dict.fromkeys(status for part in parts for status in part))
         of_type = _statuses_in(self.schemas.of(self.type_of(expression, frame)))
