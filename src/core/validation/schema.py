@@ -1,6 +1,5 @@
-"""Types as JSON Schema 2020-12, as `core.http.json` writes their values and `core.validation.structure` reads them.
-
-With them what the validators of a class require of its fields, and several schemas as one.
+"""Types as JSON Schema 2020-12, as `core.http.json` writes their values and `core.validation.structure` reads them,
+with what the validators of a class require of its fields.
 
 For a program that runs. `core.openapi.schemas` writes the same schemas of the types that mypy knows.
 """
@@ -224,7 +223,8 @@ def any_of(schemas: Iterable[Schema]) -> Schema:
     for schema in schemas:
         for part in schema["anyOf"] if set(schema) == {"anyOf"} else [schema]:
             for single in [{"const": value} for value in part["enum"]] if set(part) == {"enum"} else [part]:
-                if not any(_is_same(single, other) for other in flat):
+                # In Python 1 == True.
+                if not any(single == other and type(single.get("const")) is type(other.get("const")) for other in flat):
                     flat.append(single)
     whole = {schema["type"] for schema in flat if set(schema) == {"type"}}
     flat = [part for part in flat if set(part) != {"const"} or json_type(part["const"]) not in whole]
@@ -234,11 +234,6 @@ def any_of(schemas: Iterable[Schema]) -> Schema:
         booleans = len(constants) == 2 and all(isinstance(value, bool) for value in constants)
         flat = [{"type": "boolean"} if booleans else {"enum": constants}, *rest]
     return flat[0] if len(flat) == 1 else {"anyOf": flat}
-
-
-def _is_same(one: Schema, other: Schema) -> bool:
-    # In Python 1 == True.
-    return one == other and type(one.get("const")) is type(other.get("const"))
 
 
 def json_type(value: object) -> str | None:
