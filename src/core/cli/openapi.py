@@ -92,8 +92,6 @@ class _Outcome(NamedTuple):
 
 
 def run(args: argparse.Namespace) -> int:
-    from core.program.findings import Finding, is_ignored
-
     path = find_configuration(args.config)
     if args.mcp and (args.html is not None or args.examples is not None):
         raise UsageError("--html and --examples are for the description of the routes. Leave them out, or --mcp")
@@ -116,11 +114,7 @@ def run(args: argparse.Namespace) -> int:
 
         write(args.html, page(outcome.document).encode())
         print(f"{shown_path(args.html)} written.", file=sys.stderr)
-    problems = [
-        (source, line, message)
-        for source, line, message in outcome.problems
-        if outcome.level != "off" and not is_ignored(Finding(_CODE, message, source, line))
-    ]
+    problems = [problem for problem in outcome.problems if outcome.level != "off" and not _is_meant(problem)]
     for source, line, message in problems:
         sys.stderr.write(f"{shown_path(source)}:{line}: {outcome.level}: {message}  [{_CODE}]\n")
     return 1 if outcome.level == "error" and problems else code
@@ -152,6 +146,14 @@ def _written(args: argparse.Namespace, file: Path | None, outcome: _Outcome) -> 
     else:
         sys.stdout.write(text)
     return 0
+
+
+def _is_meant(problem: tuple[str, int, str]) -> bool:
+    """Return True if the line says itself that it is to stay as it is."""
+    from core.program.findings import Finding, is_ignored  # attrs, which a document without problems does not need
+
+    path, line, message = problem
+    return is_ignored(Finding(_CODE, message, path, line))
 
 
 def _outcome(path: Path, args: argparse.Namespace) -> _Outcome | None:
