@@ -40,7 +40,7 @@ def declared() -> Declared:
     problems: list[str] = []
     sources: list[str] = []
     for point in entry_points(group=_GROUP):
-        installed = f"{point.dist.name}-{point.dist.version}" if point.dist is not None else ""
+        installed = _installed(point)
         sources.append(f"{installed} {point.name} {point.value}")
         try:
             extensions.append(_loaded(point))
@@ -81,6 +81,14 @@ def unchecked_in(configurations: Sequence[Configuration]) -> list[Unchecked]:
         checked = {dotted((*level, *key)) for level in levels for section in sections for key in (section, section[:1])}
         found |= {part.key: part for part in configuration.unchecked if part.key not in checked}
     return list(found.values())
+
+
+def _installed(point: EntryPoint) -> str:
+    """The package of an entry point and its version; nothing where it has no metadata that say so."""
+    try:
+        return f"{point.dist.name}-{point.dist.version}" if point.dist is not None else ""
+    except Exception:  # Python 3.13 warns of missing ones, which may be an error, and later ones raise
+        return ""
 
 
 def _loaded(point: EntryPoint) -> Extension:
