@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.bindings.kinds import KINDS
@@ -13,6 +14,8 @@ from core.extensions import DeclaredMiddleware, Extension
 from core.middleware.declared import EXTENSION
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from core.config.model import Binding, Configuration, Unchecked
 
 _GROUP: Final = "core.extensions"
@@ -39,7 +42,7 @@ def declared() -> Declared:
     extensions: list[Extension] = [EXTENSION]
     problems: list[str] = []
     sources: list[str] = []
-    for point in entry_points(group=_GROUP):
+    for point in _entry_points():
         installed = _installed(point)
         sources.append(f"{installed} {point.name} {point.value}")
         try:
@@ -81,6 +84,29 @@ def unchecked_in(configurations: Sequence[Configuration]) -> list[Unchecked]:
         checked = {dotted((*level, *key)) for level in levels for section in sections for key in (section, section[:1])}
         found |= {part.key: part for part in configuration.unchecked if part.key not in checked}
     return list(found.values())
+
+
+def _entry_points() -> Iterable[EntryPoint]:
+    """The entry points of the group. Most programs have none, which a look at the files tells before the import is done."""
+    for folder in dict.fromkeys(sys.path):
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue
+        installed = [name for name in names if name.endswith((".dist-info", ".egg-info"))]
+        if any(_has_group(os.path.join(folder, name, "entry_points.txt")) for name in installed):
+            from importlib.metadata import entry_points
+
+            return entry_points(group=_GROUP)
+    return ()
+
+
+def _has_group(file: str) -> bool:
+    try:
+        with open(file, "rb") as opened:
+            return f"[{_GROUP}]".encode() in opened.read()
+    except OSError:
+        return False
 
 
 def _installed(point: EntryPoint) -> str:
