@@ -7,12 +7,9 @@ is not understood is none of them.
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Final, TypeAlias
 
-import core
 from core.config.model import Configuration
 from core.program.bodies import Bodies
 from core.program.modules import ClassScope, FunctionScope, Local, Modules, Scope, own_class, placed
@@ -49,7 +46,33 @@ _RETURNS: Final[Mapping[str, Mapping[str, str]]] = {
 _READS: Final = frozenset(["parse", "json", "form", "one", "first"])
 """Methods that read something as the class that they are given."""
 _PARTS: Final = {(REQUEST, "ctx"): CONTEXT, (_STATE, "storage"): _STORAGE}
-_AWAITED: Final = frozenset([REQUEST, "KVNamespace", "D1Database", STATEMENT, _STORAGE, "R2Bucket", "Queue"])
+ASYNC_METHODS: Final[Mapping[str, frozenset[str]]] = {
+    REQUEST: frozenset(["bytes", "form", "is_disconnected", "json", "text"]),
+    "KVNamespace": frozenset(["delete", "get", "get_json", "get_with_metadata", "list", "put", "put_json"]),
+    "D1Database": frozenset(["batch", "exec"]),
+    "D1PreparedStatement": frozenset(["all", "first", "one", "raw", "run"]),
+    "DurableObjectStorage": frozenset(
+        [
+            "delete",
+            "delete_alarm",
+            "delete_all",
+            "get",
+            "get_alarm",
+            "get_bookmark_for_time",
+            "get_current_bookmark",
+            "list",
+            "on_next_session_restore_bookmark",
+            "put",
+            "set_alarm",
+            "sync",
+            "transaction",
+        ]
+    ),
+    "R2Bucket": frozenset(["create_multipart_upload", "delete", "get", "head", "list", "put"]),
+    "Queue": frozenset(["metrics", "send", "send_batch"]),
+}
+"""The methods that have to be awaited, by the class: tests/program/test_shapes.py compares them with the Protocols."""
+_EVERY: Final = frozenset(name for names in ASYNC_METHODS.values() for name in names)
 ASYNC_FUNCTIONS: Final = frozenset(
     ["core.middleware.sessions.session_of", "core.pagination.read_page"]
     + [f"core.passwords.{name}" for name in ("hash", "needs_rehash", "verify")]
@@ -62,18 +85,6 @@ _GENERATORS: Final = frozenset(
     f"{kind}{name}" for kind in ("", "Async") for name in ("Generator", "Iterable", "Iterator")
 )
 _MANAGERS: Final = frozenset(["AbstractAsyncContextManager", "AbstractContextManager"])
-
-
-@cache
-def async_methods(kind: str) -> frozenset[str]:
-    """The methods that have to be awaited, of a class of the framework."""
-    members = inspect.getmembers(getattr(core, kind)) if kind in _AWAITED else ()
-    return frozenset(n for n, one in members if n[0] != "_" and inspect.iscoroutinefunction(inspect.unwrap(one)))
-
-
-@cache
-def _every_async_method() -> frozenset[str]:
-    return frozenset(name for kind in _AWAITED for name in async_methods(kind))
 
 
 class Receivers:
@@ -291,7 +302,7 @@ class Receivers:
             case ast.Name() as func:
                 return self._is_async(func, scope) or self.kind(func, scope) == NEXT
             case ast.Attribute(value=owner, attr=name) as func:
-                if name in _every_async_method() and name in async_methods(self.kind(owner, scope)):
+                if name in _EVERY and name in ASYNC_METHODS.get(self.kind(owner, scope), ()):
                     return True
                 return (isinstance(owner, ast.Name) and self._is_async(func, scope)) or self._is_remote(func, scope)
             case _:

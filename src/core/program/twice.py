@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, cast
 from core.program.databases import Databases
 from core.program.findings import Finding
 from core.program.modules import FunctionScope, Scope, blocks_of
-from core.program.receivers import RESPONSE, STATEMENT, Receivers, async_methods
+from core.program.receivers import ASYNC_METHODS, RESPONSE, STATEMENT, Receivers
 from core.program.shapes import SENDERS
 from core.program.syntax import Node, finding_at
 from core.statements.tokens import statements_of
@@ -127,7 +127,7 @@ def _asks(receivers: Databases, call: ast.Call, scope: Scope) -> bool:
 
 def _writes(receivers: Databases, call: ast.Call, scope: Scope) -> bool:
     match call.func:
-        case ast.Attribute(value=owner, attr=name) if name in async_methods(STATEMENT):
+        case ast.Attribute(value=owner, attr=name) if name in ASYNC_METHODS[STATEMENT]:
             chain = receivers.prepared(Node(owner, scope))
             parts = chain[0].method_call() if chain is not None else None
             sql = receivers.modules.string(*parts.arguments[0]) if parts is not None and parts.arguments else None
