@@ -269,7 +269,7 @@ class Reader:
         return Answer(status=raised.status, media_type=media, body=whole)
 
     def answers(self, raised: Raise, tried: tuple[str, ...] = ()) -> Iterator[tuple[Raise, Answer | Open]]:
-        """The answers to an error, as `core.dispatch.answers.find_error_handler` chooses.
+        """The answers to an error, as `core.dispatch.answers` chooses.
 
         Each comes with the error that it answers: an error handler may have raised another one.
         """
