@@ -87,7 +87,7 @@ def unchecked_in(configurations: Sequence[Configuration]) -> list[Unchecked]:
 
 
 def _entry_points() -> Iterable[EntryPoint]:
-    """The entry points of the group. Most programs have none, which a look at the files tells before the import is done."""
+    """The entry points of the group. Most programs have none: a look at the files tells it sooner."""
     for folder in dict.fromkeys(sys.path):
         try:
             names = os.listdir(folder or ".")
