@@ -359,12 +359,18 @@ async def test_a_column_of_the_present_cannot_be_added_to_rows() -> None:
     [
         ("SELECT ?1, ?1, ?2", ["?1", "?1", "?2"]),
         ("SELECT ?2, ?1", ["?2", "?1"]),
-        ("SELECT ?1 || '(?', max(?2, 1)", ["?1 || '(?'", "max(?2, 1)"]),
-        ("SELECT DISTINCT ?1 AS a, ? b", ["a", "b"]),
-        # Where ways of writing are mixed, or a number is left out, each parameter is shown by its number.
-        ("SELECT ?1, ? + 1", [":v1", ":v2 + 1"]),
-        ("SELECT ?2", [":v2"]),
-        ("INSERT INTO t SELECT ?1, ? RETURNING a, ?2", ["a", ":v2"]),
+        ("SELECT ?1, ?", ["?1", "?"]),
+        ("SELECT ':_p9' || ?1, ?", ["':_p9' || ?1", "?"]),
+        ("SELECT ?2", ["?2"]),
+        ("SELECT :a, @a", [":a", "@a"]),
+        ("SELECT DISTINCT ?1 AS a, ? b, ?2", ["a", "b", "?2"]),
+        (
+            "SELECT ?1 || '(?', (SELECT ? LIMIT 1) IS NULL, max(?2, 1)",
+            ["?1 || '(?'", "(SELECT ? LIMIT 1) IS NULL", "max(?2, 1)"],
+        ),
+        ("WITH c AS (SELECT ?1) SELECT ?, ?1 FROM c UNION SELECT ?2, 3", ["?", "?1"]),
+        ("SELECT *, ?1, ? FROM (SELECT 1 AS a, 2 AS b)", ["a", "b", "?1", "?"]),
+        ("INSERT INTO t SELECT ?1, ? RETURNING a, ?2, ?1 + 1", ["a", "?2", "?1 + 1"]),
     ],
 )
 async def test_a_column_without_a_name_is_named_by_its_expression(sql: str, names: list[str]) -> None:

@@ -274,6 +274,8 @@ class Engine:
                 columns, rows = (), []
             else:
                 columns = tuple(map(_first, described))
+                if not step.plain:
+                    columns = step.as_written(columns)
                 outgoing = self._outgoing
                 rows = [outgoing(row) for row in cursor.fetchall()]
         except BaseException:

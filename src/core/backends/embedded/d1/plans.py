@@ -24,20 +24,25 @@ _COMMENT_LINE: Final = re.compile(rf"(?:^|(?<=[\r\u2028\u2029]))[{_SPACE}]+--[^\
 class Step:
     """One statement of a string, ready to run."""
 
-    __slots__ = ("names", "piece", "plain", "sql", "unchecked")
+    __slots__ = ("mixed", "names", "piece", "plain", "sql", "unchecked")
 
     def __init__(self, piece: StatementText) -> None:
         self.piece: StatementText = piece
         self.sql: str = piece.text
         # Python's sqlite3 takes a sequence for plain question marks alone, from 3.14 on at the latest, and a dict where
-        # every parameter has a name or a number of its own. Where they are mixed, all are given names.
-        self.names: dict[int, str] = {}
+        # every parameter has a name or a number of its own. Where they are mixed, each place gets a name.
         self.plain: bool = all(token.text == "?" for token in piece.parameters) or _has_number_out_of_range(piece)
+        self.names: dict[str, int] = {}
+        self.mixed = False
         if not self.plain:
-            self.names = {number: token.text[1:] for token, number in numbered(piece.tokens)}
-            names, texts = set(self.names.values()), {token.text for token in piece.parameters}
-            if "" in names or not len(names) == len(texts) == max(self.names):
-                self.sql, self.names = with_names(piece), {number: f"v{number}" for number in self.names}
+            both = [*numbered(piece.tokens)]
+            self.names = {token.text[1:]: number for token, number in both}
+            if "" in self.names or not len(self.names) == len({token.text for token, _ in both}) == max(
+                self.names.values()
+            ):
+                self.mixed = True
+                self.sql = with_names(piece, by_place=True)
+                self.names = {f"_p{place}": number for place, (_, number) in enumerate(both)}
         # None of our own statements begins with a blank, so that the sqlite3 module never takes one of ours, which the
         # authorizer let pass ("COMMIT"), for the application's: it keeps what it prepared, by the exact text.
         self.sql = f" {self.sql}"
@@ -50,9 +55,16 @@ class Step:
         """`values` as the sqlite3 module wants them."""
         if self.plain:
             return values
-        if len(values) != max(self.names):
+        if len(values) != max(self.names.values()):
             raise Refused(WRONG_COUNT)
-        return {name: values[number - 1] for number, name in self.names.items()}
+        return {name: values[number - 1] for name, number in self.names.items()}
+
+    def as_written(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """The names of columns: SQLite names one without an alias by its expression, with our names in it."""
+        if not self.mixed:
+            return columns
+        texts = {f":_p{place}": token.text for place, token in enumerate(self.piece.parameters)}
+        return tuple([re.sub(r":_p\d+", lambda found: texts.get(found[0], found[0]), column) for column in columns])
 
 
 class Plan:
@@ -75,11 +87,14 @@ def _has_number_out_of_range(piece: StatementText) -> bool:
     return any(not 1 <= number <= MAX_PARAMETERS for number in numbers)
 
 
-def with_names(piece: StatementText) -> str:
-    """A statement with a name for every parameter, `:v1`, so that each part of it can be run with all of the values."""
+def with_names(piece: StatementText, *, by_place: bool = False) -> str:
+    """A statement with a name for every parameter, `:v1`, so that each part of it can be run with all of the values.
+
+    `by_place`: one for each place, `:_p0`, which tells what was written there.
+    """
     parts: list[str] = []
     end = 0
-    for token, number in numbered(piece.tokens):
-        parts += (piece.text[end : token.start], f":v{number}")
+    for place, (token, number) in enumerate(numbered(piece.tokens)):
+        parts += (piece.text[end : token.start], f":_p{place}" if by_place else f":v{number}")
         end = token.end
     return "".join(parts) + piece.text[end:]
