@@ -33,7 +33,7 @@ class Step:
         # every parameter has a name or a number of its own. Where they are mixed, each place gets a name.
         self.plain: bool = all(token.text == "?" for token in piece.parameters) or _has_number_out_of_range(piece)
         self.names: dict[str, int] = {}
-        self.mixed = False
+        self.mixed: bool = False
         if not self.plain:
             both = [*numbered(piece.tokens)]
             self.names = {token.text[1:]: number for token, number in both}
