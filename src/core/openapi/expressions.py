@@ -276,7 +276,7 @@ def _of_binding(here: Here, call: CallExpr, method: str, receiver: str) -> None:
 
 def _requires_row(here: Here, call: CallExpr) -> None:
     """`statement.one(T)`: no row is a 404, or the error that is handed over. An INSERT and a count have one."""
-    given, rows = argument(call, 99, "error"), here.program.rows_of(call, here.frame)
+    given, rows = argument(call, 99, "error"), here.program.rows_of(call, here.frame.module)
     if rows is not None and rows.certain:
         return
     if given is None or constant(given) == (None,):

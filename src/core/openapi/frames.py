@@ -60,7 +60,7 @@ from core.openapi.facts import Held
 from core.openapi.schemas import Schemas
 from core.openapi.solving import UNKNOWN, info_in, member, returned_for, solved, without
 from core.openapi.trees import Notes, called, changed, docstring, filled_elsewhere, parts_of
-from core.openapi.values import DEEPEST, Frame, Home, Target, Value, bounded
+from core.openapi.values import DEEPEST, Frame, Home, Rows, Target, Value, bounded
 
 _CHAINED: Final = frozenset(["status", "header", "append", "cookie", "delete_cookie"])
 
@@ -74,10 +74,13 @@ class Frames:
         types: Mapping[Expression, Type],
         schemas: Schemas,
         lookup: Callable[[str], TypeInfo | None],
+        rows_of: Callable[[CallExpr, MypyFile], Rows | None],
     ) -> None:
         self._types = types
         self.schemas = schemas
         self.lookup = lookup
+        self.rows_of = rows_of
+        """The rows of the SQL statement that a call runs; None where they are not known."""
         self.homes: dict[FuncDef, Home] = {}
         self.named: dict[str, list[FuncDef]] = {}
         self.registered: dict[Node, list[FuncDef]] = {}

@@ -29,8 +29,9 @@ from core.explain.frames import is_own
 from core.mypy_plugin.hooks import SignatureHook, TypesOfQueries
 from core.openapi.facts import ClassDetails
 from core.openapi.here import RESPONSE
-from core.openapi.program import Program, Rows
+from core.openapi.program import Program
 from core.openapi.schemas import Schemas
+from core.openapi.values import Rows
 from core.sql.statement import Column
 from core.validation.schema import Schema, any_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import (
@@ -26,7 +26,6 @@ from mypy.nodes import (
     ListComprehension,
     ListExpr,
     MemberExpr,
-    MypyFile,
     NameExpr,
     Node,
     OpExpr,
@@ -38,13 +37,12 @@ from mypy.nodes import (
     TupleExpr,
     TypeInfo,
 )
-from mypy.types import Type
 
 from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import TEXT, Held, Raise, classes_in
 from core.openapi.failures import default_body, object_of
 from core.openapi.raised import Raised
-from core.openapi.schemas import Schemas, is_vague, nearest
+from core.openapi.schemas import is_vague, nearest
 from core.openapi.trees import argument, called
 from core.openapi.values import Frame, Value, bounded, once
 from core.validation.schema import Schema, any_of, json_type, without_null
@@ -69,26 +67,8 @@ A time and a text may have one of their own: what is made of them has no format 
 """
 
 
-class Rows(NamedTuple):
-    """The rows of a SQL statement: their columns, and whether there is one for certain."""
-
-    columns: Mapping[str, Schema]
-    certain: bool
-
-
 class Program(Raised):
     """The expressions of a program, each in the frame of the call that it is read for."""
-
-    def __init__(
-        self,
-        trees: Mapping[str, MypyFile],
-        types: Mapping[Expression, Type],
-        schemas: Schemas,
-        lookup: Callable[[str], TypeInfo | None],
-        rows_of: Callable[[CallExpr, MypyFile], Rows | None],
-    ) -> None:
-        super().__init__(trees, types, schemas, lookup)
-        self._rows_of = rows_of
 
     @cached_property
     def _extended(self) -> frozenset[str]:
@@ -275,13 +255,9 @@ class Program(Raised):
                 return nearest(any_of(values), plain)
         return plain
 
-    def rows_of(self, call: CallExpr, frame: Frame) -> Rows | None:
-        """The rows of the SQL statement that a call runs; None where they are not known."""
-        return self._rows_of(call, frame.module)
-
     def _rows(self, call: CallExpr, frame: Frame) -> Schema | None:
         """Return the rows of a SQL statement: the column of `first("id")`, the row of `first()`, one row of `all()`."""
-        found = self.rows_of(call, frame)
+        found = self.rows_of(call, frame.module)
         if found is None or not isinstance(call.callee, MemberExpr) or call.callee.name not in ("first", "all", "run"):
             return None
         row = object_of(dict(found.columns))

@@ -15,6 +15,7 @@ from mypy.types import Type, TypeVarId
 
 from core.openapi.facts import Held, Raise
 from core.openapi.trees import Notes
+from core.validation.schema import Schema
 
 DEEPEST: Final = 30
 
@@ -53,6 +54,13 @@ class Frame:
         *_, last = self.chain()
         assert isinstance(last.node, MypyFile)
         return last.node
+
+
+class Rows(NamedTuple):
+    """The rows of a SQL statement: their columns, and whether there is one for certain."""
+
+    columns: Mapping[str, Schema]
+    certain: bool
 
 
 @attrs.frozen(eq=False)
