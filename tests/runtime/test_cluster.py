@@ -155,6 +155,7 @@ def test_a_node_that_misses_its_lease_loses_nothing(nodes: list[Running], backgr
     first, second, _ = nodes
     assert first.request("POST", "/counters/paused").json()["count"] == 2
     os.kill(first.node.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, first.node.pid, os.WSTOPPED | os.WNOWAIT)
     answer = _until_ok(lambda: second.request("POST", "/counters/paused", seconds=10), LEASE * 3)
     assert answer.json()["count"] == 4
     os.kill(first.node.pid, signal.SIGCONT)
