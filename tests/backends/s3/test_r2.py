@@ -272,7 +272,7 @@ async def test_a_bucket_that_is_away_or_silent_is_an_error_that_may_pass(tmp_pat
             ("abortMultipartUpload", lambda: upload.abort()),
         ]
         s3.process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, s3.process.pid, os.WSTOPPED | os.WNOWAIT)
+        await asyncio.to_thread(os.waitid, os.P_PID, s3.process.pid, os.WSTOPPED | os.WNOWAIT)
         for method, call in (*calls[:2], calls[3]):
             await _refused(method, call)
         s3.process.send_signal(signal.SIGCONT)
