@@ -28,7 +28,7 @@ from core.sql.rules import (
     refusal,
 )
 from core.sql.statement import ANY, Column, Slot, SqlProblem, Statement, Storage
-from core.sql.syntax import NOT_ALIASES
+from core.sql.syntax import Change, Derived, Table, Unclear, inside, read_statement
 from core.sql.values import Values, values_of
 from core.statements.given import never_unset
 from core.statements.tokens import StatementText, Token, outside, parameter_count, quoted, statements_of, verb_of
@@ -254,7 +254,10 @@ class StatementAnalysis:
             self._say(f"no such column: {name}. SQLite takes it for a text: write that as '{column}'", place)
             return
         alias = qualifier.rpartition(".")[2].lower()
-        sources = list(self._sources())
+        try:
+            sources = list(self._sources())
+        except Unclear:
+            sources = []
         tables = [table for named, table in sources if table is not None and alias in ("", named.lower())]
         near = did_you_mean(column, [known.name for table in tables for known in table.columns])
         if not near and len(tables) == 1:
@@ -267,20 +270,19 @@ class StatementAnalysis:
 
     def _sources(self) -> Iterator[tuple[str, TableInfo | None]]:
         """The sources of the statement by the names that a column may be qualified with; None for a query's rows."""
-        for at, (before, token) in enumerate(pairwise(self.tokens), start=2):
-            table = self.migrated.tables.get((token.name or "").lower())
-            behind = [other for other in self.tokens[at : at + 2] if other.word != "AS"][:1]
-            named = behind[0].name if behind and behind[0].word not in NOT_ALIASES else None
-            if before.text == ")" and (token.word == "AS" or token.word not in NOT_ALIASES):
-                alias = named if token.word == "AS" else token.name
-                if alias is not None and named != "(":
+        tables = self.migrated.tables
+        for part in inside(read_statement(self.part.text, self.tokens)):
+            match part:
+                case Table(name=name, alias=alias):
+                    yield alias, tables.get(name)
+                case Derived(alias=alias) if alias:
                     yield alias, None
-            if token.name is None or (behind and behind[0].text == "."):
-                continue
-            if before.word in _BEFORE_TABLES or (table is not None and before.text in (",", ".", "(")):
-                yield named or token.name, table
-                if before.word == "INTO" and any(other.word == "CONFLICT" for other in self.tokens):
-                    yield "excluded", table
+                case Change(table=name, alias=alias, inserts=inserts):
+                    yield alias, tables.get(name)
+                    if inserts and any(token.word == "CONFLICT" for token in self.tokens):
+                        yield "excluded", tables.get(name)
+                case _:
+                    pass
 
     def _place_of(self, error: str) -> Token:
         """The token that SQLite complains of: where it says so, the first that spells the name in its message."""

@@ -21,7 +21,6 @@ from core.sql.syntax import (
     Change,
     Constant,
     Core,
-    Derived,
     Expression,
     From,
     In,
@@ -31,7 +30,7 @@ from core.sql.syntax import (
     Query,
     Table,
     Unclear,
-    froms,
+    inside,
     read_statement,
 )
 from core.statements.tokens import parameter_count, quoted, statements_of, tokens_of
@@ -173,32 +172,16 @@ def _helps(migrated: Migrated, text: str, table: TableInfo, columns: Sequence[st
 
 
 def _parts(statement: Query | Change) -> Iterator[_Part]:
-    if isinstance(statement, Query):
-        yield from _query_parts(statement)
-        return
-    for _, query in statement.common.values():
-        yield from _query_parts(query)
-    if statement.query is not None:
-        yield from _query_parts(statement.query)
-    if not statement.inserts:
-        tables = {statement.alias: statement.table, **_tables_in(statement.source)}
-        yield _Part(tables, list(_conjuncts(statement.where)))
-
-
-def _query_parts(query: Query) -> Iterator[_Part]:
-    for _, inner in query.common.values():
-        yield from _query_parts(inner)
-    alone = len(query.cores) == 1
-    for core in query.cores:
-        conditions = [*_conjuncts(core.where)]
-        for one in froms(core.source):
-            if isinstance(one, Join):
-                conditions += _conjuncts(one.on)
-        bounded = alone and bool(query.limit) and core.where is None and not core.group and not _is_whole(core)
-        yield _Part(_tables_in(core.source), conditions, query.order if alone else (), bounded)
-        for one in froms(core.source):
-            if isinstance(one, Derived):
-                yield from _query_parts(one.query)
+    for part in inside(statement):
+        if isinstance(part, Change) and not part.inserts:
+            yield _Part({part.alias: part.table, **_tables_in(part.source)}, list(_conjuncts(part.where)))
+        elif isinstance(part, Query):
+            alone = len(part.cores) == 1
+            for core in part.cores:
+                joins = (one for one in inside(core.source, queries=False) if isinstance(one, Join))
+                conditions = [*_conjuncts(core.where), *(each for join in joins for each in _conjuncts(join.on))]
+                bounded = alone and bool(part.limit) and core.where is None and not core.group and not _is_whole(core)
+                yield _Part(_tables_in(core.source), conditions, part.order if alone else (), bounded)
 
 
 def _is_whole(core: Core) -> bool:
@@ -207,7 +190,7 @@ def _is_whole(core: Core) -> bool:
 
 
 def _tables_in(source: From | None) -> dict[str, str]:
-    tables = [one for one in froms(source) if isinstance(one, Table) and one.arguments is None]
+    tables = (one for one in inside(source, queries=False) if isinstance(one, Table) and one.arguments is None)
     return {table.alias: table.name for table in tables}
 
 

@@ -7,13 +7,10 @@ Only statements that SQLite has compiled are read, so nothing is judged here: a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
-
-import attrs
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from core.statements.tokens import Token, numbered, words
-from core.values import frozen
 
 T = TypeVar("T")
 
@@ -165,25 +162,12 @@ class Join(NamedTuple):
 From: TypeAlias = "Table | Derived | Join"
 
 
-def froms(source: From | None) -> Iterator[From]:
-    """A FROM clause and the sources and joins inside it, without those of its queries."""
-    if isinstance(source, Join):
-        yield from froms(source.left)
-        yield from froms(source.right)
-    if source is not None:
-        yield source
-
-
-Common: TypeAlias = "dict[str, tuple[tuple[str, ...], Query]]"
+Common: TypeAlias = "Mapping[str, tuple[tuple[str, ...], Query]]"
 """The queries that WITH names: their columns, and the query."""
+_NO_QUERIES: Final[Common] = {}
 
 
-def _no_queries() -> Common:
-    return {}
-
-
-@frozen
-class Core:
+class Core(NamedTuple):
     """One SELECT, or VALUES with its `rows`."""
 
     columns: tuple[Returned, ...] = ()
@@ -195,19 +179,17 @@ class Core:
     windows: tuple[Expression, ...] = ()
 
 
-@frozen
-class Query:
+class Query(NamedTuple):
     """SELECTs with the operators between them, and the queries that WITH names: (their columns, the query)."""
 
+    common: Common
     cores: tuple[Core, ...]
     compound: tuple[str, ...] = ()
-    common: Common = attrs.field(factory=_no_queries)
     order: tuple[Expression, ...] = ()
     limit: tuple[Expression, ...] = ()
 
 
-@frozen
-class Change:
+class Change(NamedTuple):
     """UPDATE, DELETE, and INSERT or REPLACE with its ON CONFLICT clause: columns and their values, sources, conditions.
 
     `action` is the word of OR IGNORE and the like. What is inserted (`inserts`) are the rows of `query`, None for
@@ -220,7 +202,7 @@ class Change:
     source: From | None = None
     where: Expression | None = None
     returning: tuple[Returned, ...] = ()
-    common: Common = attrs.field(factory=_no_queries)
+    common: Common = _NO_QUERIES
     others: tuple[Expression, ...] = ()
     action: str = ""
     inserts: bool = False
@@ -228,15 +210,35 @@ class Change:
     query: Query | None = None
 
 
+_LEAVES: Final = frozenset([Constant, Name, Parameter, Star])
+"""The parts without others in them: most are such."""
+
+
+def inside(whole: Query | Change | Expression | Star | From | None, *, queries: bool = True) -> Iterator[object]:
+    """A part of a statement and all parts inside it, as they are written; without `queries` not those of queries."""
+    todo: list[Any] = [whole]
+    while todo:
+        part = todo.pop()
+        kind = type(part)
+        if kind is tuple:
+            todo += part[::-1]
+        elif kind is dict:
+            todo += part.values()
+        elif isinstance(part, tuple):  # a part, which has a class of its own
+            yield part
+            if kind not in _LEAVES and (queries or kind is not Query):
+                todo += part[::-1]
+
+
 # Reading ------------------------------------------------------------------------------------------------------------
 
 _COMPOUND: Final = words("UNION EXCEPT INTERSECT")
-NOT_ALIASES: Final = _COMPOUND | words(
+_NOT_ALIASES: Final = _COMPOUND | words(
     "SELECT FROM WHERE GROUP HAVING ORDER LIMIT WINDOW RETURNING SET VALUES JOIN LEFT RIGHT FULL INNER CROSS NATURAL "
     "OUTER ON USING AS INDEXED NOT DO"
 )
 """The words behind a table that are no alias of it."""
-_ENDS: Final = NOT_ALIASES | words(
+_ENDS: Final = _NOT_ALIASES | words(
     "WHEN THEN ELSE AND OR IS IN LIKE BETWEEN COLLATE ISNULL NOTNULL ASC DESC FILTER OVER"
 )
 _COMPARED: Final = words("= == <> != IS IN LIKE GLOB MATCH REGEXP BETWEEN ISNULL NOTNULL NOT")
@@ -413,7 +415,7 @@ class _Reader:
     # -- queries
 
     def common(self) -> Common:
-        found: Common = {}
+        found: dict[str, tuple[tuple[str, ...], Query]] = {}
         if not self.skip("WITH"):
             return found
         self.skip("RECURSIVE")
@@ -446,7 +448,7 @@ class _Reader:
             self.skip("ALL")
             cores.append(self.core())
         order = self.order()
-        return Query(tuple(cores), tuple(compound), common, order, self.limit())
+        return Query(common, tuple(cores), tuple(compound), order, self.limit())
 
     def core(self) -> Core:
         if self.skip("VALUES"):
@@ -547,7 +549,7 @@ class _Reader:
     def alias(self, otherwise: str) -> str:
         if self.skip("AS"):
             return self.identifier()
-        if not self.at_end and self.tokens[self.at].name is not None and self.tokens[self.at].word not in NOT_ALIASES:
+        if not self.at_end and self.tokens[self.at].name is not None and self.tokens[self.at].word not in _NOT_ALIASES:
             return self.identifier()
         return otherwise
 

@@ -9,7 +9,7 @@ counts as not known, since the condition may be there to leave its NULLs out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 import attrs
 
@@ -42,7 +42,7 @@ from core.sql.syntax import (
     Subquery,
     Table,
     Unclear,
-    froms,
+    inside,
     read_statement,
 )
 from core.statements.tokens import Token, statements_of, text_of, words
@@ -126,93 +126,39 @@ class _Condition(NamedTuple):
 
 
 def _conditions(statement: Query | Change) -> Iterator[_Condition]:
-    """The conditions of a statement, those of its queries among them."""
-    for _, inner in statement.common.values():
-        yield from _conditions(inner)
-    if isinstance(statement, Query):
-        parts = [(core.source, [core.where, core.having], core.columns) for core in statement.cores]
-    else:
-        parts = [(statement.source, [statement.where], statement.returning)]
-        yield from _conditions(statement.query) if statement.query is not None else ()
-    for source, conditions, columns in parts:
-        for one in froms(source):
-            if isinstance(one, Derived):
-                yield from _conditions(one.query)
-            elif isinstance(one, Join):
-                shared = (Name(None, name) for name in one.using if name is not None)
-                yield from (_Condition(on, one.kind == "inner") for on in (one.on, *shared) if on is not None)
-                yield from _conditions_inside(one.on) if one.on is not None else ()
-        yield from (_Condition(condition) for condition in conditions if condition is not None)
-        for column in columns:
-            yield from _conditions_inside(column.value)
-
-
-def _conditions_inside(expression: Expression | Star) -> Iterator[_Condition]:
-    """The conditions inside an expression: of CASE, of iif(), of FILTER and of queries."""
-    for inner in _inside(expression):
-        match inner:
+    """The conditions of a statement, those of its queries, of CASE, of iif() and of FILTER among them."""
+    for part in inside(statement):
+        found: Sequence[Expression | None] = ()
+        drops = filters = True
+        match part:
+            case Core(where=where, having=having):
+                found = where, having
+            case Change(where=where):
+                found = (where,)
+            case Join(on=on, kind=kind, using=using):
+                found, drops = [on, *(Name(None, name) for name in using if name is not None)], kind == "inner"
             case Case(base=base, branches=branches):
-                conditions = [base, *(condition for condition, _ in branches)]
-                yield from (_Condition(one, filters=False) for one in conditions if one is not None)
-            case Call(name="iif" | "if", arguments=[condition, *_]):
-                yield _Condition(condition, filters=False)
-            case Call(filter=condition) if condition is not None:
-                yield _Condition(condition, filters=False)
-            case Subquery(query=query) | Exists(query=query) | In(query=Query() as query):
-                yield from _conditions(query)
+                found, filters = [base, *(condition for condition, _ in branches)], False
+            case Call(name="iif" | "if", arguments=[condition, *_]) | Call(filter=condition):
+                found, filters = (condition,), False
             case _:
                 pass
-
-
-_LEAVES: Final = frozenset([Constant, Name, Parameter, Star])
-"""The expressions without others in them: most are such."""
-
-
-def _parts(expression: Expression | Star) -> Iterator[Expression]:
-    """The expressions right inside one, without those of queries."""
-    todo: list[Any] = [*expression]
-    for part in todo:
-        if type(part) is tuple:
-            todo += part
-        elif isinstance(part, tuple):  # an expression, which has a class of its own
-            yield cast("Expression", part)
-
-
-def _inside(expression: Expression | Star) -> list[Expression | Star]:
-    """An expression and those inside it in any order, without those of queries."""
-    found = [expression]
-    for inner in found:
-        if type(inner) not in _LEAVES:
-            found += _parts(inner)  # the loop goes on with them
-    return found
+        yield from (_Condition(one, drops, filters) for one in found if one is not None)
 
 
 def _names_in(expression: Expression) -> Iterator[Name]:
     """The names in an expression, those of queries in it too."""
-    for inner in _inside(expression):
-        match inner:
-            case Name():
-                yield inner
-            case Subquery(query=query) | Exists(query=query) | In(query=Query() as query):
-                for core in query.cores:
-                    conditions = [core.where, core.having]
-                    conditions += [one.on for one in froms(core.source) if isinstance(one, Join)]
-                    listed = [column.value for column in core.columns if not isinstance(column.value, Star)]
-                    for one in (*conditions, *listed):
-                        if one is not None:
-                            yield from _names_in(one)
-            case _:
-                pass
+    return (part for part in inside(expression) if isinstance(part, Name))
 
 
 def _aggregates(expression: Expression | Star) -> bool:
     """True if an expression has an aggregate in it: then a SELECT without GROUP BY gives one row."""
-    return type(expression) not in _LEAVES and any(
+    return any(
         isinstance(inner, Call)
         and not inner.window
         and inner.name in AGGREGATES
         and (inner.name not in ("min", "max") or len(inner.arguments) == 1)
-        for inner in _inside(expression)
+        for inner in inside(expression, queries=False)
     )
 
 
@@ -377,7 +323,7 @@ class _Evaluation:
             if not any(_uses(core.source, name) for core in query.cores[1:]):
                 known[name] = _renamed(self.query(query, scope), columns)
                 continue
-            before = self.query(attrs.evolve(query, cores=query.cores[:1], compound=(), order=(), limit=()), scope)
+            before = self.query(query._replace(cores=query.cores[:1], compound=(), order=(), limit=()), scope)
             known[name] = _renamed(before, columns)
             for _ in range(3):
                 before, known[name] = known[name], _renamed(self.query(query, scope), columns)
@@ -955,11 +901,7 @@ def _unique(columns: Iterable[tuple[str, Column]]) -> Iterator[tuple[str, Column
 
 
 def _uses(source: From | None, name: str) -> bool:
-    return any(
-        one.name == name if isinstance(one, Table) else any(_uses(core.source, name) for core in one.query.cores)
-        for one in froms(source)
-        if not isinstance(one, Join)
-    )
+    return any(isinstance(part, Table) and part.name == name for part in inside(source))
 
 
 def _has_row(source: From | None) -> bool:
