@@ -21,25 +21,18 @@ from typing import Any, Final, cast
 
 from core.explain.names import MODULE, NAMES
 
-_ENGINE: Final = re.compile(r"^_?(?:Fake|Embedded|Workerd|Stored|Shared|Background|Workers|Delivered|Object)(?=[A-Z])")
 _PROTOCOLS: Final = {
-    "ObjectStorage": "DurableObjectStorage",
-    "WorkerdStorage": "DurableObjectStorage",
-    "ObjectState": "DurableObjectState",
-    "Sql": "SqlStorage",
+    "D1DatabaseSession": "D1Database",
     "Cursor": "SqlStorageCursor",
-    "WorkerdSqlCursor": "SqlStorageCursor",
-    "_Batch": "MessageBatch",
     "Delivery": "MessageBatch",
+    "_Batch": "MessageBatch",
+    "DeliveredMessage": "Message",
     "_Message": "Message",
     "BackgroundContext": "ExecutionContext",
+    "FakeExecutionContext": "ExecutionContext",
     "WorkersContext": "ExecutionContext",
-    "D1Session": "D1Database",
-    "EmbeddedD1Session": "D1Database",
-    "WorkerdD1Session": "D1Database",
-    "App": "Router",
 }
-"""The public names of classes whose own name does not end in it."""
+"""The public names of classes that do not derive from the class of that name."""
 
 _OPERATIONS: Final = (
     (r"'(\w+)' object is not subscriptable", "[]"),
@@ -94,9 +87,6 @@ def keys_of(cls: type) -> Iterator[str]:
     yield name
     if name in _PROTOCOLS:
         yield _PROTOCOLS[name]
-    elif _ENGINE.match(name):
-        yield _ENGINE.sub("", name)
-        yield f"DurableObject{_ENGINE.sub('', name)}"
 
 
 # -- an attribute
