@@ -41,10 +41,10 @@ class Shop:
 
     def update(self) -> list[str]:
         """Write what is needed, and return the problems."""
-        rows, local = find_rows(load_all(self.root / "wrangler.toml"))
+        rows = find_rows(load_all(self.root / "wrangler.toml"))
         for file, edits in rows.edits.items():
-            file.write_text(with_rows(file.read_text(), edits, local))
-        again, _ = find_rows(load_all(self.root / "wrangler.toml"))
+            file.write_text(with_rows(file.read_text(), edits))
+        again = find_rows(load_all(self.root / "wrangler.toml"))
         assert again.edits == {}
         return [f"{Path(problem.file).name}:{problem.line}: {problem.message}" for problem in rows.problems]
 

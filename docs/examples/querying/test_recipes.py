@@ -49,7 +49,7 @@ def test_every_statement_is_proven() -> None:
 
 @pytest.mark.slow
 def test_the_classes_of_rows_are_as_core_types_writes_them(tmp_path: Path) -> None:
-    rows, _ = find_rows(load_all(HERE / "wrangler.toml"))
+    rows = find_rows(load_all(HERE / "wrangler.toml"))
     assert (rows.edits, rows.problems) == ({}, [])
     # The page shows a class that was written: without it, it is written again.
     project = tmp_path / "querying"
@@ -58,8 +58,8 @@ def test_the_classes_of_rows_are_as_core_types_writes_them(tmp_path: Path) -> No
     text = recipes.read_text()
     written = text[text.index("@attrs.frozen\nclass Spending") : text.index("SPENDING = ")]
     recipes.write_text(text.replace(written, ""))
-    rows, local = find_rows(load_all(project / "wrangler.toml"))
-    assert with_rows(recipes.read_text(), rows.edits[recipes], local).count(written) == 1
+    rows = find_rows(load_all(project / "wrangler.toml"))
+    assert with_rows(recipes.read_text(), rows.edits[recipes]).count(written) == 1
 
 
 async def test_an_order_is_there_or_answers_404(db: FakeD1Database) -> None:

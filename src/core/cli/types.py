@@ -65,14 +65,14 @@ def _rows(args: argparse.Namespace) -> int:
     if missing:
         raise UsageError(f"{missing[0]} is not a file or folder. Give the path of Python files")
     configurations = configurations_of(find_configuration(args.config), args.environment)
-    rows, local = find_rows(configurations, args.rows)
+    rows = find_rows(configurations, args.rows)
     changed = False
     for file, edits in sorted(rows.edits.items()):
         old, written_as = _read(file)
-        new = with_rows(old, edits, local)
+        new = with_rows(old, edits)
         changed = put(file, old, new, check=args.check, encoded=written_as.bytes_of) or changed
     if changed and rows.problems and not args.check:
-        rows, _ = find_rows(configurations, args.rows)  # the lines have moved
+        rows = find_rows(configurations, args.rows)  # the lines have moved
     problems = sorted(dict.fromkeys((p.file, p.line, p.message) for p in rows.problems))
     for name, line, message in problems:
         sys.stderr.write(f"{shown_path(name)}:{line}: error: {message}\n")

@@ -7,8 +7,7 @@ configuration contradicts is changed: an attribute of the wrong kind, and one of
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import attrs
@@ -329,41 +328,22 @@ def _import_line(tree: ast.Module) -> int:
     return last
 
 
-def with_attrs(text: str, local: Collection[str] = ()) -> str:
-    """The text of a module with `import attrs` where sorted imports have it. `local` are the top names of the program's
-    own modules.
-    """
+def with_attrs(text: str) -> str:
+    """The text of a module with `import attrs`: above what it imports from `core`, else behind all imports."""
     tree = ast.parse(text)
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    places = [_place_of(node, local) for node in imports]
-    taken = [one for node in imports if isinstance(node, ast.Import) for one in node.names]
-    if any((one.name, one.asname) == ("attrs", None) for one in taken):
+    imported = [
+        (alias.name, alias.asname) for node in tree.body if isinstance(node, ast.Import) for alias in node.names
+    ]
+    if ("attrs", None) in imported:
         return text
     lines, new = text.split("\n"), ["import attrs"]
-    at = next((at for at, place in enumerate(places) if place > (2, False, "attrs")), len(imports))
-    if at < len(imports):
-        line = imports[at].lineno - 1
-        if at and places[at - 1] < (2,) and lines[line - 1].strip():
-            new.insert(0, "")
-        if places[at] > (3,):
-            new.append("")
+    ours = (one for one in tree.body if isinstance(one, ast.ImportFrom) and (one.module or "").split(".")[0] == "core")
+    if (first := next(ours, None)) is not None:
+        line = first.lineno - 1
     elif line := _import_line(tree):
-        new = new if places and places[-1] > (2,) else ["", *new]
+        new.insert(0, "")
     else:
         line = next((at for at, one in enumerate(lines) if not one.startswith("#")), len(lines))
         new.append("")
     lines[line:line] = new
     return "\n".join(lines)
-
-
-def _place_of(node: ast.Import | ast.ImportFrom, local: Collection[str]) -> tuple[int, bool, str]:
-    """The place of an import among sorted ones: first 0 for `__future__`, 1 for the standard library, 2 for packages of
-    others, 3 for the program's own modules.
-    """
-    is_from = isinstance(node, ast.ImportFrom)
-    name = (node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name).partition(".")[0]
-    if name == "__future__":
-        return 0, is_from, name
-    if (isinstance(node, ast.ImportFrom) and node.level) or name in local:
-        return 3, is_from, name
-    return 1 if name in sys.stdlib_module_names else 2, is_from, name

@@ -156,18 +156,15 @@ def find_env(configurations: Sequence[Configuration], name: str, file: Path | No
     ]
 
 
-def find_rows(configurations: Sequence[Configuration], paths: Sequence[Path] = ()) -> tuple[RowClasses, frozenset[str]]:
-    """The classes that rows become: all of them, or those that the queries in files or folders need.
-
-    The names are those of the program's own packages and modules.
-    """
+def find_rows(configurations: Sequence[Configuration], paths: Sequence[Path] = ()) -> RowClasses:
+    """The classes that rows become: all of them, or those that the queries in files or folders need."""
     from core.program.row_classes import RowClasses
 
     program = _Program(configurations, Options(paths=paths), Memory())
     files = {module.path for module in program.modules_of(paths)} if paths else None
     rows = RowClasses(program.receivers, program.program, files)
     rows.problems += program.modules.problems
-    return rows, frozenset(module.name.partition(".")[0] for module in program.program)
+    return rows
 
 
 def _at_every_env(options: Options, memory: Memory) -> Iterator[Finding]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from core.program.generate import cut, first_with_default, is_keyword_only, last_attribute, with_attrs, written_indent
 from core.program.row_classes import AddedFields, Edit, NewClass, Retyped
 
 
-def with_rows(text: str, edits: Sequence[Edit], local: Collection[str] = ()) -> str:
-    """The text of a module after the edits. `local` are the top names of the program's own modules."""
+def with_rows(text: str, edits: Sequence[Edit]) -> str:
+    """The text of a module after the edits."""
     lines = text.split("\n")
     ends: list[str] = []
     # From the last one to the first, so that the lines of the others stay. Annotations go before lines put in above
@@ -40,7 +40,7 @@ def with_rows(text: str, edits: Sequence[Edit], local: Collection[str] = ()) -> 
             lines.pop()
         lines = [*lines, *(ends if lines else ends[2:]), ""]
     new = "\n".join(lines)
-    return with_attrs(new, local) if any(isinstance(edit, NewClass) for edit in edits) else new
+    return with_attrs(new) if any(isinstance(edit, NewClass) for edit in edits) else new
 
 
 def _place(edit: Edit, lines: Sequence[str]) -> tuple[int, int]:
