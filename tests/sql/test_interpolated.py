@@ -65,6 +65,7 @@ def test_the_line_to_write_gives_the_same_rows(form: str, data: st.DataObject) -
 
 
 @example(["?", Interpolated("n", FIXED)])
+@example(["'", Interpolated("v", OPEN, several=True), "'"])
 @example([":², ?99999999999999999999, ", Interpolated("v", OPEN)])
 @given(st.lists(st.one_of(st.text(max_size=6), st.builds(Interpolated, st.just("v"), st.sampled_from([0, 1, 2])))))
 def test_no_text_at_all_breaks_it(parts: list[str | Interpolated]) -> None:

@@ -114,7 +114,8 @@ def _bound(
             yield f"'{piece}'"
             continue
         value = values[ord(piece) - _FIRST]
-        among = value.several and tokens[_opening(tokens, at) - 1].word == "IN"
+        opened = _opening(tokens, at)
+        among = value.several and opened > 0 and tokens[opened - 1].word == "IN"
         given.append(f"json.dumps({value.shown})" if among else f"*{value.shown}" if value.several else value.shown)
         place = f"?{len(given)}" if numbered else "?"
         yield f"SELECT value FROM json_each({place})" if among else "?, …" if value.several else place
