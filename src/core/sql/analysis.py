@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
@@ -28,7 +29,7 @@ from core.sql.rules import (
     refusal,
 )
 from core.sql.statement import ANY, Column, Slot, SqlProblem, Statement, Storage
-from core.sql.syntax import Change, Derived, Table, Unclear, inside, read_statement
+from core.sql.syntax import Change, Derived, Join, Name, Operator, Query, Table, Unclear, inside, read_statement
 from core.sql.values import Values, values_of
 from core.statements.given import never_unset
 from core.statements.tokens import StatementText, Token, outside, parameter_count, quoted, statements_of, verb_of
@@ -36,7 +37,6 @@ from core.statements.tokens import StatementText, Token, outside, parameter_coun
 _SCHEMA_WORDS: Final = frozenset(["CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE"])
 _BEFORE_TABLES: Final = frozenset(["FROM", "JOIN", "INTO", "UPDATE"])
 _ROWS: Final = frozenset(["SELECT", "VALUES"])
-_CHANGES: Final = frozenset(["INSERT", "REPLACE", "UPDATE", "DELETE"])
 
 _STEPS_AT_MOST: Final = 1_000_000  # the instructions of SQLite after which a question for names is given up
 _BATCH: Final = "Run the statements together with batch(), which is a transaction"
@@ -78,6 +78,14 @@ class StatementAnalysis:
         self.problems: list[SqlProblem] = []
         self.names: Sequence[str] | None = None  # of its columns, where SQLite told them when it compiled it
 
+    @cached_property
+    def tree(self) -> Query | Change | None:
+        """The statement as it is read; None for one that is not understood."""
+        try:
+            return read_statement(self.part.text, self.tokens)
+        except Unclear:
+            return None
+
     def read(self) -> Statement:
         """Return all that can be said about the statement."""
         first, word = self.tokens[0], self.tokens[0].word
@@ -117,7 +125,7 @@ class StatementAnalysis:
             return Statement(takes=takes, unknown=self.unknown)
         if word in _SCHEMA_WORDS:
             return Statement(takes=takes, columns=())
-        values = values_of(self.part.text, self.tokens, self.migrated.tables)
+        values = values_of(self.tree, self.tokens, self.migrated.tables)
         for text, message in values.mistakes:
             self._say(message, next((token for token in self.tokens if token.text == text), first))
         if self.problems:
@@ -254,10 +262,7 @@ class StatementAnalysis:
             self._say(f"no such column: {name}. SQLite takes it for a text: write that as '{column}'", place)
             return
         alias = qualifier.rpartition(".")[2].lower()
-        try:
-            sources = list(self._sources())
-        except Unclear:
-            sources = []
+        sources = list(self._sources())
         tables = [table for named, table in sources if table is not None and alias in ("", named.lower())]
         near = did_you_mean(column, [known.name for table in tables for known in table.columns])
         if not near and len(tables) == 1:
@@ -271,7 +276,7 @@ class StatementAnalysis:
     def _sources(self) -> Iterator[tuple[str, TableInfo | None]]:
         """The sources of the statement by the names that a column may be qualified with; None for a query's rows."""
         tables = self.migrated.tables
-        for part in inside(read_statement(self.part.text, self.tokens)):
+        for part in inside(self.tree):
             match part:
                 case Table(name=name, alias=alias):
                     yield alias, tables.get(name)
@@ -296,20 +301,16 @@ class StatementAnalysis:
 
     def _columns(self, values: Values) -> tuple[Column, ...] | None:
         """The columns of the rows; nothing for a statement without rows."""
-        verb, at = verb_of(self.tokens)
         names: Sequence[str] | None = None
-        if verb in _ROWS:
+        if verb_of(self.tokens)[0] in _ROWS:
             names = self.names or self._names()
-        elif verb in _CHANGES:
-            returning = next((i for i, token in outside(self.tokens) if i > at and token.word == "RETURNING"), None)
-            if returning is None:
+        elif isinstance(self.tree, Change):
+            if not self.tree.returning:
                 return ()
-            target = _target(self.tokens, at)
-            listed = self.tokens[returning + 1 :]
-            if target is not None and listed:
-                # Named as those of a SELECT of the same list from the changed table.
-                text = f"SELECT {self._safe_text(listed)} FROM {quoted(target.name or '')}"
-                names = StatementAnalysis(self.migrated, statements_of(text)[0], True)._names()
+            at = next(at for at, token in outside(self.tokens) if token.word == "RETURNING")
+            # Named as those of a SELECT of the same list from the changed table.
+            text = f"SELECT {self._safe_text(self.tokens[at + 1 :])} FROM {quoted(self.tree.table)}"
+            names = StatementAnalysis(self.migrated, statements_of(text)[0], True)._names()
         if names is None:
             return None
         if values.columns is None or len(values.columns) != len(names):
@@ -327,14 +328,14 @@ class StatementAnalysis:
 
     def _are_equal(self, name: str) -> bool:
         """True if a condition says that two columns of a name have one value, `a.name = b.name`, or a join may."""
-        if any(token.word in ("USING", "NATURAL") for token in self.tokens):
-            return True
-        for at, token in enumerate(self.tokens):
-            if token.text in ("=", "=="):
-                is_qualified = [other.text for other in self.tokens[at + 2 : at + 3]] == ["."]
-                sides = (self.tokens[at - 1], self.tokens[at + 3 if is_qualified else at + 1])
-                if all((side.name or "").lower() == name.lower() for side in sides):
+        for part in inside(self.tree):
+            match part:
+                case Join(using=using) if using:
                     return True
+                case Operator("=", [Name(_, one), Name(_, other)]) if one == other == name.lower():
+                    return True
+                case _:
+                    pass
         return False
 
     def _names(self) -> list[str] | None:
@@ -383,17 +384,6 @@ def _is_other(column: Column, before: Column) -> bool:
     """True if two columns of one name are certainly not the same."""
     one, other = column.source or column.text, before.source or before.text
     return bool(one and other) and one != other
-
-
-def _target(tokens: Sequence[Token], at: int) -> Token | None:
-    """The table that a statement changes."""
-    for index in range(at + 1, len(tokens)):
-        token = tokens[index]
-        if token.word not in ("OR", "ROLLBACK", "ABORT", "REPLACE", "FAIL", "IGNORE", "INTO", "FROM"):
-            if index + 2 < len(tokens) and tokens[index + 1].text == ".":
-                return tokens[index + 2]
-            return token if token.name is not None else None
-    return None
 
 
 def _those(table: TableInfo | None) -> str:

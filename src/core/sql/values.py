@@ -92,10 +92,11 @@ _NOTHING: Final = Values()
 _CHOICES: Final = words("OR CASE IIF IF")
 
 
-def values_of(text: str, tokens: Sequence[Token], tables: Mapping[str, TableInfo]) -> Values:
+def values_of(read: Query | Change | None, tokens: Sequence[Token], tables: Mapping[str, TableInfo]) -> Values:
     """Return the known values of a statement that SQLite compiles; none where it is not understood."""
+    if read is None:
+        return _NOTHING
     try:
-        read = read_statement(text, tokens)
         values = _Evaluation(tables, tokens, read).statement(read)
         if values.certain and any(token.word == "NOTHING" for token in tokens):
             return attrs.evolve(values, certain=False)
