@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -15,8 +14,8 @@ from core.program.receivers import REQUEST, Receivers
 from core.program.registered import pattern_of
 from core.program.syntax import finding_at
 from core.routing.pattern import Pattern
+from core.routing.urls import has_nameless, unfit
 
-_PLAIN: Final = frozenset(["", ".", ".."])
 _APPS: Final = frozenset(["core.create_app", "core.app.create_app", "core.App", "core.app.App"])
 
 
@@ -81,16 +80,16 @@ def _mismatch(
             return unknown_parameter(name, paths, known, f"url_for({shown}, {_named(name)})"), value
     if not whole:
         return None
-    fitting = [way for way in ways if not _has_nameless(way) and set(way.parameters) == set(given)]
+    fitting = [way for way in ways if not has_nameless(way) and set(way.parameters) == set(given)]
     if fitting:
         texts = {name: text_of(value) for name, value in given.items()}
-        refused = [_refused(pattern, texts) for pattern in fitting]
+        refused = [unfit(pattern, texts) for pattern in fitting]
         wrong = refused[0] if all(refused) else None
         if wrong is None:
             return None
         message = f"the route {fitting[0].text} does not match this value. Give another one"
         return f'url_for({shown}, {wrong}="{texts[wrong]}"): {message}', given[wrong]
-    if all(_has_nameless(way) for way in ways):
+    if all(has_nameless(way) for way in ways):
         message = f"the path {paths} has a * for any segment, which no argument fills. Give it a name: /:name"
         return f"url_for({shown}): {message}", None
     lacking = min((sorted(set(way.parameters) - set(given)) for way in ways), key=len)
@@ -104,22 +103,3 @@ def _mismatch(
 def _named(name: str) -> str:
     """An argument as it is written, without its value."""
     return f"{name}=…" if name.isidentifier() else f'**{{"{name}": …}}'
-
-
-def _refused(pattern: Pattern, texts: Mapping[str, str | None]) -> str | None:
-    """The name of a value that a path does not match."""
-    checks = dict(pattern.checks)
-    for name, index in pattern.names:
-        text = texts[name]
-        if text is None:
-            continue
-        source = checks.get(index)
-        if text in _PLAIN or (source is not None and re.fullmatch(source, text) is None):
-            return name
-    rest = texts.get("*") if pattern.rest else None
-    return "*" if rest is not None and not {".", ".."}.isdisjoint(rest.split("/")) else None
-
-
-def _has_nameless(pattern: Pattern) -> bool:
-    """Return True for a path with a `*` before its end, which nothing can fill."""
-    return pattern.parts.count(None) > len(pattern.names)

@@ -39,7 +39,7 @@ class Urls:
             )
         params = {key: value for key, value in params.items() if value is not None}
         for pattern in patterns:
-            if set(pattern.parameters) == set(params) and _any_segments(pattern) == 0:
+            if set(pattern.parameters) == set(params) and not has_nameless(pattern):
                 return _written(pattern, params, name)
         texts = ", ".join(dict.fromkeys(pattern.text for pattern in patterns))
         raise PathError(
@@ -48,27 +48,38 @@ class Urls:
         )
 
 
-def _any_segments(pattern: Pattern) -> int:
-    """The number of segments that match anything and have no name."""
-    return pattern.parts.count(None) - len(pattern.names)
+def has_nameless(pattern: Pattern) -> bool:
+    """Return True for a path with a `*` before its end, which nothing can fill."""
+    return pattern.parts.count(None) > len(pattern.names)
+
+
+def unfit(pattern: Pattern, values: Mapping[str, str | None]) -> str | None:
+    """The name of a value that the path would not match again; a value of None is not known."""
+    checks = dict(pattern.checks)
+    for name, index in pattern.names:
+        value, source = values[name], checks.get(index)
+        if value is not None and (
+            value in ("", ".", "..") or (source is not None and re.fullmatch(source, value) is None)
+        ):
+            return name
+    rest = values["*"] if pattern.rest else None
+    return "*" if rest is not None and not {".", ".."}.isdisjoint(rest.split("/")) else None
 
 
 def _written(pattern: Pattern, params: Mapping[str, object], handler: str) -> str:
+    values = {name: str(value) for name, value in params.items()}
+    wrong = unfit(pattern, values)
+    if wrong == "*":
+        raise PathError(f'url_for({handler}): "." and ".." are resolved before routing. Leave them out of the rest')
+    if wrong is not None:
+        raise PathError(
+            f"url_for({handler}, {wrong}={values[wrong]!r}): the route {pattern.text} does not match this value. Give another one"
+        )
     segments = ["" if part is None else _encoded(part) for part in pattern.parts]
-    checks = dict(pattern.checks)
     for name, index in pattern.names:
-        value = str(params[name])
-        source = checks.get(index)
-        if value in ("", ".", "..") or (source is not None and re.fullmatch(source, value) is None):
-            raise PathError(
-                f"url_for({handler}, {name}={value!r}): the route {pattern.text} does not match this value. Give another one"
-            )
-        segments[index] = _encoded(value)
+        segments[index] = _encoded(values[name])
     if pattern.rest:
-        rest = str(params["*"]).split("/")
-        if not {".", ".."}.isdisjoint(rest):
-            raise PathError(f'url_for({handler}): "." and ".." are resolved before routing. Leave them out of the rest')
-        segments += map(_encoded, rest)
+        segments += map(_encoded, values["*"].split("/"))
     path = "/" + "/".join(segments)
     # A path that begins with an empty segment would name another host (RFC 3986, section 4.2); the URL standard writes
     # such a path with a "/." before it, which is resolved before routing.
