@@ -36,6 +36,10 @@ def schema(tmp_path: Path) -> Schema:
         ("SELECT id FROM users WHERE age IN (1, 2) AND name = ?", "users_age_name ON users (age, name)"),
         ("SELECT id FROM posts ORDER BY at LIMIT 5", "posts_at ON posts (at)"),
         ("SELECT u.name FROM users u JOIN posts p ON p.title = u.name WHERE u.id = 1", "posts_title ON posts (title)"),
+        (
+            "SELECT id FROM users u WHERE u.id = ? AND EXISTS (SELECT 1 FROM posts p WHERE p.title = u.name)",
+            "posts_title ON posts (title)",
+        ),
         ("DELETE FROM posts WHERE at < ?", "posts_at ON posts (at)"),
         ("UPDATE users SET age = 1 WHERE name = ?", "users_name ON users (name)"),
     ],
