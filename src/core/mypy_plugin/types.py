@@ -1,8 +1,4 @@
-"""mypy's types in the words of `core.program`: the kind of binding of an annotation, and the values that a row's
-fields take.
-
-A type that is not understood has no kind, and nothing is reported about it.
-"""
+"""The values that mypy's types have, in the words of `core.sql.rows`. A type that is not understood has any."""
 
 from __future__ import annotations
 
@@ -24,28 +20,6 @@ from mypy.types import (
 
 from core.sql.rows import ROW_KINDS, Given, Kind
 
-# Env ----------------------------------------------------------------------------------------------------------------
-
-
-def attrs_fields(info: TypeInfo) -> dict[str, dict[str, Any]]:
-    """Return the fields that mypy's attrs plugin, or its dataclass plugin, has recorded for a class, by name."""
-    fields: dict[str, dict[str, Any]] = {}
-    for base in reversed(info.mro):
-        if metadata := base.metadata:
-            for key in ("attrs", "dataclass"):
-                for record in metadata.get(key, {}).get("attributes", ()):
-                    node = base.get(record["name"])
-                    type_ = get_proper_type(node.type) if node is not None else None
-                    # mypy takes the mark `_: KW_ONLY` for a field.
-                    if not isinstance(type_, Instance) or type_.type.fullname != "dataclasses.KW_ONLY":
-                        fields[record["name"]] = record
-    return fields
-
-
-# Rows ---------------------------------------------------------------------------------------------------------------
-
-
-# Most fields are of one of these, or of one of these or None: how they are shown, and the values they take.
 _ANY: Final[frozenset[Kind]] = frozenset(["any"])
 _STR: Final[frozenset[Kind]] = frozenset(["str"])
 _ABSENT: Final[frozenset[Kind]] = frozenset(["none", "unset"])
@@ -53,7 +27,7 @@ _NO_TEXTS: Final[frozenset[str]] = frozenset()
 
 
 def kinds_of(type_: Type) -> frozenset[Kind]:
-    """Return the kinds of values that a field of a row accepts."""
+    """Return the kinds of the values of a type."""
     proper = get_proper_type(type_)
     match proper:
         case UnionType():

@@ -45,10 +45,9 @@ from mypy.types import (
     get_proper_type,
 )
 
-from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import Held
 from core.openapi.frames import Frames
-from core.openapi.solving import instance_of, member, solved
+from core.openapi.solving import attrs_fields, instance_of, member, solved
 from core.openapi.trees import CONTEXT, Notes, called, constant, within
 from core.openapi.values import Frame, Target, Value, bounded, once
 

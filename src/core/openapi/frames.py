@@ -55,10 +55,9 @@ from mypy.types import (
     has_type_vars,
 )
 
-from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import Held
 from core.openapi.schemas import Schemas
-from core.openapi.solving import UNKNOWN, info_in, member, returned_for, solved, without
+from core.openapi.solving import UNKNOWN, attrs_fields, info_in, member, returned_for, solved, without
 from core.openapi.trees import Notes, called, changed, docstring, filled_elsewhere, parts_of
 from core.openapi.values import DEEPEST, Frame, Home, Rows, Target, Value, bounded
 

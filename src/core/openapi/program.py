@@ -38,11 +38,11 @@ from mypy.nodes import (
     TypeInfo,
 )
 
-from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import TEXT, Held, Raise, classes_in
 from core.openapi.failures import default_body, object_of
 from core.openapi.raised import Raised
 from core.openapi.schemas import is_vague, nearest
+from core.openapi.solving import attrs_fields
 from core.openapi.trees import argument, called
 from core.openapi.values import Frame, Value, bounded, once
 from core.validation.schema import Schema, any_of, json_type, without_null

@@ -28,9 +28,8 @@ from mypy.types import (
     get_proper_type,
 )
 
-from core.mypy_plugin.types import attrs_fields
 from core.openapi.facts import ClassDetails, ClassFacts, Field, Held, classes_in, object_of
-from core.openapi.solving import UNKNOWN, member
+from core.openapi.solving import UNKNOWN, attrs_fields, member
 from core.openapi.trees import docstring
 from core.validation.schema import Schema, any_of, constrained
 

@@ -1,9 +1,9 @@
-"""Types of mypy: what type variables stand for, the class of a value, and a function whose arguments are given."""
+"""Types of mypy: type variables, the class of a value and its fields, and a function whose arguments are given."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
+from typing import Any, Final
 
 from mypy.constraints import SUPERTYPE_OF, infer_constraints
 from mypy.expandtype import expand_type
@@ -56,6 +56,21 @@ def member(info: TypeInfo | None, name: str) -> SymbolNode | None:
     """What a class or one of its bases has under a name."""
     symbol = info.get(name) if info is not None else None
     return symbol.node if symbol is not None else None
+
+
+def attrs_fields(info: TypeInfo) -> dict[str, dict[str, Any]]:
+    """Return the fields that mypy's attrs plugin, or its dataclass plugin, has recorded for a class, by name."""
+    fields: dict[str, dict[str, Any]] = {}
+    for base in reversed(info.mro):
+        if metadata := base.metadata:
+            for key in ("attrs", "dataclass"):
+                for record in metadata.get(key, {}).get("attributes", ()):
+                    node = base.get(record["name"])
+                    type_ = get_proper_type(node.type) if node is not None else None
+                    # mypy takes the mark `_: KW_ONLY` for a field.
+                    if not isinstance(type_, Instance) or type_.type.fullname != "dataclasses.KW_ONLY":
+                        fields[record["name"]] = record
+    return fields
 
 
 def instance_of(info: TypeInfo) -> Instance:

@@ -242,7 +242,6 @@ def _may_be(attribute: EnvAttribute, binding: Binding) -> bool:
 
 
 ANYTHING: Final = frozenset(["", "Any", "object"])
-_SCALARS: Final = frozenset(["str", "int", "float", "bool", "list", "dict", "table", "Literal"])
 
 
 def _kind_problem(
@@ -358,7 +357,7 @@ def _missing(shape: EnvShape, attribute: EnvAttribute, configuration: Configurat
         write = f"write {required_secret(name, configuration)}, and its value in .dev.vars"
     elif kind is not None:
         write = f"write {kind.write(name, environment, json=is_json)}"
-    elif attribute.kind in _SCALARS:
+    elif attribute.kind in _EXAMPLES:
         write = f"write {variable(name, _EXAMPLES[attribute.kind], configuration)}"
         if attribute.kind == "str":
             write += f", or {required_secret(name, configuration)} if it is a secret"

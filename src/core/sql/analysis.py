@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
-from core.sql.catalog import Migrated, TableInfo
+from core.sql.catalog import SCHEMA_WORDS, Migrated, TableInfo
 from core.sql.functions import AGGREGATES
 from core.sql.location import locate
 from core.sql.messages import did_you_mean, listed
@@ -34,7 +34,6 @@ from core.sql.values import Values, values_of
 from core.statements.given import never_unset
 from core.statements.tokens import StatementText, Token, outside, parameter_count, quoted, statements_of, verb_of
 
-_SCHEMA_WORDS: Final = frozenset(["CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE"])
 _BEFORE_TABLES: Final = frozenset(["FROM", "JOIN", "INTO", "UPDATE"])
 _ROWS: Final = frozenset(["SELECT", "VALUES"])
 
@@ -123,7 +122,7 @@ class StatementAnalysis:
             return self._finish(takes if not self.problems else None)
         if word == "EXPLAIN" or not self.known:
             return Statement(takes=takes, unknown=self.unknown)
-        if word in _SCHEMA_WORDS:
+        if word in SCHEMA_WORDS:
             return Statement(takes=takes, columns=())
         values = values_of(self.tree, self.tokens, self.migrated.tables)
         for text, message in values.mistakes:
@@ -209,7 +208,7 @@ class StatementAnalysis:
         """Turn an error of SQLite into a finding, unless it may be wrong."""
         if (called := re.fullmatch(r"no such function: (.+)", error)) and called[1].lower() in REFUSED_FUNCTIONS:
             error = f"not authorized to use function: {called[1]}"
-        is_late = self.tokens[0].word in _SCHEMA_WORDS  # it runs over tables that may be made at run time too
+        is_late = self.tokens[0].word in SCHEMA_WORDS  # it runs over tables that may be made at run time too
         if (is_late or not self.known) and not _GRAMMAR.search(error):
             return
         text = self.part.text

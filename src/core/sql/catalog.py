@@ -34,6 +34,8 @@ from core.values import frozen
 # a statement that calls them can be compiled.
 _STAND_INS: Final = functions.FUNCTIONS.keys() | {"bm25", "iif"}
 
+SCHEMA_WORDS: Final = frozenset(["CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE"])
+"""The first words of statements about tables themselves."""
 _STEPS_AT_MOST: Final = 20_000_000
 """Virtual machine steps that one statement of a migration may take: a second or two."""
 
@@ -265,11 +267,10 @@ def _run(connection: sqlite3.Connection, statement: StatementText) -> tuple[str,
         return None
     if len(statement.text) * 4 > MAX_SQL_BYTES and (size := len(statement.text.encode())) > MAX_SQL_BYTES:
         return f"the statement has {size} bytes. D1 takes {MAX_SQL_BYTES} at most", start
-    makes_schema = first in ("CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE")
     steps = iter(range(_STEPS_AT_MOST // 1_000_000))
     connection.set_progress_handler(lambda: next(steps, None) is None, 1_000_000)
     try:
-        connection.execute(text if makes_schema or first == "EXPLAIN" else f"EXPLAIN {text}")
+        connection.execute(text if first in SCHEMA_WORDS or first == "EXPLAIN" else f"EXPLAIN {text}")
     except sqlite3.Error as error:
         message = str(error)
         if "Incorrect number of bindings" in message:
