@@ -60,10 +60,6 @@ class KeySet:
         """The key of that name, or the only one for `algorithm` where a token names none; None where there is none."""
         return self._key(kid, algorithm)
 
-    async def renew(self, header: Mapping[str, Any], req: AnyRequest) -> bool:
-        """Return True where there are newer keys now, for a token that names none and that ours do not prove."""
-        return False
-
     def _key(self, kid: str | None, algorithm: str) -> Any:
         kty = _FAMILIES[algorithm[:2]]
         fitting = [
@@ -144,7 +140,7 @@ class FetchedKeySet(KeySet):
         return key
 
     async def renew(self, header: Mapping[str, Any], req: AnyRequest) -> bool:
-        """As of a `KeySet`."""
+        """Return True where there are newer keys now, for a token that names none and that ours do not prove."""
         if header.get("kid") is not None:
             return False
         before = self._fetched

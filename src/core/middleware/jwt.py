@@ -127,10 +127,6 @@ class SecretKeys:
         """
         return [self._prepare(given, algorithm) for given in await self._given(req)]
 
-    async def renew(self, header: Mapping[str, Any], req: AnyRequest) -> bool:
-        """Return False: the secrets are asked for with each request."""
-        return False
-
     async def signing_key(self, algorithm: str, req: AnyRequest) -> Any:
         """The key that new tokens are signed with. Raises DeveloperError where it can only prove."""
         if algorithm not in _LEAST_BYTES:
@@ -338,8 +334,11 @@ def jwt_auth(
                     return True
             return False
 
-        if not (await is_signed() or (await proving.renew(token.header, req) and await is_signed())):
-            raise Refusal("the signature is wrong")
+        if not await is_signed():
+            # A token that names no key may be signed with one that the issuer has newly.
+            renewed = isinstance(proving, FetchedKeySet) and await proving.renew(token.header, req)
+            if not (renewed and await is_signed()):
+                raise Refusal("the signature is wrong")
         found = token.claims()
         demanded.check(found, req.clock.time())
         return _user_of(found, claims)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
+import attrs
 from typing_extensions import TypeVar
 
 from core.bindings.kv import KVNamespace
@@ -36,61 +37,43 @@ E = TypeVar("E", default=Any)
 
 # How many clients one isolate remembers. The oldest go first; their counts in KV stay.
 _MOST_COUNTERS = 10_000
-_MOST_NAMESPACES = 16
 
 
-# By hand: an attrs class takes many times as long to be defined, and every worker with a limit pays as it starts.
-
-
+@attrs.define(eq=False)
 class Hit:
     """One request that asks to be let through."""
 
-    __slots__ = ("after", "cost", "key", "known", "limit", "now", "req", "start", "window")
-
-    def __init__(
-        self,
-        key: str,
-        cost: int,
-        limit: int,
-        window: int,
-        start: int,
-        now: float,
-        req: Any,
-        after: Callable[[Callable[[], Awaitable[None]]], None],
-    ) -> None:
-        self.key: str = key
-        """The counter: policy and client, without the window. At most 256 characters."""
-        self.cost: int = cost
-        """The units it takes from the limit; mostly 1."""
-        self.limit: int = limit
-        """The units per window."""
-        self.window: int = window
-        """The window, in seconds."""
-        self.start: int = start
-        """The start of the current window, in seconds since 1970; a multiple of `window`."""
-        self.now: float = now
-        """The time, in seconds since 1970."""
-        self.req: Any = req
-        """The request, for its bindings."""
-        self.after: Callable[[Callable[[], Awaitable[None]]], None] = after
-        """Lets work run through `ctx.wait_until` once the response was sent."""
-        self.known: int | None = 0
-        """The units used in the window as far as the store knows without asking anyone, for the headers while it fails;
-        a store sets it before it raises. None for one that gives no counts.
-        """
+    key: str
+    """The counter: policy and client, without the window. At most 256 characters."""
+    cost: int
+    """The units it takes from the limit; mostly 1."""
+    limit: int
+    """The units per window."""
+    window: int
+    """The window, in seconds."""
+    start: int
+    """The start of the current window, in seconds since 1970; a multiple of `window`."""
+    now: float
+    """The time, in seconds since 1970."""
+    req: Any
+    """The request, for its bindings."""
+    after: Callable[[Callable[[], Awaitable[None]]], None]
+    """Lets work run through `ctx.wait_until` once the response was sent."""
+    known: int | None = 0
+    """The units used in the window as far as the store knows without asking anyone, for the headers while it fails;
+    a store sets it before it raises. None for one that gives no counts.
+    """
 
 
+@attrs.frozen(eq=False)
 class Taken:
     """A store's answer: whether a request is let through, and how much of the window is used.
 
     `used` counts this request too where it was let through; None where the store cannot tell.
     """
 
-    __slots__ = ("allowed", "used")
-
-    def __init__(self, allowed: bool, used: int | None) -> None:
-        self.allowed: bool = allowed
-        self.used: int | None = used
+    allowed: bool
+    used: int | None
 
 
 class RateLimitStore(Protocol):
@@ -141,9 +124,10 @@ class _Count:
     sent.
     """
 
-    __slots__ = ("known", "on_its_way", "pending", "start", "writing")
+    __slots__ = ("known", "kv", "on_its_way", "pending", "start", "writing")
 
-    def __init__(self, start: int) -> None:
+    def __init__(self, kv: KVNamespace, start: int) -> None:
+        self.kv = kv
         self.start = start
         self.known = 0
         self.on_its_way = 0
@@ -153,26 +137,6 @@ class _Count:
     def total(self) -> int:
         # The pending part is in nobody's count yet, so it comes on top of the count in KV.
         return max(self.known, self.on_its_way) + self.pending
-
-
-class _Place:
-    """This isolate's counts of one namespace."""
-
-    __slots__ = ("counts", "kv")
-
-    def __init__(self, kv: KVNamespace) -> None:
-        self.kv = kv
-        self.counts: dict[str, _Count] = {}
-
-    def count(self, key: str, start: int) -> _Count:
-        counts = self.counts
-        count = counts.pop(key, None)
-        if count is None or count.start != start:
-            count = _Count(start)
-        counts[key] = count  # to the end of the line: the front is who was not seen for the longest
-        if len(counts) > _MOST_COUNTERS:
-            del counts[next(iter(counts))]
-        return count
 
 
 class KVStore(Generic[E]):
@@ -190,26 +154,21 @@ class KVStore(Generic[E]):
 
     def __init__(self, binding: str | Callable[[Any], KVNamespace]) -> None:
         self.binding = binding
-        self._places: dict[int, _Place] = {}
+        # By namespace too: one application may be served over several, as tests do.
+        self._counts: dict[tuple[int, str], _Count] = {}
 
     async def take(self, hit: Hit, /) -> Taken:
         """Read, decide, and write the count after the response."""
         kv: KVNamespace = options.resolve("rate_limit", self.binding, hit.req)
-        place = self._places.get(id(kv))
-        if place is None or place.kv is not kv:
-            # One application may be served over several namespaces, as tests do: the counts of one are not the other's.
-            if len(self._places) >= _MOST_NAMESPACES:
-                self._places.clear()
-            place = self._places[id(kv)] = _Place(kv)
         policy, _, client = hit.key.partition("|")
         name = f"ratelimit|{policy}|{hit.start}|{client}"
         try:
             stored = _count_of(await kv.get(name))
         except Exception:
-            hit.known = place.count(hit.key, hit.start).total()
+            hit.known = self._count(kv, hit).total()
             raise
         # From here to the return nothing is awaited, so requests at the same time each see the count of the last one.
-        count = place.count(hit.key, hit.start)
+        count = self._count(kv, hit)
         count.known = max(count.known, stored)
         used = count.total()
         if used + hit.cost > hit.limit:
@@ -239,6 +198,16 @@ class KVStore(Generic[E]):
 
         hit.after(write)
         return Taken(True, used + hit.cost)
+
+    def _count(self, kv: KVNamespace, hit: Hit) -> _Count:
+        counts, key = self._counts, (id(kv), hit.key)
+        count = counts.pop(key, None)
+        if count is None or count.kv is not kv or count.start != hit.start:
+            count = _Count(kv, hit.start)
+        counts[key] = count  # to the end of the line: the front is who was not seen for the longest
+        if len(counts) > _MOST_COUNTERS:
+            del counts[next(iter(counts))]
+        return count
 
 
 def _count_of(stored: object) -> int:
