@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
 
 from core.http.streams import encode
 
@@ -47,28 +46,16 @@ def decode_leniently(text: str, errors: str) -> str:
     Bytes that are not UTF-8 become U+FFFD with `errors="replace"`; with `"strict"` the whole text stays as it was.
     """
     try:
-        return unescaped(text)[0].decode("utf-8", errors)
+        return unescaped(text).decode("utf-8", errors)
     except UnicodeDecodeError:
         return text
 
 
-def unescaped(text: str) -> tuple[bytes, bool]:
-    """The bytes that a text stands for, and whether every escape in it is one: the others are left."""
-    first, *rest = encode(text).split(b"%")
-    table = _hex_table()
-    pieces = [first]
-    is_whole = True
-    for piece in rest:
-        byte = table.get(piece[:2])
-        is_whole = is_whole and byte is not None
-        pieces += (b"%", piece) if byte is None else (byte, piece[2:])
-    return b"".join(pieces), is_whole
+def unescaped(text: str) -> bytes:
+    """The bytes that a text stands for; escapes that are none are left."""
+    from urllib.parse import unquote_to_bytes  # loaded when the first escape is met
 
-
-@cache  # 484 spellings of 256 bytes, made when the first escape is met
-def _hex_table() -> dict[bytes, bytes]:
-    digits = b"0123456789abcdefABCDEF"
-    return {bytes([a, b]): bytes([int(bytes([a, b]), 16)]) for a in digits for b in digits}
+    return unquote_to_bytes(encode(text))
 
 
 def percent_encode(pattern: str, text: str) -> str:

@@ -5,6 +5,7 @@ https://url.spec.whatwg.org/#path-state
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from core.http.streams import well_formed
@@ -82,10 +83,9 @@ def split_path(path: str) -> tuple[str, ...]:
 def _decode_strictly(segment: str) -> str:
     from core.http.escapes import unescaped
 
-    data, is_whole = unescaped(segment)
-    if not is_whole:
+    if re.search("%(?![0-9A-Fa-f]{2})", segment):
         raise MalformedPathError(f"malformed escape in the path segment {segment!r}")
     try:
-        return data.decode()
+        return unescaped(segment).decode()
     except UnicodeDecodeError:
         raise MalformedPathError(f"the path segment {segment!r} is not UTF-8") from None
