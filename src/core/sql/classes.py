@@ -1,6 +1,6 @@
 """The class that rows become against the columns of a statement: its fields, and those of the classes in it.
 
-A column `author.username` fills the `username` of the class that the field `author` has, as `core.validation.nested`
+A column `author.username` fills the `username` of the class that the field `author` has, as `core.validation.rows`
 puts rows together; `Profile | None` is None if and only if all of its columns are NULL. The columns of an outer join
 are NULL together, so that only a column which is not NULL with them makes an object that lacks its values.
 """
