@@ -22,12 +22,12 @@ from core.app import App
 from core.bindings.rate_limit import RateLimitOutcome
 from core.errors import KVError
 from core.middleware.rate_limit import rate_limit
+from core.middleware.rate_limit_object import RateLimiterObject
 from core.middleware.rate_limit_stores import (
     DurableObjectStore,
     KVStore,
     MemoryStore,
     PlatformStore,
-    RateLimiterObject,
     RateLimitStore,
 )
 from core.request import Request

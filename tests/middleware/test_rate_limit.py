@@ -17,12 +17,12 @@ from core.app import App
 from core.bindings.kv import KVNamespace
 from core.errors import CoreError, KVError, OptionError
 from core.middleware.rate_limit import rate_limit
+from core.middleware.rate_limit_object import RateLimiterObject
 from core.middleware.rate_limit_stores import (
     DurableObjectStore,
     Hit,
     MemoryStore,
     PlatformStore,
-    RateLimiterObject,
     Taken,
 )
 from core.request import Request

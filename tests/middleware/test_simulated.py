@@ -10,7 +10,8 @@ import pytest
 from core import Bindings, DurableObjectNamespace, KVNamespace, Request, Response, create_app
 from core.middleware.cache import cache
 from core.middleware.rate_limit import rate_limit
-from core.middleware.rate_limit_stores import DurableObjectStore, KVStore, RateLimiterObject, RateLimitStore
+from core.middleware.rate_limit_object import RateLimiterObject
+from core.middleware.rate_limit_stores import DurableObjectStore, KVStore, RateLimitStore
 from core.middleware.sessions import session_of, sessions
 from core.testing import (
     Client,

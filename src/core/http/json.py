@@ -15,7 +15,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from enum import Enum
 from functools import cache, lru_cache
 from operator import attrgetter
@@ -102,10 +101,8 @@ def _converter(kind: type[Any]) -> Callable[[Any], object] | None:
     if issubclass(kind, Enum):
         return None if _is_subclass(kind, "core.validation.unset", "Unset") else attrgetter("value")
     # A value of these types can only be met where their module was loaded already.
-    if _is_subclass(kind, "datetime", "datetime") or _is_subclass(kind, "datetime", "time"):
-        return _iso_moment
-    if _is_subclass(kind, "datetime", "date"):
-        return _iso_date
+    if _is_subclass(kind, "datetime", "date") or _is_subclass(kind, "datetime", "time"):
+        return _iso_text
     if _is_subclass(kind, "uuid", "UUID"):
         return str
     if _is_subclass(kind, "decimal", "Decimal"):
@@ -126,25 +123,15 @@ def _object_of(names: dict[str, str], fields: Iterable[Any]) -> Callable[[Any], 
     # Written out, as attrs writes a class's __init__: a loop over the names takes five times as long.
     source = "".join(["lambda value: {", *[f"{key!r}: value.{name}, " for key, name in names.items()], "}"])
 
-    def write(value: Any) -> dict[str, Any]:
-        return {key: getattr(value, name) for key, name in names.items()}
-
-    if all(map(str.isidentifier, names.values())):
-        with suppress(SyntaxError):  # an attribute named as a word of Python's own
-            write = eval(source)
+    write: Callable[[Any], dict[str, Any]] = eval(source)
     # A value is UNSET only where something has loaded its module.
     unset = sys.modules.get("core.validation.unset")
     return write if unset is None else unset.leaving_out(write, fields)
 
 
-def _iso_moment(value: Any) -> str:
+def _iso_text(value: Any) -> str:
     text: str = value.isoformat()
     return f"{text[:-6]}Z" if text.endswith("+00:00") else text
-
-
-def _iso_date(value: Any) -> str:
-    text: str = value.isoformat()
-    return text
 
 
 def _decimal(value: Any) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from typing_extensions import TypeForm, TypeVar
@@ -41,6 +42,7 @@ _METHODS = ("GET", "HEAD", "PUT", "PATCH", "POST", "DELETE")
 _KEPT_LISTS = 64
 
 _ALLOWED = "access-control-allow-origin"
+_NOBODY: frozenset[str] = frozenset()
 # The headers that allow an origin, all of which an inner `cors()` takes back of an outer one's.
 _GRANTS = (_ALLOWED, "access-control-allow-credentials", "access-control-expose-headers")
 
@@ -181,9 +183,6 @@ def cors(
     return declare(share_as_told, name="cors", provides=(PREFLIGHTS,))
 
 
-_NOBODY: frozenset[str] = frozenset()
-
-
 def _withdraw(staged: dict[str, str]) -> None:
     """Take back the headers of an outer `cors()`: a refused origin gets none."""
     for name in [name for name in staged if name.startswith("access-control-")]:
@@ -209,10 +208,6 @@ def _asking(function: Callable[..., Any]) -> Callable[[str | None, AnyRequest], 
         raise options.refuse(
             "cors", "origins", function, "must be a function of the request, or of the origin and the request"
         )
-    code = getattr(function, "__code__", None)
-    if code is not None and code.co_varnames[:1] == ("origin",):
-        # Type checkers refuse it, but its parameter shows the intention: a request is not an origin.
-        return lambda origin, req: False if origin is None else function(origin)
     return lambda origin, req: function(req)
 
 
@@ -239,7 +234,7 @@ def normalised_origins(call: str, origins: object, *, credentials: bool = False)
         raise options.refuse(
             call, "origins", origins, 'must be origins such as "https://example.com", "*" or a function'
         )
-    normalised = {_origin(call, origin) for origin in given if not _is_blank(origin)}
+    normalised = {_origin(call, one) for one in given if not (isinstance(one, str) and not one.strip())}
     if "*" in normalised and credentials:
         raise OptionError(
             'cors(origins="*", credentials=True) would let every site act as its visitor. '
@@ -249,7 +244,7 @@ def normalised_origins(call: str, origins: object, *, credentials: bool = False)
 
 
 def _is_plain_host(host: str) -> bool:
-    """Return True if a host certainly is as a URL parser would write it, which then need not be asked."""
+    """Return True if a host certainly is as a URL parser would write it, which a start then need not load."""
     last = host.rpartition(".")[2]
     return host.isascii() and last.isalpha() and "xn--" not in host and host.replace("-", "").replace(".", "").isalnum()
 
@@ -258,10 +253,6 @@ def _is_wire_origin(origin: str) -> bool:
     return (
         0 < len(origin) <= 1024 and origin.isascii() and origin.isprintable() and " " not in origin and origin != "null"
     )
-
-
-def _is_blank(value: object) -> bool:
-    return isinstance(value, str) and not value.strip()
 
 
 def _origin(call: str, value: object) -> str:
@@ -279,9 +270,7 @@ def _origin(call: str, value: object) -> str:
             return text
         from core.http.url import URL
 
-        try:
+        with suppress(TypeError):
             return URL(text).origin
-        except TypeError:
-            pass
     why = 'is not an origin. Write scheme, host and port alone, for example "https://example.com", without a path or a slash'
     raise options.refuse(call, "origins", value, why)

@@ -9,7 +9,7 @@ process alone. The over-use that each lets through is measured in `benchmarks/ra
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import Any, Generic, Protocol
 
 import attrs
 from typing_extensions import TypeVar
@@ -17,10 +17,6 @@ from typing_extensions import TypeVar
 from core.bindings.kv import KVNamespace
 from core.middleware import options
 from core.middleware.memory import Memory
-from core.values import lazily
-
-if TYPE_CHECKING:
-    from core.middleware.rate_limit_object import RateLimiterObject
 
 __all__ = [
     "DurableObjectStore",
@@ -29,7 +25,6 @@ __all__ = [
     "MemoryStore",
     "PlatformStore",
     "RateLimitStore",
-    "RateLimiterObject",
     "Taken",
 ]
 
@@ -253,7 +248,3 @@ class PlatformStore(Generic[E]):
         outcome: Any = await limiter.limit(key=hit.key)
         success: Any = getattr(outcome, "success", None)
         return Taken(bool(outcome["success"] if success is None else success), None)
-
-
-if not TYPE_CHECKING:  # for those who export it: the modules below it would be a tenth of a worker's start
-    __getattr__ = lazily(__name__, {"core.middleware.rate_limit_object": "RateLimiterObject"})

@@ -61,7 +61,7 @@ def js_response(res: Response, req: AnyRequest) -> object:
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     req.ctx.wait_until(ended)
     chunks = _until_leaving(Owned(_logged(body, req), body), res.content_type)
-    stream: Any = js_stream(chunks, on_end=lambda: _end(ended))
+    stream: Any = js_stream(chunks, on_end=lambda: None if ended.done() else ended.set_result(None))
     length = (res.staged or {}).get("content-length")
     if length is not None:  # which the runtime says of a stream that has it by itself alone
         stream = stream.pipeThrough(across.js.FixedLengthStream.new(int(length)))
@@ -96,11 +96,6 @@ def _until_leaving(chunks: AsyncIterator[bytes], content_type: str | None) -> As
     from core.http.driven import Owned
 
     return Owned(until_leaving(chunks), chunks)
-
-
-def _end(ended: asyncio.Future[None]) -> None:
-    if not ended.done():
-        ended.set_result(None)
 
 
 def js_response_of(response: http.Response) -> object:
