@@ -229,6 +229,7 @@ def test_a_runtime_without_the_c_encoder_writes_the_same(monkeypatch: pytest.Mon
     value = [{"a": [1, "é", None]}, Point(1, 2.0), {Colour.RED}]
     expected = json.dumps(value)
     monkeypatch.setattr("json.encoder.c_make_encoder", None)
+    monkeypatch.setitem(sys.modules, "_json", None)
     plain = json._kept_encoder()
     assert type(plain).__name__ == "function"
     monkeypatch.setattr(json, "_encode", plain)

@@ -296,12 +296,9 @@ def _path_of(scope: Scope) -> str:
         return sent
     if path == root or path.startswith(f"{root}/"):
         path = path[len(root) :]
-    # The path as sent may spell the root with escapes.
-    if _unquoted(sent) != path:
-        longest = min(len(sent), 3 * len(root.encode("utf-8", "replace")))
-        ends = (at for at in range(1, longest + 1) if sent[at : at + 1] in ("/", ""))
-        sent = next((sent[at:] for at in ends if _unquoted(sent[:at]) == root), _quoted(path))
-    return sent or "/"
+        # The path as sent may spell the root with escapes, in as many segments.
+        sent = "".join([f"/{segment}" for segment in sent.split("/")[root.count("/") + 1 :]])
+    return (sent if _unquoted(sent) == path else _quoted(path)) or "/"
 
 
 def _quoted(path: str) -> str:

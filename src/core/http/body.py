@@ -96,11 +96,6 @@ class Body:
 
     async def bytes(self) -> builtins.bytes:
         """The whole body. Raises TypeError when it was read before."""
-        data = self._body
-        if type(data) is bytes and not self._used:
-            # As `body_bytes_or_none` has it, without the call.
-            self._used = True
-            return data
         data = self.body_bytes_or_none()
         return data if data is not None else await self._read()
 

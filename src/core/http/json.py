@@ -143,13 +143,8 @@ def _decimal(value: Any) -> str:
 def _kept_encoder() -> Callable[[object, int], Sequence[str]]:
     # The standard library builds this object anew for every document, which costs more than the document.
     try:
-        from _json import encode_basestring
-        from _json import make_encoder as accelerated
+        from _json import encode_basestring, make_encoder
 
-        make_encoder: Any = accelerated
-        if "json.encoder" in sys.modules:
-            # Where the package is loaded, it says whether there is an accelerator: None where it is switched off.
-            make_encoder = sys.modules["json.encoder"].c_make_encoder
         kept: Callable[[object, int], Sequence[str]]
         kept = make_encoder(None, _convert, encode_basestring, None, ":", ",", False, False, False)
         kept([{"probe": 1.5}], 0)

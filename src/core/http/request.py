@@ -29,11 +29,7 @@ _NO_REDIRECT: Final = (
 )
 
 
-class _Nothing:
-    """Stands for a JSON value that was not given, since None is one."""
-
-
-_NOTHING: Final = _Nothing()
+_NOTHING: Final = object()  # stands for a JSON value that was not given, since None is one
 
 
 class Request(Body):

@@ -55,8 +55,8 @@ class Hit:
     after: Callable[[Callable[[], Awaitable[None]]], None]
     """Lets work run through `ctx.wait_until` once the response was sent."""
     known: int | None = 0
-    """The units used in the window as far as the store knows without asking anyone, for the headers while it fails;
-    a store sets it before it raises. None for one that gives no counts.
+    """The units used in the window as far as the store knows without asking anyone, for the headers while it fails; a
+    store sets it before it raises. None for one that gives no counts.
     """
 
 
