@@ -309,16 +309,7 @@ class _Reader:
         self._file: IO[bytes] | None = None
 
     def callbacks(self) -> dict[str, Callable[..., None]]:
-        return {
-            "on_part_begin": self._begin,
-            "on_header_field": self._field,
-            "on_header_value": self._value,
-            "on_header_end": self._header_end,
-            "on_headers_finished": self._headers_end,
-            "on_part_data": self._data,
-            "on_part_end": self._end,
-            "on_end": self._all,
-        }
+        return {name: getattr(self, name) for name in dir(self) if name.startswith("on_")}
 
     def abandon(self) -> None:
         """Close the files that were begun; nothing of a refused form stays."""
@@ -326,7 +317,7 @@ class _Reader:
             self._file.close()
         self.items.clear()
 
-    def _begin(self) -> None:
+    def on_part_begin(self) -> None:
         self._parts += 1
         if self._parts > self._limits.parts:
             raise _too_large("the number of parts")
@@ -335,18 +326,18 @@ class _Reader:
         self._text = bytearray()
         self._size = 0
 
-    def _field(self, data: bytes, start: int, end: int) -> None:
+    def on_header_field(self, data: bytes, start: int, end: int) -> None:
         self._header_name += data[start:end]
 
-    def _value(self, data: bytes, start: int, end: int) -> None:
+    def on_header_value(self, data: bytes, start: int, end: int) -> None:
         self._header_value += data[start:end]
 
-    def _header_end(self) -> None:
+    def on_header_end(self) -> None:
         name = self._header_name.decode("latin-1").lower()
         self._headers.setdefault(name, self._header_value.decode("utf-8", "replace"))
         self._header_name = self._header_value = b""
 
-    def _headers_end(self) -> None:
+    def on_headers_finished(self) -> None:
         kind, parameters = parse_header(self._headers.get("content-disposition", ""))
         if kind != "form-data" or "name" not in parameters:
             raise CoreError(400, "Malformed form: a part has no name")
@@ -356,7 +347,7 @@ class _Reader:
         if self._filename is not None:
             self._file = _spooled(self._limits)
 
-    def _data(self, data: bytes, start: int, end: int) -> None:
+    def on_part_data(self, data: bytes, start: int, end: int) -> None:
         self._size += end - start
         if self._file is not None:
             if self._size > self._limits.file:
@@ -367,7 +358,7 @@ class _Reader:
                 raise _too_large("a field")
             self._text += data[start:end]
 
-    def _end(self) -> None:
+    def on_part_end(self) -> None:
         if self._file is not None:
             file, self._file = self._file, None
             kind = self._headers.get("content-type", "application/octet-stream")
@@ -375,7 +366,7 @@ class _Reader:
         else:
             self.items.append((self._name, self._text.decode("utf-8", "replace")))
 
-    def _all(self) -> None:
+    def on_end(self) -> None:
         self.ended = True
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -157,35 +157,23 @@ async def _limited(
 ) -> AsyncGenerator[bytes, None]:
     """A streaming body until `deadline`. The timer runs only while the stream is waited for."""
     try:
-        while True:
-            left = deadline - clock.monotonic()
-            if left <= 0:
-                raise _TimedOut(status, message)
+        while (left := deadline - clock.monotonic()) > 0:
+            task = asyncio.current_task()  # of whoever asks for this piece
+            assert task is not None
+            before = task.cancelling()
+            step = asyncio.ensure_future(anext(body))
+            timer = clock.call_later(left, step.cancel)
             try:
-                yield await _within(clock, left, anext(body), status, message)
+                chunk = await step
             except StopAsyncIteration:
                 return
+            except asyncio.CancelledError:
+                if task.cancelling() > before:
+                    raise
+                break
+            finally:
+                timer.cancel()
+            yield chunk
+        raise _TimedOut(status, message) from None
     finally:
         await close(body)
-
-
-async def _within(clock: Clock, seconds: float, step: Awaitable[bytes], status: int, message: str) -> bytes:
-    task = asyncio.current_task()
-    expired = False
-
-    def expire() -> None:
-        nonlocal expired
-        expired = True
-        if task is not None:
-            task.cancel()
-
-    before = task.cancelling() if task is not None else 0
-    timer = clock.call_later(seconds, expire)
-    try:
-        return await step
-    except asyncio.CancelledError:
-        if expired and task is not None and task.uncancel() <= before:
-            raise _TimedOut(status, message) from None
-        raise
-    finally:
-        timer.cancel()

@@ -40,6 +40,9 @@ _FORMATS: Final = {
 }
 
 
+_SCALARS: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "string"}
+
+
 def schema_of(type_: Any, *, written: bool = False) -> Schema:
     """The schema of a type, whose classes are in its `$defs`.
 
@@ -85,9 +88,8 @@ def _schema_of(type_: Any, written: bool, found: _Classes) -> Schema:
         return {"type": "integer", "minimum": 0, "maximum": mask}
     if issubclass(origin, Enum):
         return _one_of([member.value for member in origin])
-    for scalar, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string")):
-        if issubclass(origin, scalar):
-            return {"type": name}
+    if (scalar := _scalar(origin)) is not None:
+        return {"type": scalar}
     if (format := _format_of(origin)) is not None:
         return {"type": "string", "format": format}
     fields = fields_of(type_)
@@ -238,22 +240,14 @@ def any_of(schemas: Iterable[Schema]) -> Schema:
 
 def json_type(value: object) -> str | None:
     """Return JSON Schema's name for the type of a constant; of all constants of a list, where they share one."""
-    match value:
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case None:
-            return "null"
-        case _ if is_array(value):
-            kinds = {json_type(item) for item in value}
-            return kinds.pop() if len(kinds) == 1 else None
-        case _:
-            return None
+    if is_array(value):
+        kinds = {json_type(item) for item in value}
+        return kinds.pop() if len(kinds) == 1 else None
+    return "null" if value is None else _scalar(type(value))
+
+
+def _scalar(kind: type) -> str | None:
+    return next((name for scalar, name in _SCALARS.items() if issubclass(kind, scalar)), None)
 
 
 def is_object(value: object) -> TypeIs[dict[str, Any]]:
