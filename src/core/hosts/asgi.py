@@ -183,7 +183,6 @@ class _ScopeHeaders(http.HeadersView):
     """The headers of a scope: one is found among the bytes, all are decoded when more is asked for than one."""
 
     __slots__ = ("req",)
-    __init__ = object.__init__
     req: AsgiRequest
 
     def get(self, name: str, default: Any = None, /) -> Any:
@@ -298,19 +297,15 @@ def _path_of(scope: Scope) -> str:
         path = path[len(root) :]
         # The path as sent may spell the root with escapes, in as many segments.
         sent = "".join([f"/{segment}" for segment in sent.split("/")[root.count("/") + 1 :]])
-    return (sent if _unquoted(sent) == path else _quoted(path)) or "/"
+    from urllib.parse import unquote
+
+    return (sent if unquote(sent) == path else _quoted(path)) or "/"
 
 
 def _quoted(path: str) -> str:
     from urllib.parse import quote
 
     return quote(path, safe="/~!$&'()*+,;=:@-._")
-
-
-def _unquoted(path: str) -> str:
-    from urllib.parse import unquote
-
-    return unquote(path)
 
 
 def _address(server: tuple[str, int | None] | None) -> str | None:

@@ -29,7 +29,7 @@ __all__ = ["Form", "FormLimits", "UploadedFile", "read_form"]
 T = TypeVar("T")
 
 _is_boundary = re.compile(r"[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]").fullmatch
-_parameter = re.compile(r';[ \t]*([!#$%&\'*+\-.^_`|~0-9A-Za-z]+)[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|(?!")[^;]*)')
+_parameter = re.compile(r'[ \t]*;[ \t]*([!#$%&\'*+\-.^_`|~0-9A-Za-z]+)[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|(?!")[^;]*)')
 
 
 @attrs.frozen(kw_only=True)
@@ -211,8 +211,6 @@ def parse_header(text: str) -> tuple[str, dict[str, str]]:
             given = re.sub(r'\\(["\\])', r"\1", given[1:-1])
         parameters.setdefault(name, given)
         at = match.end()
-        while at < len(rest) and rest[at] in " \t":
-            at += 1
     return value.strip().lower(), parameters
 
 

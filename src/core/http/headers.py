@@ -115,11 +115,6 @@ class HeadersView(Mapping[str, str]):
     _cookies: list[str]
     _parts: dict[str, list[str]] | None  # the values that were joined, for get_all
 
-    def __init__(self) -> None:
-        self._values = {}
-        self._cookies = []
-        self._parts = None
-
     @classmethod
     def trusted(cls, values: dict[str, str], set_cookies: list[str]) -> Self:
         """Headers of names and values that were checked before.
@@ -296,23 +291,16 @@ class Headers(MutableMapping[str, str], HeadersView):
         if init is None:
             return
         given: Any = init  # not narrowed by what follows
-        # The plain types first: an isinstance() of an abstract class costs more than a whole header.
         values = plain_values(init)
         if values is not None:
             self._values = values
-        elif type(init) is dict:
-            self._add(given.items())
-        elif type(init) is list:
-            self._add(given)
-        elif isinstance(init, HeadersView):
+        elif type(init) is not list and isinstance(init, HeadersView):
             self._values = init._values.copy()
             self._cookies = init._cookies.copy()
             if init._parts:
                 self._parts = {name: parts.copy() for name, parts in init._parts.items()}
-        elif isinstance(init, Mapping):
-            self._add(given.items())
         else:
-            self._add(init)
+            self._add(given.items() if isinstance(init, Mapping) else given)
 
     def _add(self, pairs: Iterable[tuple[str, str]]) -> None:
         values = self._values

@@ -182,10 +182,7 @@ def read_object(inner: Callable[[Any, Any], Any], renamed: Mapping[str, str], va
 def _ask_validators(cls: Any, given: Mapping[str, Any], wrong: Any) -> dict[str, list[Exception]]:
     """Run the converters and validators of a class over the fields that could be read."""
     found: dict[str, list[Exception]] = {}
-    try:
-        instance = cls.__new__(cls)
-    except TypeError:  # a class that wants to be made in another way
-        return found
+    instance = object.__new__(cls)  # whatever it wants to be made of
     fields = attrs_fields(cls)
     for field in fields:
         if field.name in wrong:
