@@ -186,10 +186,6 @@ class BodyStream:
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._owner.stream()
 
-    async def read_body(self) -> bytes:
-        """All of it."""
-        return await self._owner.bytes()
-
     async def aclose(self) -> None:
         """Close what it comes from, where it was not read."""
         if not self._owner.body_used:

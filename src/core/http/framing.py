@@ -8,7 +8,7 @@ Either is logged. Without this, the end of one answer would be read as the begin
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from functools import partial
 from typing import Any
 
@@ -46,49 +46,30 @@ def frame(res: Any, req: Any, status: int, duration: float) -> None:
     elif not _is_length(length):
         del staged["content-length"]
     else:
-        res.body = Exactly(body, int(length), f"{req.method} {req.path}")
+        from core.http.driven import Owned
+
+        res.body = Owned(_exactly(body, int(length), f"{req.method} {req.path}"), body)
 
 
 def _is_length(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 19
 
 
-class Exactly:
-    """The chunks of a body, `length` bytes of them. Raises EOFError where there are fewer."""
-
-    __slots__ = ("_chunks", "_left", "_where")
-
-    def __init__(self, chunks: AsyncIterator[bytes], length: int, where: str) -> None:
-        self._chunks = chunks
-        self._left = length
-        self._where = where
-
-    def __aiter__(self) -> Exactly:
-        return self
-
-    async def __anext__(self) -> bytes:
-        if self._left < 0:
-            raise StopAsyncIteration
-        try:
-            chunk = await anext(self._chunks)
-        except StopAsyncIteration:
-            left, self._left = self._left, -1
-            if left:
-                raise EOFError(
-                    f"the body of {self._where} ended {left} bytes before the Content-Length that was staged. Stage the "
-                    "length that it has, or none"
-                ) from None
-            raise
-        if len(chunk) <= self._left:
-            self._left -= len(chunk)
-            return chunk
-        log.error("the body of %s is longer than the Content-Length that was staged; the rest is cut", self._where)
-        chunk, self._left = chunk[: self._left], -1
-        await self.aclose()
-        if chunk:
-            return chunk
-        raise StopAsyncIteration
-
-    async def aclose(self) -> None:
-        """Close the body."""
-        await close(self._chunks)
+async def _exactly(chunks: AsyncIterator[bytes], left: int, where: str) -> AsyncGenerator[bytes, None]:
+    """The chunks of a body, `left` bytes of them. Raises EOFError where there are fewer."""
+    try:
+        async for chunk in chunks:
+            if len(chunk) > left:
+                log.error("the body of %s is longer than the Content-Length that was staged; the rest is cut", where)
+                if left:
+                    yield chunk[:left]
+                return
+            left -= len(chunk)
+            yield chunk
+        if left:
+            raise EOFError(
+                f"the body of {where} ended {left} bytes before the Content-Length that was staged. Stage the length that "
+                "it has, or none"
+            )
+    finally:
+        await close(chunks)

@@ -119,39 +119,29 @@ def _short(req: AnyRequest, status: int, duration_ms: float) -> str:
 def _line_of(format: Literal["short", "long", "json"], include_query: bool) -> LogFunction:
     if format == "short" and not include_query:
         return _short
-    write = {"short": _short_with, "long": _long, "json": _json}[format]
 
     def line(req: AnyRequest, status: int, duration_ms: float) -> str:
         query = req.query_string if include_query else ""
-        return write(req, f"{req.path}?{query}" if query else req.path, status, duration_ms)
+        target = f"{req.path}?{query}" if query else req.path
+        colo = req.edge.colo if req.edge is not None else None
+        if format != "json":
+            known = (
+                f"ip={req.ip or '-'} colo={colo or '-'} id={req.id or '-'}" if format == "long" else f"[{colo or '-'}]"
+            )
+            return f"{req.method} {target} {status} {round(duration_ms)}ms {known}"
+        from core.http import json
+
+        fields = {
+            "method": req.method,
+            "path": target,
+            "status": status,
+            "duration_ms": round(duration_ms, 3),
+            "ip": req.ip,
+            "colo": colo,
+            "id": req.id or None,
+        }
+        # The sink's line is cleaned of control characters, which would take them out of the JSON text as well; they are
+        # taken out of the fields before, so that the rest is the same value either way.
+        return json.dumps({name: _one_line(v) if isinstance(v, str) else v for name, v in fields.items()})
 
     return line
-
-
-def _short_with(req: AnyRequest, target: str, status: int, duration_ms: float) -> str:
-    edge = req.edge
-    return f"{req.method} {target} {status} {round(duration_ms)}ms [{edge.colo or '-' if edge is not None else '-'}]"
-
-
-def _long(req: AnyRequest, target: str, status: int, duration_ms: float) -> str:
-    edge = req.edge
-    colo = edge.colo if edge is not None else None
-    return f"{req.method} {target} {status} {round(duration_ms)}ms ip={req.ip or '-'} colo={colo or '-'} id={req.id or '-'}"
-
-
-def _json(req: AnyRequest, target: str, status: int, duration_ms: float) -> str:
-    from core.http import json
-
-    edge = req.edge
-    fields = {
-        "method": req.method,
-        "path": target,
-        "status": status,
-        "duration_ms": round(duration_ms, 3),
-        "ip": req.ip,
-        "colo": edge.colo if edge is not None else None,
-        "id": req.id or None,
-    }
-    # The sink's line is cleaned of control characters, which would take them out of the JSON text as well; they are
-    # taken out of the fields before, so that the rest is the same value either way.
-    return json.dumps({name: _one_line(v) if isinstance(v, str) else v for name, v in fields.items()})
