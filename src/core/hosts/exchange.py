@@ -188,12 +188,8 @@ class Exchange:
 
     def is_events(self) -> bool:
         """True while a stream of events is sent: it has no end of its own, and its reader asks for it again."""
-        return self.is_stream() and (
-            any(
-                name == b"content-type" and value.startswith(b"text/event-stream")
-                for name, value in self.start.get("headers", ())
-            )
-        )
+        headers = self.start.get("headers", ()) if self.is_stream() else ()
+        return any(name == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
 
     def cut(self, told: int = CLIENT_GONE) -> None:
         """Tell the application that its client is gone, or was `told` a status by this server."""

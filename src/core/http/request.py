@@ -158,10 +158,7 @@ def _edge_of(given: object) -> EdgeMetadata:
 
 
 def _other_method(method: object) -> str:
-    if not isinstance(method, str) or not is_token(method):
+    # CONNECT names a host and no URL.
+    if not isinstance(method, str) or not is_token(method) or method.upper() == "CONNECT":
         raise TypeError(f"Invalid HTTP method string: {method}")
-    upper = method.upper()
-    if upper == "CONNECT":
-        # It names a host and no URL.
-        raise TypeError(f"Invalid HTTP method string: {method}")
-    return _METHODS.get(upper, method)
+    return _METHODS.get(method.upper(), method)

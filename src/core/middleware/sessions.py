@@ -164,8 +164,9 @@ def sessions(
     options.integer("sessions", "max_age", max_age, least=60, unit="seconds")
     from core.http.cookies import set_cookie
 
+    attributes: Any = {"path": path, "secure": secure, "http_only": True, "same_site": same_site}
     try:
-        set_cookie(cookie, "", path=path, secure=secure, http_only=True, same_site=same_site)
+        set_cookie(cookie, "", **attributes)
     except (TypeError, ValueError) as error:
         raise options.refuse("sessions", "cookie", cookie, f"cannot be set: {error}") from None
 
@@ -233,16 +234,7 @@ def sessions(
                     await kv.put(_stored(session.id), kept, expiration_ttl=max_age)
                     # An older write of another request may have come after this one: the last to end writes the newest.
                     kept = closing.newest if session.id == brought and closing.newest != kept else None
-                res.cookie(
-                    cookie,
-                    session.id,
-                    max_age=max_age,
-                    path=path,
-                    secure=secure,
-                    http_only=True,
-                    same_site=same_site,
-                    secret=await keys(),
-                )
+                res.cookie(cookie, session.id, max_age=max_age, secret=await keys(), **attributes)
                 # The answer is one visitor's now, and no cache's.
                 if res.staged is None or "cache-control" not in res.staged:
                     res.header("cache-control", "private, no-store")
@@ -252,7 +244,7 @@ def sessions(
             for old, how in session.old_ids.items():
                 await _end(kv, old, how, max_age)
             if not session and req.cookies.get(cookie) is not None:
-                res.cookie(cookie, "", max_age=0, path=path, secure=secure, http_only=True, same_site=same_site)
+                res.cookie(cookie, "", max_age=0, **attributes)
 
         req.state[_KEY] = opened
         try:

@@ -94,18 +94,23 @@ def counting(inner: Callable[[object, object], object]) -> Callable[[object, obj
 
 
 def read_list(converter: Converter, element: object, value: list[object], _: object) -> list[object]:
+    read = converter.get_structure_hook(element)
+    return _every(value, lambda item: read(item, element), element)
+
+
+def _every(items: Iterable[object], read: Callable[[Any], object], type_: object) -> list[object]:
+    """What is read of each item: a group of all mistakes where there are some, each with its place."""
     from cattrs.errors import IterableValidationError, IterableValidationNote
 
     told = current.get()
-    read = converter.get_structure_hook(element)
     structured: list[object] = []
     errors: list[Exception] = []
     own = 0
-    for index, item in enumerate(value):
+    for index, item in enumerate(items):
         try:
-            structured.append(read(item, element))
+            structured.append(read(item))
         except Exception as error:
-            error.add_note(IterableValidationNote("", index, element))
+            error.add_note(IterableValidationNote("", index, type_))
             errors.append(error)
             own += _is_one(error)
             if told.count + own >= MOST_ISSUES:
@@ -226,22 +231,16 @@ def _ask(validate: Any, instance: Any, field: Any, value: Any) -> None:
     if each is None or not isinstance(value, list | tuple):
         validate(instance, field, value)
         return
-    from cattrs.errors import IterableValidationError, IterableValidationNote
-
     if validate.iterable_validator is not None:
         validate.iterable_validator(instance, field, value)
-    errors: list[Exception] = []
-    for index, item in enumerate(cast("Sequence[Any]", value)):
+
+    def ask(item: Any) -> None:
         try:
             each(instance, field, item)
         except Exception as error:
-            told = _as_told(error)
-            told.add_note(IterableValidationNote("", index, field.type))
-            errors.append(told)
-        if len(errors) == MOST_ISSUES:
-            break
-    if errors:
-        raise IterableValidationError("", errors, list)  # pyright: ignore[reportCallIssue]  # pyright goes by the constructor of ExceptionGroup
+            raise _as_told(error) from None
+
+    _every(cast("Sequence[object]", value), ask, field.type)
 
 
 def _as_told(error: Exception) -> Exception:
