@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
+import attrs
+
 from core.app import App
 from core.errors import MissingExtraError
 from core.spans import AttributeValue, Span, SpanKind, Tracer
@@ -41,13 +43,11 @@ _KINDS: Final[Mapping[SpanKind, otel.SpanKind]] = {
 _propagator = TraceContextTextMapPropagator()
 
 
+@attrs.frozen(eq=False)
 class OtelSpan:
     """A span of OpenTelemetry."""
 
-    __slots__ = ("span",)
-
-    def __init__(self, span: otel.Span) -> None:
-        self.span: otel.Span = span
+    span: otel.Span
 
     @property
     def traceparent(self) -> str:
@@ -68,13 +68,11 @@ class OtelSpan:
         self.span.end()
 
 
+@attrs.frozen(eq=False)
 class OtelTracer:
     """A `core.spans.Tracer` over one of OpenTelemetry's."""
 
-    __slots__ = ("_tracer",)
-
-    def __init__(self, tracer: otel.Tracer) -> None:
-        self._tracer = tracer
+    _tracer: otel.Tracer
 
     def start_span(
         self, name: str, /, *, kind: SpanKind, parent: Span | str | None, attributes: Mapping[str, AttributeValue]

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import CoroutineType
 from typing import Final, NoReturn, cast
 
+import attrs
+
 _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 
 # The place of a value: that of its container, and its own key or number. Made into text only for an error, since
@@ -14,25 +16,20 @@ _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 _Place = tuple["_Place | None", str]
 
 
+@attrs.define(eq=False)
 class Faults:
     """What cannot be written as JSON, by the converters of the writer."""
 
-    def __init__(
-        self,
-        most: int,
-        encode: Callable[[object, int], Sequence[str]],
-        converter: Callable[[type], Callable[[object], object] | None],
-        is_subclass: Callable[[type, str, str], bool],
-    ) -> None:
-        self._most = most
-        self._encode = encode
-        self._converter = converter
-        self._is = is_subclass
-        self._above: set[int] = set()
-        self._depth = 0
-        self._too_deep = (
-            f"is nested too deeply for JSON, {most} levels at most: send less of it at once, or a flat list"
-        )
+    _most: int
+    _encode: Callable[[object, int], Sequence[str]]
+    _converter: Callable[[type], Callable[[object], object] | None]
+    _is_subclass: Callable[[type, str, str], bool]
+    _above: set[int] = attrs.field(factory=set[int], init=False)
+    _depth: int = attrs.field(default=0, init=False)
+
+    @property
+    def _too_deep(self) -> str:
+        return f"is nested too deeply for JSON, {self._most} levels at most: send less of it at once, or a flat list"
 
     def write(self, value: object) -> str:
         """Write a document with keys that only we allow. Raises as `plain` does."""
@@ -94,13 +91,13 @@ class Faults:
     def _convert_at(self, place: _Place | None, value: object) -> object:
         if isinstance(value, (bytes, bytearray, memoryview)):
             _refuse(TypeError, place, "is bytes, which JSON cannot have: decode it, or send base64 text")
-        if self._is(type(value), "core.validation.unset", "Unset"):
+        if self._is_subclass(type(value), "core.validation.unset", "Unset"):
             _refuse(TypeError, place, "is UNSET, which is left out where it is the field of a class: leave it out here")
         if hasattr(type(value), "__await__"):
             if isinstance(value, CoroutineType):
                 value.close()  # or Python warns of it a second time, in words of its own
             _refuse(TypeError, place, "is a call that was not awaited. Write `await` before it")
-        if self._is(type(value), "core.bindings.secret", "Secret"):
+        if self._is_subclass(type(value), "core.bindings.secret", "Secret"):
             _refuse(TypeError, place, "is a Secret, which belongs in no answer. Remove it from there")
         convert = self._converter(type(value))
         if convert is None:
@@ -111,7 +108,7 @@ class Faults:
                 else "make a dict, a list or a str of it"
             )
             _refuse(TypeError, place, f"is of type {kind}, which JSON cannot have: {way}")
-        if self._is(type(value), "decimal", "Decimal"):
+        if self._is_subclass(type(value), "decimal", "Decimal"):
             try:
                 return convert(value)
             except ValueError:

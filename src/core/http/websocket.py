@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol, cast, overload, runtime_checkable
 
+import attrs
 from typing_extensions import TypeForm, TypeVar
 
 from core.errors import CoreError, ValidationError
@@ -135,30 +136,21 @@ class WebSocket(Protocol):
             return
 
 
+@attrs.frozen(eq=False)
 class Upgrade:
     """The action of a route on a WebSocket, once its host has opened it.
 
     A host that finds one on a response of status 101 opens the connection with `protocol` and calls `run`.
     """
 
-    __slots__ = ("_on_cancel", "_session", "headers", "peer", "protocol")
-
-    def __init__(
-        self,
-        session: Callable[[WebSocket], Awaitable[None]],
-        protocol: str | None,
-        headers: tuple[tuple[str, str], ...] = (),
-        peer: WebSocket | None = None,
-        on_cancel: Callable[[], None] | None = None,
-    ) -> None:
-        self._session = session
-        self._on_cancel = on_cancel
-        self.protocol: str | None = protocol
-        """The subprotocol that was agreed on, if any."""
-        self.headers: tuple[tuple[str, str], ...] = headers
-        """The application's own headers on the answer to the handshake."""
-        self.peer: WebSocket | None = peer
-        """The open WebSocket that the connection is handed over to, which a host may connect by itself."""
+    _session: Callable[[WebSocket], Awaitable[None]]
+    protocol: str | None
+    """The subprotocol that was agreed on, if any."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """The application's own headers on the answer to the handshake."""
+    peer: WebSocket | None = None
+    """The open WebSocket that the connection is handed over to, which a host may connect by itself."""
+    _on_cancel: Callable[[], None] | None = None
 
     def cancel(self) -> None:
         """Tell what the connection was to be handed over to that it was refused after all, instead of `run`."""

@@ -114,20 +114,18 @@ class MemoryStore(Memory):
         return Taken(True, used)
 
 
+@attrs.define(eq=False)
 class _Count:
     """This isolate's count of one client's window: the part in KV, the part on its way there, and the part not yet
     sent.
     """
 
-    __slots__ = ("known", "kv", "on_its_way", "pending", "start", "writing")
-
-    def __init__(self, kv: KVNamespace, start: int) -> None:
-        self.kv = kv
-        self.start = start
-        self.known = 0
-        self.on_its_way = 0
-        self.pending = 0
-        self.writing = False
+    kv: KVNamespace
+    start: int
+    known: int = 0
+    on_its_way: int = 0
+    pending: int = 0
+    writing: bool = False
 
     def total(self) -> int:
         # The pending part is in nobody's count yet, so it comes on top of the count in KV.

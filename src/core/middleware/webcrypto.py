@@ -10,32 +10,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
+
 from core.middleware.key_strength import require_bits
 
 _MEMBERS = {"RSA": ("kty", "n", "e"), "EC": ("kty", "crv", "x", "y"), "OKP": ("kty", "crv", "x")}
 
 
+@attrs.define(eq=False)
 class SubtleKey:
     """A public key, handed to the runtime when the first signature is to be proven with it."""
 
-    __slots__ = ("data", "form", "imported")
-
-    def __init__(self, form: str, data: Mapping[str, str] | bytes) -> None:
-        self.form: str = form
-        """`jwk` or `spki`."""
-        self.data: Mapping[str, str] | bytes = data
-        self.imported: object = None
+    form: str
+    """`jwk` or `spki`."""
+    data: Mapping[str, str] | bytes
+    imported: object = None
 
 
+@attrs.frozen(eq=False)
 class SubtleAlgorithm:
     """One algorithm: the kind of key it needs, and WebCrypto's names of key and signature."""
 
-    __slots__ = ("_key", "_signature", "kty")
-
-    def __init__(self, kty: str, key: Mapping[str, str], signature: Mapping[str, str | int]) -> None:
-        self.kty: str = kty
-        self._key = key
-        self._signature = signature
+    kty: str
+    _key: Mapping[str, str]
+    _signature: Mapping[str, str | int]
 
     def prepare_key(self, pem: bytes) -> SubtleKey:
         """A key that is given as PEM ("BEGIN PUBLIC KEY"). Raises ValueError for anything else."""

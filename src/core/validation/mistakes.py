@@ -15,6 +15,8 @@ from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast, get_origin
 
+import attrs
+
 from core.validation.kinds import attrs_fields
 
 if TYPE_CHECKING:
@@ -46,14 +48,12 @@ class _Enough(Exception):
     """Raised in place of looking further once there are enough mistakes; it is none itself."""
 
 
+@attrs.define(eq=False)
 class Told:
     """The number of mistakes that one reading has found, and the fields that it has read of the current object."""
 
-    __slots__ = ("count", "fields")
-
-    def __init__(self) -> None:
-        self.count: int = 0
-        self.fields: dict[str, object] = {}
+    count: int = 0
+    fields: dict[str, object] = attrs.field(factory=dict[str, object])
 
     def add(self, errors: Sequence[BaseException]) -> None:
         # The members of a group were counted where the group was made.
