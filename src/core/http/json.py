@@ -191,16 +191,12 @@ _encode = _checked_encoder()
 # --------------------------------------------------------------------- reading
 
 
-class _NoConstant(ValueError):
-    """One of the names that Python's reader takes and JSON does not have."""
-
-
-class _NoNumber(ValueError):
-    """A number beyond the range of a float, which Python's reader makes an infinity."""
+class _Refused(ValueError):
+    """A name or a number that Python's reader takes and JSON does not have: the message, and the text of it."""
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _NoConstant(name)
+    raise _Refused(f"{name} is not JSON", name)
 
 
 def parse_float(text: str) -> float:
@@ -210,7 +206,7 @@ def parse_float(text: str) -> float:
     """
     value = float(text)
     if value - value != 0.0:
-        raise _NoNumber(text)
+        raise _Refused("Number beyond the range of a float", text)
     return value
 
 
@@ -381,8 +377,7 @@ _DIGITS: Final = bytes.maketrans(b"123456789+E", b"0000000000e")
 # Quotes and commas are left, so that numbers stay apart from each other and from texts.
 _NO_NUMBER: Final = bytes(range(256)).translate(None, b'0123456789+-eE",')
 
-_TEXTS_AND_NUMBERS = r'(?s)"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.eE+-]*)'
-_TEXTS_AND_NAMES = r'(?s)"(?:[^"\\]|\\.)*+"|(NaN|-?Infinity)'
+_TEXTS_AND_OTHERS = r'(?s)"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.eE+-]*|NaN|-?Infinity)'
 _LONG_DIGITS = "[0-9]{4000,}"
 
 
@@ -399,11 +394,9 @@ def _explain(text: str, error: Exception) -> NoReturn:
         raise error
     if isinstance(error, RecursionError):
         raise JSONDecodeError("Nested too deeply", text, 0) from None
-    if isinstance(error, _NoConstant):
-        at = next((match.start() for match in re.finditer(_TEXTS_AND_NAMES, text) if match[1]), 0)
-        raise JSONDecodeError(f"{error} is not JSON", text, at) from None
-    if isinstance(error, _NoNumber):
-        at = next((found.start() for found in re.finditer(_TEXTS_AND_NUMBERS, text) if found[1] == str(error)), 0)
-        raise JSONDecodeError("Number beyond the range of a float", text, at) from None
+    if isinstance(error, _Refused):
+        message, refused = error.args
+        at = next((found.start() for found in re.finditer(_TEXTS_AND_OTHERS, text) if found[1] == refused), 0)
+        raise JSONDecodeError(message, text, at) from None
     match = re.search(_LONG_DIGITS, text)
     raise JSONDecodeError("Integer with too many digits", text, match.start() if match else 0) from None
