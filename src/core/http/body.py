@@ -130,8 +130,7 @@ class Body:
 
     def stream(self) -> AsyncGenerator[builtins.bytes, None]:
         """The body in chunks, as they come. Raises TypeError when it was read before."""
-        data = self._take()
-        return _chunks(data or b"") if data is None or isinstance(data, bytes) else _checked(data)
+        return _checked(self.taken())
 
     def taken(self) -> AsyncIterable[builtins.bytes]:
         """The body itself, for who sends it on: closing it closes what it comes from, also where nothing was read.
