@@ -150,7 +150,7 @@ class Upgrade:
     """The application's own headers on the answer to the handshake."""
     peer: WebSocket | None = None
     """The open WebSocket that the connection is handed over to, which a host may connect by itself."""
-    _on_cancel: Callable[[], None] | None = None
+    _on_cancel: Callable[[], None] | None = attrs.field(default=None, alias="on_cancel")
 
     def cancel(self) -> None:
         """Tell what the connection was to be handed over to that it was refused after all, instead of `run`."""

@@ -246,7 +246,7 @@ def json_type(value: object) -> str | None:
     return "null" if value is None else _scalar(type(value))
 
 
-def _scalar(kind: type) -> str | None:
+def _scalar(kind: Any) -> str | None:
     return next((name for scalar, name in _SCALARS.items() if issubclass(kind, scalar)), None)
 
 
