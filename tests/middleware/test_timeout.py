@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -290,6 +291,26 @@ async def test_include_body_lets_a_stream_in_time_end_and_a_slow_reader_run_into
     bench.clock.advance(3)
     with pytest.raises(CoreError):
         await anext(stream)
+
+
+async def test_the_pieces_of_a_limited_body_are_made_in_one_task_and_one_context() -> None:
+    # As `asyncio.timeout()`, task groups and spans ask that are open around several pieces.
+    made_in: list[asyncio.Task[Any] | None] = []
+    seen: ContextVar[str] = ContextVar("seen", default="nothing")
+
+    async def pieces() -> AsyncIterator[str]:
+        made_in.append(asyncio.current_task())
+        seen.set("what the first piece has set")
+        yield "first "
+        made_in.append(asyncio.current_task())
+        yield seen.get()
+
+    async def handler(req: Request[Any], res: Response) -> None:
+        res.stream(pieces())
+
+    response = await Slow(handler, timeout(duration=60_000, include_body=True)).run(0)
+    assert await response.text() == "first what the first piece has set"
+    assert made_in[0] is made_in[1]
 
 
 async def test_a_disconnect_while_a_limited_body_streams_is_a_disconnect() -> None:
