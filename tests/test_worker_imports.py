@@ -73,6 +73,20 @@ def test_what_a_start_is_made_of_stays_within_its_limits() -> None:
     )
 
 
+def test_an_escape_in_a_path_or_a_query_does_not_load_urllib() -> None:
+    # It takes a worker a quarter of a second, and a visitor waits for it.
+    program = """
+import sys
+from core.http.paths import split_path
+from core.http.query import URLSearchParams
+assert (split_path("/a%20b"), URLSearchParams("c=d%20e")["c"]) == (("a b",), "d e")
+print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert not {"urllib.parse", "ipaddress"} & set(done.stdout.split())
+
+
 def test_an_application_behind_a_server_starts_without_the_values_of_fetch() -> None:
     program = f"import sys\nfrom core.hosts.asgi import asgi\n{CORE}\nasgi(app)\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)

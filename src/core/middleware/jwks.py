@@ -158,6 +158,7 @@ class FetchedKeySet(KeySet):
                 return
             self._tried = now
             self._under_way = asyncio.ensure_future(self._load(now))
+            self._under_way.add_done_callback(self._landed)
         # Whoever started it may go away; the others still wait for it.
         await asyncio.shield(self._under_way)
 
@@ -174,6 +175,9 @@ class FetchedKeySet(KeySet):
         await self._load(now)
         self._asking = False
 
+    def _landed(self, task: asyncio.Task[None]) -> None:
+        self._under_way = None
+
     async def _load(self, now: float) -> None:
         try:
             text = await self._fetch(self.url)
@@ -188,8 +192,6 @@ class FetchedKeySet(KeySet):
             # Old keys are better than none: an issuer that is away for a while locks nobody out.
             log.warning("the keys under %s could not be fetched: %s: %s", self.url, type(error).__name__, error)
             return
-        finally:
-            self._under_way = None
         self._keys = listed
         self._prepared.clear()
         self._fetched = now
