@@ -13,8 +13,7 @@ from __future__ import annotations
 import logging
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import attrs
@@ -187,17 +186,20 @@ def cache(
         kept = store if store is not None else MemoryCache()
 
     async def look_up(key: str, req: AnyRequest) -> Cached | None:
-        whole: Cached | None = None
-        with _failing("read what it keeps for", req):
+        try:
             found = await kept.get(key, req)
             if found is not None and found.vary:
                 since, found = found.since, await kept.get(_variant(key, found.vary, req), req)
                 found = found if found is not None and found.stored > since else None
-            whole = found
-        return whole if whole is not None and req.clock.time() < whole.expires else None
+        except DeveloperError:
+            raise
+        except Exception:
+            log.exception("cache() could not read what it keeps for %s", req.path)
+            return None
+        return found if found is not None and req.clock.time() < found.expires else None
 
     async def keep(key: str, value: Cached, req: AnyRequest) -> None:
-        with _failing("keep the answer to", req):
+        try:
             before = await kept.get(key, req) or value
             value = attrs.evolve(value, since=before.since)
             if value.vary:
@@ -205,15 +207,21 @@ def cache(
                 await kept.put(key, attrs.evolve(value, body=b"", headers={}, expires=expires), req)
                 key = _variant(key, value.vary, req)
             await kept.put(key, attrs.evolve(value, vary=()), req)
+        except Exception:
+            log.exception("cache() could not keep the answer to %s", req.path)
 
     async def forget(key: str, req: AnyRequest) -> None:
         """Give nothing again that was kept under a URL (RFC 9111, section 4.4)."""
-        with _failing("forget what it keeps for", req):
+        try:
             found = await kept.get(key, req)
             if found is not None:
                 now = req.clock.time()
                 expires = found.expires if found.vary else now
                 await kept.put(key, attrs.evolve(found, body=b"", headers={}, expires=expires, since=now), req)
+        except DeveloperError:
+            raise
+        except Exception:
+            log.exception("cache() could not forget what it keeps for %s", req.path)
 
     async def serve(req: AnyRequest, res: Response, next: Next, /) -> None:
         wishes = _directives(req.header("cache-control"))
@@ -261,17 +269,6 @@ def cache(
         res.on_finalize(decide)
 
     return declare(serve, name="cache", repeats=True)
-
-
-@contextmanager
-def _failing(work: str, req: AnyRequest) -> Generator[None]:
-    """Log that a store fails. A binding that is not there is a mistake, and no failure that passes."""
-    try:
-        yield
-    except DeveloperError:
-        raise
-    except Exception:
-        log.exception("cache() could not %s %s", work, req.path)
 
 
 def _give(found: Cached, req: AnyRequest, res: Response, name: str) -> None:
