@@ -684,41 +684,12 @@ if TYPE_CHECKING:
     class OpenRequest(Request[Any, Any, Any]):
         """A request as hosts and the dispatcher see it: they set the attributes that handlers only read."""
 
-        @property
-        def env(self) -> Any:
-            """The bindings."""
-            ...
-
-        @env.setter
-        def env(self, value: object) -> None: ...
-        @property
-        def ctx(self) -> RequestContext:
-            """The execution context."""
-            ...
-
-        @ctx.setter
-        def ctx(self, value: RequestContext) -> None: ...
-        @property
-        def params(self) -> Params[Any]:
-            """The parameters of the path."""
-            ...
-
-        @params.setter
-        def params(self, value: Params[Any]) -> None: ...
-        @property
-        def method(self) -> str:
-            """The HTTP method."""
-            ...
-
-        @method.setter
-        def method(self, value: str) -> None: ...
-        @property
-        def path(self) -> str:
-            """The path, which the dispatcher makes canonical."""
-            ...
-
-        @path.setter
-        def path(self, value: str) -> None: ...
+        # In `Request` these are properties, for type checkers alone.
+        env: Any
+        ctx: RequestContext  # pyright: ignore[reportIncompatibleMethodOverride]
+        params: Params[Any]  # pyright: ignore[reportIncompatibleMethodOverride]
+        method: str  # pyright: ignore[reportIncompatibleMethodOverride]
+        path: str  # pyright: ignore[reportIncompatibleMethodOverride]
 
 else:
     OpenRequest = Request

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, MutableMapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from core import http
 from core.errors import CoreError, DeveloperError
@@ -21,18 +21,15 @@ log: logging.Logger = logging.getLogger("core")
 Message: TypeAlias = MutableMapping[str, Any]
 
 
-class AsgiApp(Protocol):
-    """An ASGI 3 application."""
-
-    def __call__(
-        self,
-        scope: MutableMapping[str, object],
-        receive: Callable[[], Awaitable[MutableMapping[str, object]]],
-        send: Callable[[MutableMapping[str, object]], Awaitable[None]],
-        /,
-    ) -> Awaitable[None]:
-        """Serve one connection event."""
-        ...
+AsgiApp: TypeAlias = Callable[
+    [
+        MutableMapping[str, object],
+        Callable[[], Awaitable[MutableMapping[str, object]]],
+        Callable[[MutableMapping[str, object]], Awaitable[None]],
+    ],
+    Awaitable[None],
+]
+"""An ASGI 3 application: `(scope, receive, send)`."""
 
 
 class Exchange:

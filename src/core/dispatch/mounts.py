@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
 
 from core import http
 from core.context import ExecutionContext, StateKey
@@ -24,21 +24,10 @@ from core.http.websocket import Upgrade
 from core.request import AnyRequest
 from core.response import Response
 
-
-class Fetch(Protocol):
-    """A function that answers a request."""
-
-    def __call__(self, request: http.Request, /) -> Awaitable[http.Response]:
-        """Answer."""
-        ...
-
-
-class FetchWithEnv(Protocol):
-    """A function that answers a request with the bindings, as `App.fetch` does."""
-
-    def __call__(self, request: http.Request, env: Any, ctx: ExecutionContext, /) -> Awaitable[http.Response]:
-        """Answer."""
-        ...
+Fetch = Callable[[http.Request], Awaitable[http.Response]]
+"""A function that answers a request."""
+FetchWithEnv = Callable[[http.Request, Any, ExecutionContext], Awaitable[http.Response]]
+"""A function that answers a request with the bindings, as `App.fetch` does."""
 
 
 def is_asgi(target: object) -> bool:
