@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import FunctionType
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Proceed: TypeAlias = Callable[[], Awaitable[Any]]
 """Runs the rest of a call: the next hook, or the binding's own method."""
@@ -53,12 +53,8 @@ class BindingCall(NamedTuple):
         return args, {name: value for name, value in given.items() if value is not None}
 
 
-class CallHook(Protocol):
-    """Sees the calls of a binding. It returns the call's answer, which `await proceed()` gives, or raises."""
-
-    async def __call__(self, call: BindingCall, proceed: Proceed, /) -> Any:
-        """Answer `call`."""
-        ...
+CallHook: TypeAlias = Callable[[BindingCall, Proceed], Awaitable[Any]]
+"""Sees the calls of a binding. It returns the call's answer, which `await proceed()` gives, or raises."""
 
 
 class BoundHook(NamedTuple):

@@ -77,6 +77,15 @@ class Pattern:
             return False
         return all(self.admits(index, source, other) for index, source in self.checks)
 
+    def meets(self, other: Pattern) -> bool:
+        """Return True if some paths of `other`, which has no optional part, may lie at or below this prefix."""
+        if len(self.parts) > len(other.parts) and not other.rest:
+            return False
+        for part, its in zip(self.parts, other.parts, strict=False):
+            if part != its and part is not None and its is not None:
+                return False
+        return True
+
     @staticmethod
     def admits(index: int, source: str, other: Pattern) -> bool:
         """Return True if the regular expression `source` certainly fits the part of `other` at the index."""

@@ -1,9 +1,9 @@
 """The middleware that covers a path: prefixes, each for itself and everything below.
 
-A prefix tree, so that neither ten thousand routes nor a client's path walk the list of all
-mounts. Asked with a route's pattern at compile time it answers in two parts: what certainly
-covers the route, and whether more may, depending on the request (`use("/users/me", …)` before
-`get("/users/:id", …)`); asked with a request's segments, exactly.
+A prefix tree, so that a client's path does not walk the list of all mounts. Asked with a route's
+pattern, once, it answers in two parts: what certainly covers the route, and whether more may,
+depending on the request (`use("/users/me", …)` before `get("/users/:id", …)`); asked with a
+request's segments, exactly.
 """
 
 from __future__ import annotations
@@ -31,11 +31,9 @@ class Scope:
 
 
 class _Node:
-    __slots__ = ("any", "first", "scopes", "texts")
+    __slots__ = ("any", "scopes", "texts")
 
-    def __init__(self, first: int) -> None:
-        # Orders only grow, so the scope that made the node is the earliest at it or below it.
-        self.first = first
+    def __init__(self) -> None:
         self.scopes: list[Scope] = []
         self.texts: dict[str, _Node] = {}
         self.any: _Node | None = None
@@ -44,10 +42,11 @@ class _Node:
 class Scopes:
     """Prefixes, in order of registration."""
 
-    __slots__ = ("_root",)
+    __slots__ = ("_all", "_root")
 
     def __init__(self) -> None:
-        self._root: _Node = _Node(-1)
+        self._all: list[Scope] = []
+        self._root: _Node = _Node()
 
     @property
     def everywhere(self) -> list[Scope]:
@@ -59,15 +58,13 @@ class Scopes:
         node = self._root
         for part in prefix.parts:
             if part is None:
-                if node.any is None:
-                    node.any = _Node(order)
+                node.any = node.any or _Node()
                 node = node.any
             else:
-                following = node.texts.get(part)
-                if following is None:
-                    following = node.texts[part] = _Node(order)
-                node = following
-        node.scopes.append(Scope(order, prefix, value))
+                node = node.texts.setdefault(part, _Node())
+        scope = Scope(order, prefix, value)
+        node.scopes.append(scope)
+        self._all.append(scope)
 
     def covering(self, segments: list[str], before: int, after: int = -1) -> list[Scope]:
         """The scopes that cover a request's segments (the first is the empty text before the slash), orders
@@ -92,29 +89,7 @@ class Scopes:
 
     def over(self, pattern: Pattern, before: int) -> tuple[list[Scope], bool]:
         """The scopes before the order that cover every path of `pattern`, and whether more of them cover some paths."""
-        found: list[Scope] = []
-        nodes = [self._root]
-        maybe = False
-        for part in pattern.parts:
-            following: list[_Node] = []
-            for node in nodes:
-                found += node.scopes
-                if node.any is not None:
-                    following.append(node.any)
-                if part is None:
-                    maybe = maybe or any(child.first < before for child in node.texts.values())
-                elif part in node.texts:
-                    following.append(node.texts[part])
-            nodes = following
-            if not nodes:
-                break
-        for node in nodes:
-            found += node.scopes
-            if pattern.rest:
-                children = [*node.texts.values(), *([node.any] if node.any is not None else [])]
-                maybe = maybe or any(child.first < before for child in children)
-        found = [scope for scope in found if scope.order < before]
-        found.sort(key=lambda scope: scope.order)
-        certain = [scope for scope in found if scope.prefix.covers(pattern)]
+        found = [scope for scope in self._all if scope.order < before and scope.prefix.meets(pattern)]
         # An expression of a prefix is certain of a string, but not of another route's parameter.
-        return certain, maybe or len(certain) < len(found)
+        certain = [scope for scope in found if scope.prefix.covers(pattern)]
+        return certain, len(certain) < len(found)
