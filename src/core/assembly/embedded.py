@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
 
 
-@attrs.frozen
-class EmbeddedBindings:
-    """The bindings by name. `absent` has the names of those that are not embedded, with the reason; `namespaces` the
-    Durable Objects, which are yet to be given their Env, started once the event loop runs, and closed before the store.
-    """
-
-    values: Mapping[str, object]
-    absent: Mapping[str, str]
-    namespaces: Mapping[str, EmbeddedDurableObjectNamespace[Any]]
-
-
 class Embedding(TypedDict, total=False):
     """The options of `embed`.
 
@@ -55,17 +44,17 @@ class Embedding(TypedDict, total=False):
 
 def embed(configuration: Configuration, store: Store, **given: Unpack[Embedding]) -> EmbeddedBindings:
     """Build every binding of `configuration` on `store`."""
-    maker = _Maker(configuration, store, given.get("secrets") or {}, given.get("classes", {}), given.get("objects_at"))
-    hook = given.get("hook")
+    secrets, hook = given.get("secrets") or {}, given.get("hook")
+    made = EmbeddedBindings(configuration, store, secrets, given.get("classes", {}), given.get("objects_at"))
     # Those that only the fields of the Env name; an entry of the configuration wins.
-    maker.values.update(maker.secrets)
+    made.values.update(secrets)
     for name, binding in configuration.bindings.items():
-        maker.make(name, binding)
+        made.make(name, binding)
         if given.get("count_rows") and binding.kind == "d1":
-            _count_rows(maker.values[name], store)
+            _count_rows(made.values[name], store)
         if hook is not None:
-            add_hook(maker.values.get(name), hook, name=name, kind=binding.kind)
-    return EmbeddedBindings(maker.values, maker.absent, maker.namespaces)
+            add_hook(made.values.get(name), hook, name=name, kind=binding.kind)
+    return made
 
 
 _IDLE: Final = 10.0
@@ -73,88 +62,93 @@ _IDLE: Final = 10.0
 
 
 @attrs.define(eq=False)
-class _Maker:
-    configuration: Configuration
-    store: Store
-    secrets: Mapping[str, str]
-    classes: Mapping[str, object]
-    objects_at: str | None
+class EmbeddedBindings:
+    """The bindings by name. `absent` has the names of those that are not embedded, with the reason; `namespaces` the
+    Durable Objects, which are yet to be given their Env, started once the event loop runs, and closed before the store.
+    """
+
+    _configuration: Configuration
+    _store: Store
+    _secrets: Mapping[str, str]
+    _classes: Mapping[str, object]
+    _objects_at: str | None
     values: dict[str, object] = attrs.field(init=False, factory=dict[str, object])
     absent: dict[str, str] = attrs.field(init=False, factory=dict[str, str])
     namespaces: dict[str, EmbeddedDurableObjectNamespace[Any]] = attrs.field(init=False, factory=dict[str, Any])
 
     def make(self, name: str, binding: Binding) -> None:
+        """Build one binding, or what says that it is absent."""
         match binding.kind:
             case "secret":
                 pass  # its value is there, or there is none
             case "var":
                 # `.dev.vars` wins over [vars], as with the platform's own tools.
-                self.values[name] = self.secrets.get(name, binding.entry)
+                self.values[name] = self._secrets.get(name, binding.entry)
             case "ai":
-                self.values[name] = self.ai(name)
+                self.values[name] = self._ai(name)
             case "hyperdrive":
-                self.hyperdrive(name, binding)
+                self._hyperdrive(name, binding)
             case "durable_object":
-                self.durable_object(name, binding)
+                self._durable_object(name, binding)
             case kind:
                 described = KINDS[kind]
                 if engine := described.engine("Embedded"):
                     cls = getattr(import_module(f"core.backends.embedded.{described.module}"), engine)
                     named = name_in_store(binding)
-                    made = cls(self.store, named) if named else _MAKERS[kind](cls, binding.entry, self.store)
+                    made = cls(self._store, named) if named else _MAKERS[kind](cls, binding.entry, self._store)
                     self.values[name] = made
                 else:
-                    self.leave_out(name, binding, f"{described.title}s are not embedded")
+                    self._leave_out(name, binding, f"{described.title}s are not embedded")
 
-    def leave_out(self, name: str, binding: Binding, reason: str) -> None:
+    def _leave_out(self, name: str, binding: Binding, reason: str) -> None:
         self.absent[name] = reason
         advice = "Run the worker in workerd with `core serve`, or give a stand-in where the Env is built"
         self.values[name] = AbsentBinding(name, f"{reason} ({binding.place}). {advice}")
 
-    def ai(self, name: str) -> object:
+    def _ai(self, name: str) -> object:
         from core.backends.embedded.ai import EmbeddedAi
         from core.backends.embedded.openai import AiServer
 
-        named = self.configuration.worker.core.ai
+        named = self._configuration.worker.core.ai
         if named is None:
             # Whoever runs a model is told then how to name a server; the rest of the worker needs none.
             self.absent[name] = "no AI server is named ([core.ai] url)"
             return EmbeddedAi(None, binding=name)
-        key = None if named.key is None else self.secrets.get(named.key)
+        key = None if named.key is None else self._secrets.get(named.key)
         return EmbeddedAi(AiServer(named.url, key, named.model, named.models), binding=name)
 
-    def hyperdrive(self, name: str, binding: Binding) -> None:
+    def _hyperdrive(self, name: str, binding: Binding) -> None:
         from core.backends.embedded.hyperdrive import VARIABLES, EmbeddedHyperdrive
 
         entry: Any = binding.entry
         names = [variable + name for variable in VARIABLES]
-        found = [os.environ.get(variable) or self.secrets.get(variable) for variable in names]
+        found = [os.environ.get(variable) or self._secrets.get(variable) for variable in names]
         address = next(filter(None, found), entry.localConnectionString)
         if address is None:
             # Whoever connects is told then how to name it; the rest of the worker needs none.
             self.absent[name] = f"no database is named for this machine (set {names[0]})"
         self.values[name] = EmbeddedHyperdrive(address, binding=name)
 
-    def durable_object(self, name: str, binding: Binding) -> None:
+    def _durable_object(self, name: str, binding: Binding) -> None:
         from core.backends.embedded.durable_object import EmbeddedDurableObjectNamespace
         from core.bindings.durable_object import object_class
 
         entry: Any = binding.entry
         if entry.script_name is not None:
-            self.leave_out(name, binding, f"the objects of another worker ({entry.script_name}) are not embedded")
+            self._leave_out(name, binding, f"the objects of another worker ({entry.script_name}) are not embedded")
             return
-        cls = object_class(self.classes.get(entry.class_name))
+        cls = object_class(self._classes.get(entry.class_name))
         if cls is None:
-            reason = f"{self.configuration.worker.main} has no Durable Object {entry.class_name}"
-            self.leave_out(name, binding, reason)
+            reason = f"{self._configuration.worker.main} has no Durable Object {entry.class_name}"
+            self._leave_out(name, binding, reason)
             return
-        if self.objects_at is not None:
+        if self._objects_at is not None:
             from core.backends.remote.durable_object import RemoteObjects
 
-            remote = RemoteObjects(entry.class_name, cls, self.objects_at)
+            remote = RemoteObjects(entry.class_name, cls, self._objects_at)
             self.values[name] = EmbeddedDurableObjectNamespace.over(remote)
             return
-        namespace = EmbeddedDurableObjectNamespace(self.store, entry.class_name, cls)
+        namespace = EmbeddedDurableObjectNamespace(self._store, entry.class_name, cls)
         # As in workerd, which lets an object without work go after that long.
         namespace.objects.evict_after = _IDLE
         self.values[name] = self.namespaces[name] = namespace
