@@ -732,10 +732,9 @@ def _structured_member(value: Any, key: str, type_: Any) -> Any:
         raise ValidationError([{"path": "", "message": "must be an object"}])
     if key not in value:
         raise ValidationError([{"path": key, "message": "is required"}])
-    from core.validation.mistakes import StructureError, within
-    from core.validation.structure import hook_of
-
     try:
-        return hook_of(type_, client=True)(value[key])
-    except StructureError as error:
+        return _structured(value[key], type_)
+    except ValidationError as error:
+        from core.validation.mistakes import within
+
         raise ValidationError(within(key, error.issues)) from None
