@@ -372,7 +372,7 @@ def _checked(value: Any, field: EnvField) -> object:
         return value
     if isinstance(value, Secret):
         raise _Mismatch(f"expected {with_article(_shown(field.annotation))}, found a secret. {_write(field)}")
-    if not _is_json(value):
+    if type(value) not in (bool, int, float, str, list, dict):
         if isinstance(kind, type) and isinstance(value, kind):
             return value
         raise _Mismatch(f"expected {with_article(_shown(field.annotation))}, found {_found(value)}. {_write(field)}")
@@ -398,10 +398,6 @@ def _has(value: object, name: str) -> bool:
     if hasattr(kind, name) or name in getattr(value, "__dict__", ()):
         return True
     return hasattr(kind, "__getattr__") and hasattr(value, name)
-
-
-def _is_json(value: object) -> bool:
-    return type(value) in (bool, int, float, str, list, dict)
 
 
 def _variable(value: Any, field: EnvField) -> object:

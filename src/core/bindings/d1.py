@@ -1,9 +1,4 @@
-"""A SQL database, as a handler sees it: `D1Database`, its statements, and the values they give.
-
-Python's spelling of the platform's API. No implementation is here: the embedded one is
-`backends/embedded/d1/`, the runtime's `backends/workerd/d1.py`, and both keep
-`tests/contracts/d1.py`.
-"""
+"""A SQL database, as a handler sees it: `D1Database`, its statements, and the values they give."""
 
 from __future__ import annotations
 

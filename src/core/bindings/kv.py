@@ -1,9 +1,4 @@
-"""A key-value namespace, as a handler sees it: `KVNamespace`, and the values it gives.
-
-Python's spelling of the platform's API. No implementation is here: the embedded one is
-`backends/embedded/kv/`, the runtime's `backends/workerd/kv.py`, and both keep
-`tests/contracts/kv.py`.
-"""
+"""A key-value namespace, as a handler sees it: `KVNamespace`, and the values it gives."""
 
 from __future__ import annotations
 

@@ -151,19 +151,14 @@ class Finder:
             scopes, route.maybe = self._scopes.over(route.pattern, route.order)
             if not route.maybe:
                 run = route.run = self._instrumented(self._build_whole(scopes, route), route)
-                if route.pattern.static:
-                    self._keep(method, segments, run)
+                path, table = "/".join(segments), self.tables[method]
+                # Kept under the path, for every spelling of it that needs no care.
+                if route.pattern.static and (path == "" or path in table.static):
+                    table.chains[path or "/"] = run
                 return run
         if route.chains is None:
             route.chains = {}
         return self._scoped_chain(route.chains, segments, route)
-
-    def _keep(self, method: str, segments: list[str], run: Run) -> None:
-        """Keep the chain of a path without parameters under the path, for every spelling that needs no care."""
-        path = "/".join(segments)
-        table = self.tables[method]
-        if path == "" or path in table.static:
-            table.chains[path or "/"] = run
 
     def _missing_chain(self, segments: list[str]) -> Run:
         if not self._scoped:
