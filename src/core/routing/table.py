@@ -128,36 +128,16 @@ class Route:
 
 
 class _Shape:
-    """All patterns with text in the same places: the first route of each text, and all of them in order."""
+    """All patterns with text in the same places: the routes of each text, in order."""
 
-    __slots__ = ("all", "checked", "first", "firsts", "key", "places", "texts_of")
+    __slots__ = ("checked", "first", "places", "routes", "texts_of")
 
     def __init__(self, first: int, places: tuple[int, ...], checked: bool) -> None:
         self.first = first
         self.places = places
         self.checked = checked
         self.texts_of: Callable[[list[str]], object] = cast("Any", itemgetter(*places)) if places else _nothing
-        self.all: dict[object, list[Route]] = {}
-        # A table asks for `firsts.get(key(segments))`. Where expressions decide, the segments themselves are the key.
-        self.firsts: dict[object, Route] = _FirstFitting(self.texts_of, self.all) if checked else {}
-        self.key: Callable[[list[str]], Any] = _same if checked else self.texts_of
-
-
-class _FirstFitting(dict[object, Route]):
-    """The routes of a shape with expressions, looked up by the segments of a path."""
-
-    __slots__ = ("_all", "_key")
-
-    def __init__(self, key: Callable[[list[str]], object], all: dict[object, list[Route]]) -> None:
-        self._key = key
-        self._all = all
-
-    def get(self, segments: Any, default: Any = None, /) -> Any:
-        return next((route for route in self._all.get(self._key(segments), ()) if route.fits(segments)), default)
-
-
-def _same(segments: list[str]) -> list[str]:
-    return segments
+        self.routes: dict[object, list[Route]] = {}
 
 
 def _nothing(_: list[str]) -> object:
@@ -201,8 +181,7 @@ class Table:
             self._by_length.clear()
         texts = tuple(part for part in pattern.parts if part is not None)
         key = texts[0] if len(texts) == 1 else texts or None
-        shape.firsts.setdefault(key, route)
-        shape.all.setdefault(key, []).append(route)
+        shape.routes.setdefault(key, []).append(route)
 
     def find(self, segments: list[str]) -> Route | None:
         """The first route that matches, or None."""
@@ -212,7 +191,7 @@ class Table:
         """All routes that match and come after the order `after`, in order."""
         found = [*self._by_text(segments)]
         for shape in self._shapes_of(len(segments)):
-            found += [route for route in shape.all.get(shape.texts_of(segments), ()) if route.fits(segments)]
+            found += [route for route in shape.routes.get(shape.texts_of(segments), ()) if route.fits(segments)]
         return sorted((route for route in found if route.order > after), key=lambda route: route.order)
 
     def _by_text(self, segments: list[str]) -> list[Route]:
@@ -229,9 +208,11 @@ class Table:
         for shape in shapes:
             if best is not None and shape.first > best.order:
                 break
-            route = shape.firsts.get(shape.key(segments))
-            if route is not None and (best is None or route.order < best.order):
-                best = route
+            routes = shape.routes.get(shape.texts_of(segments))
+            if routes is not None:
+                route = next((each for each in routes if each.fits(segments)), None) if shape.checked else routes[0]
+                if route is not None and (best is None or route.order < best.order):
+                    best = route
         return best
 
     def keep_single_parameter_route(self, route: Route, segments: list[str]) -> None:
