@@ -50,10 +50,7 @@ class Dispatcher:
         self.method_not_allowed = method_not_allowed
         self.problem_details = problem_details
         self.failures: Failures = Failures(error_handlers, answer_problem if problem_details else answer_error)
-        by_choice = method_not_allowed or problem_details
-        self.finder: Finder = Finder(
-            load, self._answer_missing_by_choice if by_choice else self._answer_missing, self.failures.catch
-        )
+        self.finder: Finder = Finder(load, self._answer_missing, self.failures.catch)
         self.not_found: Handler[Any, Any] | None = None
 
     # -- one request
@@ -128,18 +125,13 @@ class Dispatcher:
     async def _answer_missing(self, req: AnyRequest, res: Response) -> None:
         if res.sent:
             return  # a middleware sent and then called next(): that answer counts
-        if self.not_found is not None:
-            await self.not_found(req, res.status(404))
-        else:
-            res.status(404)._send("json", NOT_FOUND, "application/json")
-
-    async def _answer_missing_by_choice(self, req: AnyRequest, res: Response) -> None:
-        """As `_answer_missing`, for an application that chose a 405 or problem details."""
-        if self.method_not_allowed and not res.sent:
+        if self.method_not_allowed:
             allowed = self.finder.allowed_methods(req.path)
             if allowed and req.method not in allowed:
                 raise CoreError(405, headers={"Allow": ", ".join(allowed)})
-        if self.problem_details and self.not_found is None and not res.sent:
+        if self.not_found is not None:
+            await self.not_found(req, res.status(404))
+        elif self.problem_details:
             self.failures.default_answer(CoreError(404), req, res)
         else:
-            await self._answer_missing(req, res)
+            res.status(404)._send("json", NOT_FOUND, "application/json")
