@@ -29,7 +29,7 @@ class Secret:
     def __init__(self, text: str, /) -> None:
         if not isinstance(text, str):
             raise TypeError(f"Secret() takes a str, not {type(text).__name__}")
-        object.__setattr__(self, "_Secret__text", text)
+        self.__text = text
 
     def reveal(self) -> str:
         """Return the text itself."""
@@ -50,12 +50,6 @@ class Secret:
 
     def __reduce_ex__(self, protocol: object, /) -> NoReturn:
         raise TypeError(f"A Secret cannot be pickled, {_WAY_OUT}")
-
-    def __setattr__(self, name: str, value: object, /) -> NoReturn:
-        raise AttributeError(f"A Secret cannot be changed: {name}. Build a new one.")
-
-    def __delattr__(self, name: str, /) -> NoReturn:
-        raise AttributeError(f"A Secret cannot be changed: {name}. Build a new one.")
 
     def __copy__(self) -> Secret:
         return self
