@@ -183,7 +183,6 @@ def _invalid(name: str, message: str) -> ValidationError:
 
 
 def _url(req: AnyRequest, **changes: str) -> str:
-    """The URL of the request with other parameters."""
     url = http.URL(req.url)
     for name, value in changes.items():
         url.search_params.set(name, value)

@@ -7,12 +7,12 @@ A body is structured when it is asked for, so that one that is not a `Job` fails
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
-from typing import Any, TypeVar, get_args, get_origin
+from functools import cached_property
+from typing import Any, TypeVar, cast, get_args, get_origin
 
 from typing_extensions import is_typeddict
 
-from core.bindings.queue import Message, MessageBatch, MessageBatchMetadata
+from core.bindings.queue import Message, MessageBatch
 from core.errors import RegistrationError
 from core.handlers import name_of
 from core.validation.structure import hook_of
@@ -52,56 +52,37 @@ def payload_of(consumer: Callable[..., object], /) -> object:
 
 def typed(batch: MessageBatch[Any], payload: object) -> MessageBatch[Any]:
     """`batch`, whose bodies are of the type `payload`."""
-    return batch if payload is Any or payload is object else _Batch(batch, payload)
+    return batch if payload is Any or payload is object else cast("MessageBatch[Any]", _Batch(batch, payload))
 
 
-class _Batch:
-    __slots__ = ("_batch", "ack_all", "messages", "queue", "retry_all")
+class _Around:
+    """Everything of another object, but for what a class over this one has itself."""
 
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __repr__(self) -> str:
+        return repr(self._inner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_inner":  # while it is copied
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+
+class _Batch(_Around):
     def __init__(self, batch: MessageBatch[Any], payload: object) -> None:
-        self._batch = batch
-        self.queue = batch.queue
-        self.messages: Sequence[Message[Any]] = [_Message(message, payload) for message in batch.messages]
-        self.ack_all, self.retry_all = batch.ack_all, batch.retry_all
-
-    def __repr__(self) -> str:
-        return repr(self._batch)
-
-    @property
-    def metadata(self) -> MessageBatchMetadata:
-        return self._batch.metadata
+        super().__init__(batch)
+        self.messages: Sequence[_Message] = [_Message(message, payload) for message in batch.messages]
 
 
-class _Message:
-    __slots__ = ("_body", "_message", "_payload", "ack", "retry")
-
+class _Message(_Around):
     def __init__(self, message: Message[Any], payload: object) -> None:
-        self._message = message
+        super().__init__(message)
         self._payload = payload
-        self._body: tuple[object] | None = None
-        self.ack, self.retry = message.ack, message.retry
 
-    def __repr__(self) -> str:
-        return repr(self._message)
-
-    @property
-    def id(self) -> str:
-        return self._message.id
-
-    @property
-    def timestamp(self) -> datetime:
-        return self._message.timestamp
-
-    @property
-    def attempts(self) -> int:
-        return self._message.attempts
-
-    @property
+    @cached_property
     def body(self) -> object:
-        if self._body is None:
-            body, payload = self._message.body, self._payload
-            made = isinstance(payload, type) and not is_typeddict(payload) and isinstance(body, payload)
-            if not made:
-                body = hook_of(payload)(body)
-            self._body = (body,)
-        return self._body[0]
+        body, payload = self._inner.body, self._payload
+        made = isinstance(payload, type) and not is_typeddict(payload) and isinstance(body, payload)
+        return body if made else hook_of(payload)(body)

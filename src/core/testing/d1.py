@@ -93,7 +93,6 @@ class _Versions:
         self.of_bookmark: dict[str, int] = {}
 
     async def __call__(self, call: BindingCall, proceed: Proceed, /) -> Any:
-        """Note the versions before and after a call."""
         self.newest()
         answer = await proceed()
         self.newest()

@@ -259,7 +259,6 @@ class Simulation(Seam):
         self._check(event, entry)
 
     def _go_on(self) -> None:
-        """Let one of the waiting calls go on."""
         # The plain order: the task that ran goes on, else the one that has waited longest.
         self._parked.sort(key=lambda point: point.task != self._last)
         chosen = self._parked.pop(self.tape.draw(len(self._parked), lambda: self._strategy(self._parked)))
