@@ -13,8 +13,6 @@ from collections.abc import Sequence
 
 from core.errors import PathError
 
-_HEX = frozenset("0123456789abcdefABCDEF")
-
 
 class Pattern:
     """A parsed path.
@@ -232,8 +230,5 @@ def _check_text(text: str, segment: str) -> None:
             raise PathError(f'"{text}": a backslash is a slash in URLs. Write "/"')
         if char < " " or char == "\x7f":
             raise PathError(f"{text!r}: control characters cannot stand in a path. Leave them out")
-    at = segment.find("%")
-    while at >= 0:
-        if len(segment) > at + 2 and segment[at + 1] in _HEX and segment[at + 2] in _HEX:
-            raise PathError(f'"{text}": write the path decoded, without "{segment[at : at + 3]}"')
-        at = segment.find("%", at + 1)
+    if "%" in segment and (escape := re.search("%[0-9A-Fa-f]{2}", segment)) is not None:
+        raise PathError(f'"{text}": write the path decoded, without "{escape[0]}"')
