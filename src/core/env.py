@@ -11,7 +11,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import attrs
 import typing_extensions
@@ -22,7 +22,7 @@ from core.errors import EnvError
 if TYPE_CHECKING:
     from core.bindings.kinds import Kind
 
-    E = TypeVar("E")
+    E = typing_extensions.TypeVar("E", default=Any)
 
 
 class Bindings:
@@ -105,24 +105,6 @@ class AnyEnv:
         return value
 
 
-@overload
-def inject(
-    env_class: None,
-    lookup: Mapping[str, object] | Callable[[str], object],
-    /,
-    *,
-    secrets: Mapping[str, str | Secret] | None = ...,
-    adapt: Callable[[Any, EnvField], object] | None = ...,
-) -> Any: ...
-@overload
-def inject(
-    env_class: type[E] | None,
-    lookup: Mapping[str, object] | Callable[[str], object],
-    /,
-    *,
-    secrets: Mapping[str, str | Secret] | None = ...,
-    adapt: Callable[[Any, EnvField], object] | None = ...,
-) -> E: ...
 def inject(
     env_class: type[E] | None,
     lookup: Mapping[str, object] | Callable[[str], object],
