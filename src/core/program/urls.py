@@ -13,8 +13,7 @@ from core.program.problems import unknown_parameter
 from core.program.receivers import REQUEST, Receivers
 from core.program.registered import pattern_of
 from core.program.syntax import finding_at
-from core.routing.pattern import Pattern
-from core.routing.urls import has_nameless, unfit
+from core.routing.pattern import Pattern, has_nameless, unfit
 
 _APPS: Final = frozenset(["core.create_app", "core.app.create_app", "core.App", "core.app.App"])
 

@@ -9,7 +9,7 @@ could never match is refused here, with how to fix it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from core.errors import PathError
 
@@ -114,6 +114,24 @@ class Pattern:
 
 
 ROOT = Pattern("/", (), (), False)
+
+
+def has_nameless(pattern: Pattern) -> bool:
+    """Return True for a path with a `*` before its end, which nothing can fill."""
+    return pattern.parts.count(None) > len(pattern.names)
+
+
+def unfit(pattern: Pattern, values: Mapping[str, str | None]) -> str | None:
+    """The name of a value that the path would not match again; a value of None is not known."""
+    checks = dict(pattern.checks)
+    for name, index in pattern.names:
+        value, source = values[name], checks.get(index)
+        if value is not None and (
+            value in ("", ".", "..") or (source is not None and re.fullmatch(source, value) is None)
+        ):
+            return name
+    rest = values["*"] if pattern.rest else None
+    return "*" if rest is not None and not {".", ".."}.isdisjoint(rest.split("/")) else None
 
 
 def require_prefix(pattern: Pattern) -> None:

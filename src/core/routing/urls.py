@@ -6,12 +6,11 @@ its segment; a value that the route would not match again is refused.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 
 from core.errors import PathError
 from core.http.escapes import percent_encode
-from core.routing.pattern import Pattern
+from core.routing.pattern import Pattern, has_nameless, unfit
 from core.routing.table import Route
 
 
@@ -46,24 +45,6 @@ class Urls:
             f"url_for({name}): no route of it has the parameters {', '.join(sorted(params)) or '(none)'}. "
             f"Give those of {texts}"
         )
-
-
-def has_nameless(pattern: Pattern) -> bool:
-    """Return True for a path with a `*` before its end, which nothing can fill."""
-    return pattern.parts.count(None) > len(pattern.names)
-
-
-def unfit(pattern: Pattern, values: Mapping[str, str | None]) -> str | None:
-    """The name of a value that the path would not match again; a value of None is not known."""
-    checks = dict(pattern.checks)
-    for name, index in pattern.names:
-        value, source = values[name], checks.get(index)
-        if value is not None and (
-            value in ("", ".", "..") or (source is not None and re.fullmatch(source, value) is None)
-        ):
-            return name
-    rest = values["*"] if pattern.rest else None
-    return "*" if rest is not None and not {".", ".."}.isdisjoint(rest.split("/")) else None
 
 
 def _written(pattern: Pattern, params: Mapping[str, object], handler: str) -> str:

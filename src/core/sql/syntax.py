@@ -219,14 +219,13 @@ def inside(whole: Query | Change | Expression | Star | From | None, *, queries: 
     todo: list[Any] = [whole]
     while todo:
         part = todo.pop()
-        kind = type(part)
-        if kind is tuple:
+        if type(part) is tuple:
             todo += part[::-1]
-        elif kind is dict:
+        elif type(part) is dict:
             todo += part.values()
-        elif isinstance(part, tuple):  # a part, which has a class of its own
+        elif hasattr(part, "_fields"):
             yield part
-            if kind not in _LEAVES and (queries or kind is not Query):
+            if type(part) not in _LEAVES and (queries or type(part) is not Query):
                 todo += part[::-1]
 
 
