@@ -48,7 +48,7 @@ class WorkersRequest(OpenRequest):
         # The runtime has normalised it: "scheme://host/path?query", without a fragment.
         start = url.find("/", 8)
         end = url.find("?", start)
-        self.path = canonical_path(url[start:] if end < 0 else url[start:end])
+        self.path: str = canonical_path(url[start:] if end < 0 else url[start:end])
         self.env = env
         self.ctx = ctx
         self._ip_header = ip_header
