@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, Optional, Protocol, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, NotRequired, Optional, Protocol, TypedDict
 
 import attrs
 import pytest
@@ -380,12 +380,20 @@ class Data(Bindings):
     B: list[str] = dataclasses.field(default_factory=list[str])
 
 
-def test_attrs_classes_without_the_marker_and_dataclasses_are_envs_too() -> None:
+class Dict(TypedDict):
+    A: str
+    B: NotRequired[int]
+
+
+def test_attrs_classes_without_the_marker_dataclasses_and_typed_dicts_are_envs_too() -> None:
     assert inject(Unmarked, {"A": "a"}) == Unmarked("a")
     assert inject(Data, {"A": "a"}) == Data("a", [])
+    assert inject(Dict, {"A": "a"}) == {"A": "a"}
+    assert inject(Dict, {"A": "a", "B": 1}) == {"A": "a", "B": 1}
     assert problems(Data, {}) == [
         'Data.A: no binding of that name. Write [vars] A = "…", or A=… in .dev.vars if it is a secret'
     ]
+    assert len(problems(Dict, {"B": "1"})) == 2
 
 
 def test_the_env_of_an_application_without_one_has_every_binding_by_name_once() -> None:

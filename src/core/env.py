@@ -82,6 +82,9 @@ class EnvField:
         self.has_default: bool = has_default
         self.converted: bool = converted
 
+    def __repr__(self) -> str:
+        return f"EnvField({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, EnvField) and all(
             getattr(self, name) == getattr(other, name) for name in self.__slots__
@@ -120,7 +123,7 @@ def inject(
     objects of its own. Bindings are checked by the methods that their class has; a `str` takes a string or a secret, a
     `Secret` takes a string; other annotations describe JSON variables, and are strict: no `"1"` becomes `1`.
 
-    `env_class` is an attrs class or a dataclass. With None or `Any` the result has every binding as an
+    `env_class` is an attrs class, a dataclass or a TypedDict. With None or `Any` the result has every binding as an
     attribute, unchecked.
 
     Raises EnvError, once, for everything that is missing or of the wrong kind.
@@ -210,6 +213,7 @@ def _collect(env_class: type, problems: list[str]) -> list[EnvField]:
         except Exception as error:  # an annotation is code, and may raise anything
             problems.append(f"{place}: its annotation {field.annotation!r} cannot be resolved: {error}")
             continue
+        field.has_default |= typing.get_origin(annotation) is typing_extensions.NotRequired
         annotation, optional = _without_none(annotation)
         if isinstance(annotation, _Unknown):
             problems.append(
@@ -242,6 +246,10 @@ def _members(env_class: type) -> list[EnvField]:
             for a in attrs.fields(env_class)
             if a.init
         ]
+    if typing_extensions.is_typeddict(env_class):
+        defaults: Any = getattr(env_class, "__optional_keys__", ())
+        given = typing_extensions.get_annotations(env_class, format=typing_extensions.Format.FORWARDREF)
+        return [EnvField(name, name, annotation, has_default=name in defaults) for name, annotation in given.items()]
     if hasattr(env_class, "__dataclass_fields__"):
         dataclasses = sys.modules["dataclasses"]  # loaded, or the class would not be one
         missing = dataclasses.MISSING
@@ -298,11 +306,12 @@ def _resolve(annotation: Any, owner: type) -> Any:
 
 
 def _without_none(annotation: Any) -> tuple[Any, bool]:
-    """The annotation without Annotated, Final and None, and whether None was there."""
+    """The annotation without Annotated, Required, Final and None, and whether None was there."""
     optional = False
     while True:
         origin = typing.get_origin(annotation)
-        if origin in (typing.Annotated, typing.Final):
+        if origin in _WRAPPERS:
+            optional = optional or origin is typing_extensions.NotRequired
             annotation = typing.get_args(annotation)[0]
         elif origin in (typing.Union, types.UnionType) and type(None) in typing.get_args(annotation):
             optional = True
@@ -314,6 +323,15 @@ def _without_none(annotation: Any) -> tuple[Any, bool]:
             annotation = annotation.__supertype__
         else:
             return annotation, optional
+
+
+_WRAPPERS: Final = (
+    typing.Annotated,
+    typing.Final,
+    typing_extensions.Required,
+    typing_extensions.NotRequired,
+    typing_extensions.ReadOnly,
+)
 
 
 # Problems found -----------------------------------------------------------------------------------------------------

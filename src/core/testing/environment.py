@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
+from typing_extensions import is_typeddict
+
 from core.bindings.secret import Secret
 from core.context import Clock, system_clock
 from core.env import EnvField, fields_of, inject, kind_of
@@ -90,8 +92,8 @@ async def _crash(made: object) -> None:
 
 @lru_cache(maxsize=64)
 def _mortal(env_class: Any) -> Any:
-    """The class with `crash`."""
-    if any(field.attribute == "crash" for field in fields_of(env_class)):
+    """The class with `crash`. A TypedDict, whose values are dicts, has no methods."""
+    if is_typeddict(env_class) or any(field.attribute == "crash" for field in fields_of(env_class)):
         return env_class
     named = {name: getattr(env_class, name) for name in ("__module__", "__qualname__", "__doc__")}
     return type(env_class)(env_class.__name__, (env_class,), {**named, "__slots__": (), "crash": _crash})
