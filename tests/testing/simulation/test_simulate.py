@@ -46,7 +46,8 @@ from core.testing import (
     simulate,
 )
 from core.testing.simulation.choices import Tape
-from core.testing.simulation.decorators import NotRepeatableError, asked, noted, reached
+from core.testing.simulation.decorators import asked, noted, reached
+from core.testing.simulation.explore import NotRepeatableError
 from core.testing.simulation.scheduler import Settings, Simulation, StuckError
 
 app = create_app(Env)

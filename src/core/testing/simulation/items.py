@@ -9,7 +9,8 @@ from typing import Any, cast
 import pytest
 from _pytest.runner import runtestprotocol
 
-from core.testing.simulation.decorators import SIMULATED, explore, noted
+from core.testing.simulation.decorators import SIMULATED, noted
+from core.testing.simulation.explore import explore
 from core.testing.simulation.scheduler import Settings, Simulation
 
 
