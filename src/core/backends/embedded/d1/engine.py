@@ -274,7 +274,7 @@ class Engine:
                 columns, rows = (), []
             else:
                 columns = tuple(map(_first, described))
-                if not step.plain:
+                if step.written:
                     columns = step.as_written(columns)
                 outgoing = self._outgoing
                 rows = [outgoing(row) for row in cursor.fetchall()]

@@ -24,7 +24,7 @@ _COMMENT_LINE: Final = re.compile(rf"(?:^|(?<=[\r\u2028\u2029]))[{_SPACE}]+--[^\
 class Step:
     """One statement of a string, ready to run."""
 
-    __slots__ = ("mixed", "names", "piece", "plain", "sql", "unchecked")
+    __slots__ = ("names", "piece", "plain", "sql", "unchecked", "written")
 
     def __init__(self, piece: StatementText) -> None:
         self.piece: StatementText = piece
@@ -33,16 +33,17 @@ class Step:
         # every parameter has a name or a number of its own. Where they are mixed, each place gets a name.
         self.plain: bool = all(token.text == "?" for token in piece.parameters) or _has_number_out_of_range(piece)
         self.names: dict[str, int] = {}
-        self.mixed: bool = False
+        # What stood in the place of each name of ours.
+        self.written: dict[str, str] = {}
         if not self.plain:
             both = [*numbered(piece.tokens)]
             self.names = {token.text[1:]: number for token, number in both}
             if "" in self.names or not len(self.names) == len({token.text for token, _ in both}) == max(
                 self.names.values()
             ):
-                self.mixed = True
                 self.sql = with_names(piece, by_place=True)
                 self.names = {f"_p{place}": number for place, (_, number) in enumerate(both)}
+                self.written = {f":_p{place}": token.text for place, (token, _) in enumerate(both)}
         # None of our own statements begins with a blank, so that the sqlite3 module never takes one of ours, which the
         # authorizer let pass ("COMMIT"), for the application's: it keeps what it prepared, by the exact text.
         self.sql = f" {self.sql}"
@@ -61,10 +62,8 @@ class Step:
 
     def as_written(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         """The names of columns: SQLite names one without an alias by its expression, with our names in it."""
-        if not self.mixed:
-            return columns
-        texts = {f":_p{place}": token.text for place, token in enumerate(self.piece.parameters)}
-        return tuple([re.sub(r":_p\d+", lambda found: texts.get(found[0], found[0]), column) for column in columns])
+        written = self.written
+        return tuple([re.sub(r":_p\d+", lambda found: written.get(found[0], found[0]), name) for name in columns])
 
 
 class Plan:
