@@ -118,6 +118,10 @@ async def by_async_predicate(origin: str, req: Request[Env]) -> bool:
     return origin in req.env.ALLOWED_ORIGINS.split(",")
 
 
+def by_origin(origin: str) -> bool:
+    return origin in (A, "https://b.test")
+
+
 def by_answer(req: Request[Env]) -> bool:
     return req.header("origin") in (A, "https://b.test")
 
@@ -127,6 +131,7 @@ EVERY_WAY: list[Any] = [
     by_async_function,
     by_predicate,
     by_async_predicate,
+    by_origin,
     by_answer,
     [A, "https://b.test"],
     (A, "https://b.test"),
@@ -215,7 +220,11 @@ def yes_to_both(origin: str, req: Request[Any]) -> bool:
     return True
 
 
-YES: list[Any] = [yes_to_the_request, yes_to_both]
+def yes_to_the_origin(origin: str) -> bool:
+    return True
+
+
+YES: list[Any] = [yes_to_the_request, yes_to_both, yes_to_the_origin]
 OUTER: list[dict[str, Any]] = [
     {"origins": [A], "credentials": True, "expose_headers": ["X-Outer"]},
     {"origins": by_predicate, "credentials": True, "expose_headers": ["X-Outer"]},

@@ -208,6 +208,10 @@ def _asking(function: Callable[..., Any]) -> Callable[[str | None, AnyRequest], 
         raise options.refuse(
             "cors", "origins", function, "must be a function of the request, or of the origin and the request"
         )
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_varnames[:1] == ("origin",):
+        # Type checkers refuse it, but its parameter shows the intention: a request is not an origin.
+        return lambda origin, req: False if origin is None else function(origin)
     return lambda origin, req: function(req)
 
 
