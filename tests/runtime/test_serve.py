@@ -94,7 +94,7 @@ def ask_in_vain(port: int, path: str, method: str = "GET", body: str | None = No
 def test_a_process_whose_isolate_is_dead_or_hangs_is_replaced_with_its_state(
     serve: Callable[..., Command],
 ) -> None:
-    served = serve("--hang-timeout", "10")
+    served = serve("--hang-timeout", "5")
     port, health = served.ports()
     assert ask(port, "/kv/kept", "PUT", "yes").status == 204
     (first,) = served.children()
@@ -108,7 +108,7 @@ def test_a_process_whose_isolate_is_dead_or_hangs_is_replaced_with_its_state(
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(ask_in_vain, port, "/hang")
-        served.until("process 0 is not well: it did not answer within 10 s; starting it again")
+        served.until("process 0 is not well: it did not answer within 5 s; starting it again")
         assert ask(port, "/kv/kept").json() == "yes"
     (third,) = served.children()
     assert third not in (first, second)
