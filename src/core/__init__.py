@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         R2Error,
         ValidationError,
     )
-    from core.errors.conflict import conflict
+    from core.errors.conflicts import conflict
     from core.handlers import public
     from core.middleware.allow import allow
     from core.middleware.optional import optional
@@ -158,7 +158,7 @@ if not TYPE_CHECKING:
             "core.errors": (
                 "AuthenticationError BindingError CoreError D1Error DeveloperError KVError QueueError R2Error ValidationError"
             ),
-            "core.errors.conflict": "conflict",
+            "core.errors.conflicts": "conflict",
             "core.handlers": "public",
             "core.middleware.allow": "allow",
             "core.middleware.optional": "optional",

@@ -272,9 +272,9 @@ def require_async(callable_: object, where: str) -> None:
     call = getattr(target.__class__, "__call__", None)
     if inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(call):
         return
-    if not callable(callable_):
-        raise HandlerError(f"{where}: {callable_!r} is not callable. Give an async function")
-    from core.errors.mistakes import not_async
+    from core.errors.mistakes import not_async, not_callable
 
+    if not callable(callable_):
+        raise HandlerError(f"{where}: {not_callable(callable_)}")
     yields = bool(getattr(getattr(target, "__code__", None), "co_flags", 0) & _YIELDS)
     raise HandlerError(f"{where}: {not_async(name_of(callable_), yields=yields)}")

@@ -479,10 +479,10 @@ class Router(Generic[E, U, M_contra]):
             return True
         demanded = arguments_of(callable_)
         if demanded not in (2, 3):
-            if not callable(callable_):
-                raise HandlerError(f"{where}: {callable_!r} is not callable. Give an async function")
-            from core.errors.mistakes import wrong_number
+            from core.errors.mistakes import not_callable, wrong_number
 
+            if not callable(callable_):
+                raise HandlerError(f"{where}: {not_callable(callable_)}")
             code = getattr(callable_, "__code__", None)
             first = code.co_varnames[0] if code is not None and code.co_argcount else ""
             is_async = code is not None and bool(code.co_flags & _COROUTINE)

@@ -810,7 +810,7 @@ def test_a_column_that_clients_are_told_is_one_of_a_table(project: Project) -> N
         HEAD
         + """
 from core import conflict
-from core.errors.conflict import conflict as taken
+from core.errors.conflicts import conflict as taken
 
 async def told(env: Env, column: str) -> None:
     with conflict("email", "emial", message="has an account"):

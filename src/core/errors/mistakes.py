@@ -7,6 +7,7 @@ none of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Final
 
 DEFINES: Final = frozenset(
@@ -53,6 +54,20 @@ def wrong_number(
     else:
         hint = ""
     return f"{name} {took}. A handler takes (req, res), a middleware (req, res, next).{hint}"
+
+
+def is_module(value: object, name: str = "") -> str | None:
+    """A module of the framework in the place of its function, under the name that the program has it by."""
+    if isinstance(value, ModuleType) and value.__name__.startswith("core."):
+        inner = value.__name__.rpartition(".")[2]
+        if callable(getattr(value, inner, None)):
+            return f"`{name or inner}` is the module. Write `from {value.__name__} import {inner}`"
+    return None
+
+
+def not_callable(value: object) -> str:
+    """A value that cannot be called in the place of a handler or a middleware."""
+    return is_module(value) or f"{value!r} is not callable. Give an async function"
 
 
 def turned(name: str, names: Sequence[str]) -> str | None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, Final, cast
 
+from core.errors.mistakes import is_module
 from core.explain.names import MODULE, NAMES
 
 _PROTOCOLS: Final = {
@@ -159,11 +160,9 @@ def _fix_for_callable(kind: str, operation: str, error: BaseException) -> str | 
     frame = frame_of(error)
     if kind == "module" and operation == "()" and frame is not None:
         for name in frame.f_code.co_names + frame.f_code.co_varnames:
-            module = _named(frame, name)
-            if isinstance(module, ModuleType) and module.__name__.startswith("core."):
-                inner = module.__name__.rpartition(".")[2]
-                if callable(getattr(module, inner, None)):
-                    return f"`{name}` is the module. Import the function: `from {module.__name__} import {inner}`."
+            fix = is_module(_named(frame, name), name)
+            if fix is not None:
+                return f"{fix}."
     if kind in _CALLABLES and operation == "[]":
         return "A method is called before its result is read: `(await req.json())[…]`."
     if kind in _CALLABLES and operation in ("await", "+", "for"):

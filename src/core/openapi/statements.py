@@ -62,7 +62,7 @@ from core.openapi.trees import CONTEXT, within
 
 _Case: TypeAlias = tuple[Expression | None, Expression, Block]
 """A branch: what is evaluated before it, and its condition, which that is but for `match`."""
-_CONFLICT: Final = "core.errors.conflict.conflict"
+_CONFLICT: Final = "core.errors.conflicts.conflict"
 _DROPPED: Final = frozenset(["asyncio.tasks.create_task", "asyncio.tasks.ensure_future"])
 """Where a statement is nothing but the call, nobody waits for the task, so that its errors answer nobody."""
 _SUPPRESS: Final = "contextlib.suppress"

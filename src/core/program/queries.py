@@ -21,7 +21,7 @@ from core.sql.messages import did_you_mean
 from core.sql.rows import check_column, check_parameter, check_value, check_values, never_a_row
 from core.sql.statement import Statement
 
-_CONFLICTS: Final = frozenset(["core.conflict", "core.errors.conflict.conflict"])
+_CONFLICTS: Final = frozenset(["core.conflict", "core.errors.conflicts.conflict"])
 TYPED: Final = frozenset(["first", "one", "all", "as_"])
 
 
