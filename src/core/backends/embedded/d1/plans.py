@@ -41,9 +41,12 @@ class Step:
             if "" in self.names or not len(self.names) == len({token.text for token, _ in both}) == max(
                 self.names.values()
             ):
-                self.sql = with_names(piece, by_place=True)
-                self.names = {f"_p{place}": number for place, (_, number) in enumerate(both)}
-                self.written = {f":_p{place}": token.text for place, (token, _) in enumerate(both)}
+                name = "_p"
+                while name in piece.text:  # in a string, say, which is no name of ours
+                    name += "p"
+                self.sql = with_names(piece, name)
+                self.names = {f"{name}{place}": number for place, (_, number) in enumerate(both)}
+                self.written = {f":{name}{place}": token.text for place, (token, _) in enumerate(both)}
         # None of our own statements begins with a blank, so that the sqlite3 module never takes one of ours, which the
         # authorizer let pass ("COMMIT"), for the application's: it keeps what it prepared, by the exact text.
         self.sql = f" {self.sql}"
@@ -63,7 +66,7 @@ class Step:
     def as_written(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         """The names of columns: SQLite names one without an alias by its expression, with our names in it."""
         written = self.written
-        return tuple([re.sub(r":_p\d+", lambda found: written.get(found[0], found[0]), name) for name in columns])
+        return tuple([re.sub(r":_p+\d+", lambda found: written.get(found[0], found[0]), name) for name in columns])
 
 
 class Plan:
@@ -86,14 +89,14 @@ def _has_number_out_of_range(piece: StatementText) -> bool:
     return any(not 1 <= number <= MAX_PARAMETERS for number in numbers)
 
 
-def with_names(piece: StatementText, *, by_place: bool = False) -> str:
+def with_names(piece: StatementText, of_places: str = "") -> str:
     """A statement with a name for every parameter, `:v1`, so that each part of it can be run with all of the values.
 
-    `by_place`: one for each place, `:_p0`, which tells what was written there.
+    `of_places` begins a name for each place, as in `:_p0`, which tells what was written there.
     """
     parts: list[str] = []
     end = 0
     for place, (token, number) in enumerate(numbered(piece.tokens)):
-        parts += (piece.text[end : token.start], f":_p{place}" if by_place else f":v{number}")
+        parts += (piece.text[end : token.start], f":{of_places}{place}" if of_places else f":v{number}")
         end = token.end
     return "".join(parts) + piece.text[end:]
