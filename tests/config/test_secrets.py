@@ -39,7 +39,7 @@ LAST=end"""
         "PLAIN": "value",
         "SPACED": "two words",
         "EXPORTED": "yes",
-        "DOUBLE": 'a # b\nc "quoted" \\t',
+        "DOUBLE": 'a # b\nc \\"quoted\\" \\t',  # npm's dotenv 16 takes the backslashes for part of the value
         "SINGLE": 'a "b" \\n',
         "BACK": 'it\'s "both"',
         "EMPTY": "",

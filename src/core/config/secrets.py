@@ -72,7 +72,7 @@ def parse_dotenv(text: str, file: Path) -> tuple[list[LocalSecret], list[str]]:
 def _value(match: re.Match[str]) -> str:
     if match["double"] is not None:
         # Only these two escapes mean something in dotenv; all others stay as they are.
-        return match["double"].replace("\r\n", "\n").replace("\\n", "\n").replace("\\r", "\r").replace('\\"', '"')
+        return match["double"].replace("\r\n", "\n").replace("\\n", "\n").replace("\\r", "\r")
     for quoted in ("single", "back"):
         if match[quoted] is not None:
             return match[quoted].replace("\r\n", "\n")
