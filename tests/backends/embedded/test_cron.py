@@ -97,6 +97,36 @@ async def test_the_last_moment_of_the_past_hour_that_passed_while_nothing_ran_is
     ]
 
 
+class SetForward(FakeClock):
+    """A clock whose time of day is set, or that a machine's sleep carries on, while its timers know nothing of it."""
+
+    ahead = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead
+
+
+@pytest.mark.parametrize(
+    ("cron", "ahead", "minutes"),
+    [
+        ("0 * * * *", 59 * 60, [60]),
+        ("*/5 * * * *", 59 * 60, [60]),  # several passed: the last one is made up for, once
+        ("0 1 * * *", 24 * 3600, []),  # it passed too long ago
+    ],
+)
+async def test_what_passes_while_the_clock_is_set_forward_comes_up_within_a_minute(
+    cron: str, ahead: float, minutes: list[int]
+) -> None:
+    clock, handler = SetForward((START + timedelta(minutes=1)).timestamp()), Handler()
+    with Store(clock=clock) as store:
+        schedule = CronSchedule(store, [cron], handler)
+        schedule.start()
+        clock.ahead = ahead + 30
+        await clock.advance(60)
+        await schedule.close()
+    assert [(event.scheduled_time - START.timestamp()) / 60 for event in handler.events] == minutes
+
+
 async def test_a_slow_handler_does_not_hold_back_the_next_moment_and_close_waits_for_it() -> None:
     clock = FakeClock(START.timestamp())
     begun: list[float] = []

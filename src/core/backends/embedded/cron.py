@@ -15,7 +15,10 @@ from core.events.cron import Cron
 _log = logging.getLogger("core.cron")
 
 _MADE_UP_FOR: Final = 3600.0
-"""Seconds within which a moment that passed while no process ran is made up for."""
+"""Seconds within which a moment that passed while no process ran, or the machine slept, is made up for."""
+
+_LONGEST_WAIT: Final = 60.0
+"""Seconds until the time of day is looked at again: timers do not follow a clock that is set, or a machine's sleep."""
 
 Handler = Callable[[ScheduledEvent], Awaitable[None]]
 
@@ -25,8 +28,8 @@ class CronSchedule:
 
     A moment is written down before its handler is called, so that it is never handled twice, also when the process
     is started anew within its minute or two processes share the store's directory. The last one of the past hour that
-    passed while no process ran is made up for at the start, once for each expression. A handler that is still running
-    does not hold back the next moment.
+    passed while no process ran is made up for at the start, once for each expression, and so is one that the clock was
+    set past. A handler that is still running does not hold back the next moment.
     """
 
     def __init__(self, store: Store, expressions: Iterable[str], handler: Handler) -> None:
@@ -42,10 +45,7 @@ class CronSchedule:
         """Begin. Call it with the event loop running."""
         now = self._clock.time()
         for cron in self._crons:
-            missed = self._missed(cron, now)
-            if missed is not None:
-                self._begin(cron, missed)
-            self._plan(cron, now)
+            self._come_up(cron, self._known(cron, now), now)
 
     async def close(self) -> None:
         """Call no more handlers, and wait for those that are running."""
@@ -60,20 +60,27 @@ class CronSchedule:
         now = self._clock.time()
         return {cron.text: cron.next(now) for cron in self._crons}
 
-    def _plan(self, cron: Cron, after: float) -> None:
-        moment = cron.next(after)
+    def _come_up(self, cron: Cron, after: float, now: float) -> None:
+        """Begin the last moment that passed since `after`, if one did, and wait for the next one."""
+        # A job that was missed a day ago is stale, and a program that begins again does not expect it.
+        moment, missed = cron.next(max(after, now - _MADE_UP_FOR)), None
+        while moment <= now:
+            missed, moment = moment, cron.next(moment)
+        if missed is not None:
+            self._begin(cron, missed)
+        self._wait(cron, moment, now)
+
+    def _wait(self, cron: Cron, moment: float, now: float) -> None:
         self._timers[cron.text] = self._clock.call_later(
-            max(0.0, moment - self._clock.time()), lambda: self._due(cron, moment)
+            min(moment - now, _LONGEST_WAIT), lambda: self._look(cron, moment)
         )
 
-    def _due(self, cron: Cron, moment: float) -> None:
+    def _look(self, cron: Cron, moment: float) -> None:
         now = self._clock.time()
         if now < moment:
-            # Timers keep another time than the clock does, and may be early by a little.
-            self._timers[cron.text] = self._clock.call_later(moment - now, lambda: self._due(cron, moment))
-            return
-        self._plan(cron, max(moment, now))
-        self._begin(cron, moment)
+            self._wait(cron, moment, now)
+        else:
+            self._come_up(cron, moment - 1, now)
 
     def _begin(self, cron: Cron, moment: float) -> None:
         task = asyncio.get_running_loop().create_task(self._fire(cron, moment))
@@ -87,9 +94,9 @@ class CronSchedule:
         except Exception:
             _log.exception('the trigger "%s" of %s failed', cron.text, datetime.fromtimestamp(moment, UTC).isoformat())
 
-    def _missed(self, cron: Cron, now: float) -> float | None:
-        """The last moment that passed since the one that was written down. An expression is known from its first start
-        on: nothing was missed before that.
+    def _known(self, cron: Cron, now: float) -> float:
+        """The moment that was written down last. An expression is known from its first start on: nothing was missed
+        before that.
         """
 
         def known() -> float:
@@ -98,12 +105,7 @@ class CronSchedule:
                 row = connection.execute("SELECT moment FROM cron_fired WHERE cron = ?", (cron.text,)).fetchone()
                 return float(row[0])
 
-        # A job that was missed a day ago is stale, and a program that begins again does not expect it.
-        moment = cron.next(max(self._database.insist(known), now - _MADE_UP_FOR))
-        missed = None
-        while moment <= now:
-            missed, moment = moment, cron.next(moment)
-        return missed
+        return self._database.insist(known)
 
     def _claim(self, text: str, moment: int) -> bool:
         """Write a moment down; whether nobody had."""
