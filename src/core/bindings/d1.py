@@ -107,7 +107,7 @@ class D1PreparedStatement(Protocol[R]):
     Nothing is checked before it runs. Then everything raises `D1Error`, with SQLite's own message:
     `D1_ERROR: UNIQUE constraint failed: users.email: SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_UNIQUE)`.
 
-    Limits: 100 parameters, 100 columns, 100 000 bytes of SQL, 2 000 000 bytes a text or blob.
+    Limits: 100 parameters, 100 columns, 100 000 bytes of SQL, 2 000 000 bytes a text or blob, 50 MB a result.
     """
 
     def bind(self, *values: D1Value | Unset) -> D1PreparedStatement[R]:

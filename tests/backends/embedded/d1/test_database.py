@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.backends.embedded.d1 import EmbeddedD1Database
+from core.backends.embedded.d1 import EmbeddedD1Database, Refused, engine_of
 from core.backends.embedded.store import Store
 from core.bindings.d1 import D1Database, D1DatabaseSession, D1PreparedStatement, D1Result
 from core.context import system_clock
@@ -139,6 +139,30 @@ async def test_a_statement_without_an_end_is_ended_and_leaves_nothing(db: Embedd
     db.engine.seconds = 30.0
     await db.prepare("INSERT INTO t VALUES (7)").run()
     assert await value(db, "SELECT group_concat(n) FROM t") == "7"
+
+
+@pytest.mark.parametrize(("value", "megabytes"), [("n", 1), ("zeroblob(2000000)", 50)])
+async def test_rows_without_an_end_are_ended_before_they_fill_the_memory(
+    db: EmbeddedD1Database, value: str, megabytes: int
+) -> None:
+    assert db.engine.megabytes == 50
+    db.engine.megabytes = megabytes
+    endless = f"WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up) SELECT {value} AS v FROM up"
+    words = rf"D1 DB's isolate exceeded its memory limit and was reset\. A result has {megabytes} MB at most.*LIMIT"
+    for work in (db.prepare(endless).all, lambda: db.batch([db.prepare(endless)])):
+        with pytest.raises(D1Error, match=words) as raised:
+            await work()
+        assert not raised.value.retryable
+    if value == "n":
+        assert await db.prepare(f"{endless} LIMIT 12345").raw() == [[n] for n in range(1, 12346)]
+
+
+def test_the_rows_of_an_object_s_sql_are_ended_as_its_memory_is() -> None:
+    with Store() as store:
+        engine = engine_of(store.database("durable_object", "x"), store.clock, of_object=True)
+        endless = "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up) SELECT zeroblob(2000000) FROM up"
+        with pytest.raises(Refused, match=r"^Durable Object's isolate exceeded .* 128 MB"):
+            engine.inside(endless, ())
 
 
 async def test_a_name_in_double_quotes_is_a_string_once_its_column_is_gone(db: EmbeddedD1Database) -> None:

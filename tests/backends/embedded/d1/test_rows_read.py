@@ -222,6 +222,25 @@ async def test_a_statement_of_too_many_rows_is_not_counted_to_its_end(
         counted.reset(token)
 
 
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("{} SELECT n FROM up", "exceeded its memory limit"),
+        ("{} SELECT count(*) FROM up", "interrupted after"),
+        ("INSERT INTO songs (title) {} SELECT n FROM up", "interrupted after"),
+    ],
+)
+async def test_a_statement_without_an_end_is_ended_where_rows_are_counted(statement: str, words: str) -> None:
+    db = FakeD1Database()
+    await fill(db)
+    db.engine.megabytes, db.engine.seconds = 1, 0.05 if "interrupted" in words else 30
+    endless = "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up)"
+    with pytest.raises(D1Error, match=words):
+        await db.prepare(statement.format(endless)).all()
+    db.engine.seconds = 30
+    assert await db.prepare("SELECT count(*) AS n FROM songs").first("n") == 10
+
+
 async def test_what_follows_a_write_in_a_transaction_on_disk_is_not_counted(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         db = opened(tmp_path, store)

@@ -16,7 +16,14 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from core.backends.embedded.d1.plans import Plan, Step
-from core.backends.embedded.d1.values import Refused, from_sqlite, from_sqlite_with_infinity, name_of
+from core.backends.embedded.d1.values import (
+    AT_ONCE,
+    Refused,
+    from_sqlite,
+    from_sqlite_with_infinity,
+    further_rows,
+    name_of,
+)
 from core.backends.embedded.sql_dates import Dates
 from core.backends.embedded.store import Database
 from core.context import Clock, system_clock
@@ -76,6 +83,7 @@ class Engine:
         self.database = database
         # D1's rows are JSON, which has no infinity; those of a Durable Object are not.
         self._outgoing = from_sqlite_with_infinity if of_object else from_sqlite
+        self._owner = "Durable Object" if of_object else "D1 DB"
         if of_object:
             # What runs inside a transaction of the object's is not run a second time.
             database.connection.text_factory = _decode
@@ -97,6 +105,8 @@ class Engine:
         self._trusted = True
         self.seconds: float = 30.0
         """The longest that a statement may run, as on the platform: nothing else of the process runs meanwhile."""
+        self.megabytes: int = 128 if of_object else 50
+        """The most that a result may be: https://developers.cloudflare.com/d1/platform/limits/; an object's memory."""
         self._since: float | None = None
         self.keep_time()
         for limit, value in LIMITS.items():
@@ -109,8 +119,10 @@ class Engine:
         self._size = self._measure()
         connection.set_authorizer(self._authorize)
 
-    def keep_time(self) -> None:
-        self._connection.set_progress_handler(self._is_too_long, _STEPS)
+    def keep_time(self, connection: sqlite3.Connection | None = None) -> None:
+        """Have a statement ended that takes too long from now on, on a connection beside this one too."""
+        self._since = None
+        (connection or self._connection).set_progress_handler(self._is_too_long, _STEPS)
 
     def _is_too_long(self) -> bool:
         now = monotonic()
@@ -252,7 +264,8 @@ class Engine:
         """Run one statement. Every query waits for it, so it calls little and looks up nothing twice."""
         connection = self._connection
         now = self._now
-        read = None if self.reads is None else self.reads.count(step, values, self._schema)
+        # Nothing changes for one that reads: it is counted once it has come to its end.
+        counted = None if self.reads is None or reading else self.reads.count(step, values, self._schema)
         started = now()
         before = 0 if reading else connection.total_changes
         cursor: sqlite3.Cursor | None = None
@@ -277,7 +290,9 @@ class Engine:
                 if step.written:
                     columns = step.as_written(columns)
                 outgoing = self._outgoing
-                rows = [outgoing(row) for row in cursor.fetchall()]
+                rows = [outgoing(row) for row in cursor.fetchmany(AT_ONCE)]
+                if len(rows) == AT_ONCE:
+                    rows += map(outgoing, further_rows(cursor, rows, self.megabytes, self._owner))
         except BaseException:
             self._trusted = True
             # A statement that is still in the middle of its rows would keep the transaction from its end.
@@ -287,18 +302,22 @@ class Engine:
             self._last_row_id = connection.execute("SELECT last_insert_rowid()").fetchone()[0]
             raise
         self._trusted = True
+        duration = (now() - started) * 1000
         last_row_id = cursor.lastrowid or 0
-        read = len(rows) if self.reads is None else self.reads.note(step, read, len(rows))
+        read = len(rows)
+        if self.reads is not None:
+            counted = self.reads.count(step, values, self._schema) if reading else counted
+            read = self.reads.note(step, counted, read)
         if reading:
             self._last_row_id = last_row_id
-            return columns, rows, ((now() - started) * 1000, 0, last_row_id, False, self._size, read, 0)
+            return columns, rows, (duration, 0, last_row_id, False, self._size, read, 0)
         changes = connection.total_changes - before
         changed = changes != 0 or last_row_id != self._last_row_id
         self._last_row_id = last_row_id
         self._unmeasured += changes
         if self._unmeasured >= _MEASURE_EVERY:
             self._size = self._measure()
-        return columns, rows, ((now() - started) * 1000, changes, last_row_id, changed, self._size, read, changes)
+        return columns, rows, (duration, changes, last_row_id, changed, self._size, read, changes)
 
     def _start(self, step: Step) -> None:
         """Take one step of a statement, as the platform does where its rows are nobody's."""

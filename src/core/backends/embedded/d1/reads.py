@@ -93,6 +93,7 @@ class RowsRead:
             visited = beside.views(names)
             text, whole = query
             connection = beside.connection
+            self._database.engine.keep_time(connection)
             beside.visited.rows = 0
             rows = sum(1 for _ in connection.execute(text, named))
             read = beside.visited.rows

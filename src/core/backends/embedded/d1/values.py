@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections.abc import Iterator
 from typing import Any, Final
 
 from core.backends.d1 import unfit
 from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import D1Error
+
+AT_ONCE: Final = 128
+"""Rows that are taken at once; a result of fewer is taken as it is."""
 
 _INFINITIES: Final = (math.inf, -math.inf)
 
@@ -63,6 +67,24 @@ def _number(value: Any) -> Any:
     if kind is int and not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
         return int(float(value))
     return value
+
+
+def further_rows(
+    cursor: sqlite3.Cursor, part: list[tuple[Any, ...]], megabytes: int, owner: str
+) -> Iterator[tuple[Any, ...]]:
+    """The rows behind `part`, the first ones, for as long as a result may be: one without an end fills the memory."""
+    # About as long as they are in JSON.
+    size, names = 0, sum(len(column[0]) + 12 for column in cursor.description)
+    while part:
+        texts = [len(value) for row in part for value in row if value.__class__ is str or value.__class__ is bytes]
+        size += names * len(part) + sum(texts)
+        if size > megabytes * 1_000_000:
+            raise Refused(
+                f"{owner}'s isolate exceeded its memory limit and was reset. A result has {megabytes} MB at most: one "
+                "that has no end needs a LIMIT"
+            )
+        part = cursor.fetchmany(AT_ONCE)
+        yield from part
 
 
 def name_of(error: sqlite3.Error) -> str:
