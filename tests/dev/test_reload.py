@@ -17,7 +17,16 @@ ROOT = Path("/srv/shop")
 @pytest.mark.parametrize(
     "path",
     [
-        *("wrangler.toml", ".dev.vars", ".dev.vars.staging", ".env", "main.py", "src/shop/routes/carts.py"),
+        *(
+            "wrangler.toml",
+            "wrangler.json",
+            "wrangler.jsonc",
+            ".dev.vars",
+            ".dev.vars.staging",
+            ".env",
+            "main.py",
+            "src/shop/routes/carts.py",
+        ),
         *("migrations/0001_carts.sql", "src/shop/templates/cart.html", "src/shop/prices.json", "src/shop/tests.py"),
     ],
 )
@@ -25,9 +34,28 @@ def test_what_an_application_is_made_of_is_loaded_anew(path: str) -> None:
     assert wanted(ROOT, ROOT / path)
 
 
+@pytest.mark.parametrize("path", ["prices.json", "shop/prices.txt", "shop/deep/prices.yaml"])
+def test_data_is_loaded_anew_where_it_is_a_package_s_and_may_be_the_program_s_own_elsewhere(
+    tmp_path: Path, path: str
+) -> None:
+    assert not wanted(tmp_path, tmp_path / path)
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "__init__.py").touch()
+    assert wanted(tmp_path, tmp_path / path) == path.startswith("shop/")
+
+
 @pytest.mark.parametrize(
     "path",
     [
+        *(
+            "data/visits.json",
+            "visits.json",
+            "openapi.json",
+            "log.txt",
+            "state/shop.sqlite",
+            "shop.db",
+            "shop.sqlite-wal",
+        ),
         *("tests/test_carts.py", "src/shop/test/data.json", "node_modules/left-pad/index.json", ".venv/lib/attr.py"),
         *(".git/hooks/hook.py", "htmlcov/status.json", "dist/manifest.json", "src/shop/__pycache__/carts.py"),
         *("README.md", "src/shop/carts.pyc", "/srv/other/main.py"),

@@ -10,7 +10,8 @@ from core.errors import DeveloperError
 
 DESCRIPTION: Final = """\
 Serve the application over HTTP with its bindings embedded: their state is kept in a folder beside the
-configuration file, nothing leaves this machine. On every change of a file the application is loaded again.
+configuration file, nothing leaves this machine. When a source or the configuration changes, the application is
+loaded again.
 
 At the address's /_core/ is the explorer: requests as they happen, KV, SQL, objects, queues, triggers."""
 

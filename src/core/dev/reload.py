@@ -38,7 +38,8 @@ PATIENCE: Final = 30.0
 
 _QUIET: Final = 1.0
 
-_SUFFIXES: Final = frozenset({".py", ".toml", ".json", ".jsonc", ".sql", ".env", ".html", ".jinja", ".txt", ".yaml"})
+_SOURCES: Final = frozenset({".py", ".toml", ".jsonc", ".sql", ".env", ".html", ".jinja"})
+_DATA: Final = frozenset({".json", ".txt", ".yaml"})
 
 _SECRETS: Final = re.compile(r"\.(dev\.vars|env)(\.[\w-]+)*")
 
@@ -54,7 +55,10 @@ def wanted(root: Path, path: Path) -> bool:
     name = parts[-1]
     if name.startswith("."):
         return _SECRETS.fullmatch(name) is not None and path.suffix != ".swp"
-    return path.suffix in _SUFFIXES
+    if path.suffix in _SOURCES or path.match("wrangler*.json"):
+        return True
+    # Data of a package goes with it to where it is deployed. Elsewhere the program may have written it.
+    return path.suffix in _DATA and (parts[0] == "src" or (root / parts[0] / "__init__.py").is_file())
 
 
 def _sources() -> Iterator[Path]:
