@@ -506,6 +506,22 @@ def test_a_taken_port_is_told_with_the_way_out(project: Path, state: Path) -> No
             assert "is taken. Choose another one with --port" in dev.output
 
 
+def test_a_second_one_on_the_same_state_says_so_and_a_third_after_both_does_not(project: Path, state: Path) -> None:
+    with RunningDev(project, state) as first:
+        first.started()
+        with RunningDev(project, state) as second:
+            second.started()
+            said = second.until("is in use by process")
+            assert f"{state} is in use by process {first.process.pid} too" in said
+            assert said.endswith("another folder with --state")
+            assert second.fetch("/note", method="PUT", body=b"of the second").status == 204
+            assert json.loads(first.fetch("/").body)["note"] == "of the second"
+        assert "is in use" not in first.output
+    with RunningDev(project, state) as third:
+        third.started()
+        assert "is in use" not in third.output
+
+
 def test_what_core_check_finds_is_on_the_screen(project: Path, state: Path) -> None:
     toml = TOML + '\n[vars]\nNOBODY_HAS_THIS = "x"\n'
     (project / "wrangler.toml").write_text(toml)

@@ -54,11 +54,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import errno
     import secrets
+    import sys
 
     import attrs
 
     from core.dev.options import Start
     from core.dev.reload import supervise
+    from core.dev.terminal import Style
     from core.runtime.listening import listen
 
     options = attrs.evolve(
@@ -94,8 +96,18 @@ def run(args: argparse.Namespace) -> int:
             from core.dev.workerd import serve_in_workerd
 
             return serve_in_workerd(options, listener)
-        if options.reload:
-            return supervise(options, listener)
-        from core.dev.server import serve
+        from core.runtime.state_folder import shared_state
 
-        return serve(options, listener, Start())
+        with shared_state(options.state_folder) as holder:
+            if holder is not None:
+                print(
+                    f"{Style(sys.stdout).yellow('warning')} {options.state_folder} is in use by process {holder} too. Both "
+                    "serve one state, and each batch, cron and Durable Object is in one of them alone: end that one, or "
+                    "choose another folder with --state",
+                    flush=True,
+                )
+            if options.reload:
+                return supervise(options, listener)
+            from core.dev.server import serve
+
+            return serve(options, listener, Start())

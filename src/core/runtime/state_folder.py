@@ -6,7 +6,8 @@ Where workerd keeps a database in it is known here too: its D1 is a Durable Obje
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from core.backends.embedded.disk import lock_file
@@ -31,18 +32,39 @@ def lock_state(folder: Path) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         if folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
-        lock = lock_file(str(folder / LOCK))
+        lock, holder = _lock(folder)
         if lock is None:
-            holder = (folder / LOCK).read_text("utf-8", "replace").strip() or "unknown"
             raise DeveloperError(
                 f"{folder} is in use by process {holder}. Two would damage the state there: end that one, or choose "
                 "another folder with --state, and other addresses with --port and --health"
             )
-        os.truncate(lock, 0)
-        os.pwrite(lock, str(os.getpid()).encode(), 0)
     except OSError as error:
         raise DeveloperError(f"{folder}: {error.strerror}. Choose another folder with --state") from error
     return lock
+
+
+@contextmanager
+def shared_state(folder: Path) -> Generator[str | None]:
+    """Lock `folder` meanwhile, as far as it is free, and give the number of the process that has it, or None."""
+    lock = holder = None
+    with suppress(OSError):  # whoever opens a database there tells it better
+        folder.mkdir(parents=True, exist_ok=True)
+        lock, holder = _lock(folder)
+    try:
+        yield holder
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _lock(folder: Path) -> tuple[int, None] | tuple[None, str]:
+    """The lock of `folder`, with our number in it, or the number of the process that has it."""
+    lock = lock_file(str(folder / LOCK))
+    if lock is None:
+        return None, (folder / LOCK).read_text("utf-8", "replace").strip() or "unknown"
+    os.truncate(lock, 0)
+    os.write(lock, str(os.getpid()).encode())
+    return lock, None
 
 
 def database_file(folder: Path, database: str) -> Path:
