@@ -24,9 +24,14 @@ async def pool(env: Env) -> AsyncIterator["asyncpg.Pool[asyncpg.Record]"]:
         yield opened
 
 
+@attrs.frozen
+class Wanted:
+    id: int
+
+
 @app.get("/users/:id")
 async def user(req: Request[Env], res: Response) -> None:
-    row = await pool.of(req).fetchrow("SELECT id, name FROM users WHERE id = $1", int(req.params["id"]))
+    row = await pool.of(req).fetchrow("SELECT id, name FROM users WHERE id = $1", req.params.parse(Wanted).id)
     if row is None:
         raise CoreError(404, "No such user")
     res.json(dict(row))

@@ -187,6 +187,11 @@ async def spending(db: D1Database) -> list[Spending]:
 app = create_app(Env)
 
 
+@attrs.frozen
+class Wanted:
+    id: int
+
+
 @app.get("/orders/:id")
 async def show(req: Request[Env], res: Response) -> None:
-    res.json(attrs.asdict(await order(req.env.DB, int(req.params["id"]))))
+    res.json(attrs.asdict(await order(req.env.DB, req.params.parse(Wanted).id)))

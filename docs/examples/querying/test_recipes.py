@@ -67,7 +67,8 @@ async def test_an_order_is_there_or_answers_404(db: FakeD1Database) -> None:
     client = Client(app, Env(DB=db))
     answer = await client.get("/orders/1")
     assert (await answer.json())["tags"] == ["new"]
-    assert (await client.get("/orders/2")).status == 404
+    for no_order in ("2", "abc", "9007199254740993", "9" * 30):
+        assert (await client.get(f"/orders/{no_order}")).status == 404
 
 
 async def test_a_delivery_has_its_customer_where_there_is_one(db: FakeD1Database) -> None:
