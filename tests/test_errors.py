@@ -408,6 +408,12 @@ def test_an_error_of_a_binding_says_whether_the_call_may_be_made_again(error: Bi
     assert error.retryable is not retryable
 
 
+def test_only_the_runtime_s_own_words_for_an_etag_make_an_error_the_clients() -> None:
+    assert R2Error("Invalid ETag in if-match header").status == 400
+    # A key, which a client may have named.
+    assert R2Error("HTTP metadata unknown for key `Invalid ETag in `").status is None
+
+
 async def test_a_core_error_of_a_class_handler_is_the_answer_and_no_failure(caplog: pytest.LogCaptureFixture) -> None:
     app = create_app()
 

@@ -178,8 +178,8 @@ class R2Error(BindingError):
     @property
     def status(self) -> int | None:
         """400 where a header that was handed on as a condition is malformed, which is its client's mistake."""
-        said = str(self)[:200]
-        return 400 if any(words in said for words in _MALFORMED_ETAGS) else None
+        # The runtime's own errors, which have no code.
+        return 400 if str(self).startswith(_MALFORMED_ETAGS) else None
 
 
 class R2TypeError(R2Error, BindingTypeError):
