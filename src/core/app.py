@@ -26,11 +26,12 @@ from core.routing.table import ALL, Route
 from core.values import frozen
 
 if TYPE_CHECKING:
-    from typing import Generic, Protocol
+    from typing import Generic
 
     from core.bindings.queue import MessageBatch
     from core.context import ExecutionContext, ScheduledEvent, StateKey
     from core.dispatch.exchange import AsgiApp
+    from core.dispatch.instruments import Instrument, Work
     from core.dispatch.mounts import Fetch, FetchWithEnv
     from core.events.lifespan import Lifespans
     from core.routing.urls import Urls
@@ -86,21 +87,6 @@ if TYPE_CHECKING:  # at run time each is the function that registers
             """Register `handler`, and return it. Raises HandlerError unless it is `async (event, env, ctx)`."""
             ...
 
-    class EventInstrument(Protocol):
-        """Wraps the work of an application beside answering requests, as `core.telemetry.tracing` does."""
-
-        async def batch(self, batch: MessageBatch[Any], consume: Callable[[], Awaitable[None]], /) -> None:
-            """Run `consume`, which hands `batch` to its consumer."""
-            ...
-
-        async def scheduled(self, event: ScheduledEvent, run: Callable[[], Awaitable[None]], /) -> None:
-            """Run `run`, which hands `event` to one handler."""
-            ...
-
-        async def alarm(self, name: str, run: Callable[[], Awaitable[None]], /) -> None:
-            """Run `run`, which runs the alarm of a Durable Object of the class `name`."""
-            ...
-
 
 class App(_Router[E]):
     """An application over the bindings `Env`.
@@ -136,8 +122,8 @@ class App(_Router[E]):
             self._proven, self._errors, method_not_allowed=method_not_allowed, problem_details=problem_details
         )
         """The entry for hosts that have a request of their own kind."""
-        self.instrument: EventInstrument | None = None
-        """Stands around message batches and scheduled events, as that of `dispatcher.finder` does around requests."""
+        self.instruments: list[Instrument] = self.dispatcher.finder.instruments
+        """What stands around requests, message batches and scheduled events, the innermost first."""
         self._queues: dict[str, QueueConsumer[Any, E]] = {}
         self._urls: Urls | None = None
         self.lifespans: Lifespans | None = None
@@ -324,6 +310,11 @@ class App(_Router[E]):
 
         return cast("ScheduledDecorator[E]", register)
 
+    def add_instrument(self, instrument: Instrument, /) -> None:
+        """Put an instrument around those that there are: tracing, metrics, or one of your own."""
+        self.instruments.append(instrument)
+        self.dispatcher.finder.reload()
+
     async def consume(self, batch: MessageBatch[Any], env: E, ctx: ExecutionContext) -> None:
         """Hand a batch to the consumer of its queue.
 
@@ -338,9 +329,11 @@ class App(_Router[E]):
         # Imported here: few workers consume queues, and structuring takes a while to load.
         from core.events.messages import payload_of, typed
 
-        run = partial(consumer, typed(batch, payload_of(consumer)), env, ctx)
+        run: Work = partial(consumer, typed(batch, payload_of(consumer)), env, ctx)
+        for instrument in self.instruments:
+            run = instrument.batch(batch, run)
         try:
-            await (run() if self.instrument is None else self.instrument.batch(batch, run))
+            await run()
         except Exception as error:
             from core.explain.diagnosis import with_note
 
@@ -361,9 +354,11 @@ class App(_Router[E]):
             )
         errors: list[Exception] = []
         for handler in handlers:
-            run = partial(handler, event, env, ctx)
+            run: Work = partial(handler, event, env, ctx)
+            for instrument in self.instruments:
+                run = instrument.scheduled(event, run)
             try:
-                await (run() if self.instrument is None else self.instrument.scheduled(event, run))
+                await run()
             except Exception as error:
                 from core.explain.diagnosis import with_note
 

@@ -285,8 +285,9 @@ class Background:
 
     async def alarm(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         """Run the alarm of a Durable Object of the class `name`. Its error goes to the object, which tries it again."""
-        instrument = self._loaded.app.instrument
-        await (run() if instrument is None else instrument.alarm(name, run))
+        for instrument in self._loaded.app.instruments:
+            run = instrument.alarm(name, run)
+        await run()
 
 
 def measure_state(loaded: Loaded, meter: Meter) -> None:

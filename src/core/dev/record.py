@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from core.app import App
 from core.backends.embedded.d1.reads import Counted, counted
@@ -23,18 +23,14 @@ from core.bindings.calls import BindingCall, Hookable, Proceed
 from core.bindings.d1 import D1Result
 from core.dev.exchange import Exchange, RecordedCall, RecordedStep, current
 from core.dev.journal import Journal
+from core.dispatch.instruments import Instrument, Run, in_place_of
 from core.handlers import before, info_of, name_of
 from core.http.json import JsonObject
 from core.middleware.logger import is_plain
 from core.request import AnyRequest
 from core.response import Response
 from core.routing.table import Route
-from core.telemetry.instruments import Run, Wrapping, in_place_of, wrap
 from core.types import Middleware, Next
-
-if TYPE_CHECKING:
-    from core.app import EventInstrument
-    from core.dispatch.finder import Instrument
 
 LONGEST_DETAIL: Final = 400
 LONGEST_STATEMENT: Final = 20_000
@@ -257,23 +253,21 @@ def _shortened(text: str, most: int) -> str:
 
 def time_steps(app: App[Any], recorder: Recorder) -> None:
     """Let every step of `app` be recorded in its exchange, around whatever traces the application already."""
-    wrap(app, lambda requests, events: _Steps(recorder, requests, events))
+    app.add_instrument(_Steps(recorder))
 
 
-class _Steps(Wrapping):
-    """Times each middleware of a request, and its handler, around the instrument that was there before."""
+class _Steps(Instrument):
+    """Times each middleware of a request, and its handler."""
 
     __slots__ = ("_recorder",)
 
-    def __init__(self, recorder: Recorder, requests: Instrument | None, events: EventInstrument | None) -> None:
-        super().__init__(requests, events)
+    def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
     def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
         """The same middleware, timed. A logger is left out whose line says less than that of `core dev`."""
         if is_plain(middleware):
             middleware = before(lambda req, res: None, name="logger")
-        middleware = super().middleware(middleware)
         info = info_of(middleware)
         if info is not None and info.public:
             return middleware
@@ -294,14 +288,13 @@ class _Steps(Wrapping):
 
     def request(self, run: Run, route: Route | None, /) -> Run:
         """The same chain, which notes its route."""
-        chain = super().request(run, route)
         path = None if route is None else route.pattern.text
 
         def noted(req: AnyRequest, res: Response) -> Awaitable[object]:
             exchange = current.get()
             if exchange is not None and exchange.route is None:
                 exchange.route = path
-            return chain(req, res)
+            return run(req, res)
 
         return noted
 

@@ -20,8 +20,9 @@ from core.routing.scopes import Scope, Scopes
 from core.routing.table import ALL, Route, Table
 
 if TYPE_CHECKING:
-    from typing import Protocol, TypeAlias
+    from typing import TypeAlias
 
+    from core.dispatch.instruments import Instrument
     from core.types import Middleware, Next
 
     Covering: TypeAlias = Sequence[Scope]
@@ -42,23 +43,6 @@ class _Tables(dict[str, Table]):
         return self.any
 
 
-if TYPE_CHECKING:
-
-    class Instrument(Protocol):
-        """Wraps the steps that a chain is built of, as `core.telemetry.tracing` does.
-
-        A dispatcher without one pays nothing for it.
-        """
-
-        def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
-            """The middleware that runs instead of `middleware`."""
-            ...
-
-        def request(self, run: Run, route: Route | None, /) -> Run:
-            """The chain that runs instead of a route's, or, where there is no route, of a path without one."""
-            ...
-
-
 class Finder:
     """Finds the chains of requests among the routes that `load` gives, in their order.
 
@@ -75,8 +59,8 @@ class Finder:
         self._load = load
         self._end = end
         self._catch = catch
-        self.instrument: Instrument | None = None
-        """It is asked when chains are built. After setting it, call `reload`."""
+        self.instruments: list[Instrument] = []
+        """They are asked when chains are built. After a change, call `reload`."""
         # The error handlers of the routers that middleware is in, by the order of the middleware.
         self._errors: dict[int, tuple[ErrorHandlers, ...]] = {}
         self.tables: _Tables = _Tables()
@@ -182,7 +166,9 @@ class Finder:
     # -- building chains
 
     def _instrumented(self, run: Run, route: Route | None = None) -> Run:
-        return run if self.instrument is None else self.instrument.request(run, route)
+        for instrument in self.instruments:
+            run = instrument.request(run, route)
+        return run
 
     def _build_whole(self, scopes: Covering, route: Route, end: Run | None = None) -> Run:
         """The chain of a route with the middleware that covers it. Errors of a router's steps go to its handlers."""
@@ -272,8 +258,8 @@ class Finder:
         for order, given in enumerate(loaded):
             location = given.pattern.text if given.method is None else given.label
             placed = [_place(middleware, location, counts) for middleware in given.middleware]
-            if self.instrument is not None:
-                placed = [self.instrument.middleware(middleware) for middleware in placed]
+            for instrument in self.instruments:
+                placed = [instrument.middleware(middleware) for middleware in placed]
             if given.method is None:
                 scoped = scoped or bool(given.pattern.parts)
                 if given.errors:

@@ -14,13 +14,14 @@ from __future__ import annotations
 import time
 from asyncio import CancelledError
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from core.bindings.calls import BindingCall, CallHook, Proceed, add_hook
 from core.bindings.kinds import bindings_of
+from core.dispatch.instruments import Instrument, Run, Work
 from core.errors import CLIENT_GONE, QueueError
-from core.telemetry.instruments import Run, Wrapping, wrap
 
 if TYPE_CHECKING:
     from core.app import App
@@ -232,7 +233,7 @@ def _escaped(value: str) -> str:
 
 def measure(app: App[Any], env: object, meter: Meter, /) -> None:
     """Count the requests, batches and scheduled events of `app` and the calls of the bindings in `env`."""
-    wrap(app, lambda requests, events: _Instrument(meter, requests, events))
+    app.add_instrument(_Counts(meter))
     hook = _counting(meter)
     for name, kind, binding in bindings_of(env):
         add_hook(binding, hook, name=name, kind=kind)
@@ -274,18 +275,14 @@ def _counting(meter: Meter) -> CallHook:
     return count
 
 
-class _Instrument(Wrapping):
-    """Counts around the instrument that was there before."""
-
+class _Counts(Instrument):
     __slots__ = ("_meter",)
 
-    def __init__(self, meter: Meter, requests: Any, events: Any) -> None:
-        super().__init__(requests, events)
+    def __init__(self, meter: Meter) -> None:
         self._meter = meter
 
     def request(self, run: Run, route: Route | None, /) -> Run:
         """The same chain, counted when its response is final."""
-        inner = super().request(run, route)
         meter = self._meter
         path = _NO_ROUTE if route is None else route.pattern.text
 
@@ -300,7 +297,7 @@ class _Instrument(Wrapping):
 
             res.on_finalize(end)
             try:
-                return await inner(req, res)
+                return await run(req, res)
             except Exception:
                 raise
             except BaseException as stray:
@@ -328,19 +325,19 @@ class _Instrument(Wrapping):
 
         return Upgrade(session, upgrade.protocol, upgrade.headers, upgrade.peer, upgrade.cancel)
 
-    async def batch(self, batch: MessageBatch[Any], consume: Callable[[], Awaitable[None]], /) -> None:
-        await self._count("core_queue_batches", batch.queue, super().batch(batch, consume))
+    def batch(self, batch: MessageBatch[Any], run: Work, /) -> Work:
+        return partial(self._count, "core_queue_batches", batch.queue, run)
 
-    async def scheduled(self, event: ScheduledEvent, run: Callable[[], Awaitable[None]], /) -> None:
-        await self._count("core_cron_runs", event.cron, super().scheduled(event, run))
+    def scheduled(self, event: ScheduledEvent, run: Work, /) -> Work:
+        return partial(self._count, "core_cron_runs", event.cron, run)
 
-    async def alarm(self, name: str, run: Callable[[], Awaitable[None]], /) -> None:
-        await self._count("core_durable_object_alarms", name, super().alarm(name, run))
+    def alarm(self, name: str, run: Work, /) -> Work:
+        return partial(self._count, "core_durable_object_alarms", name, run)
 
-    async def _count(self, name: str, label: str, work: Awaitable[None]) -> None:
+    async def _count(self, name: str, label: str, run: Work) -> None:
         outcome = "error"
         try:
-            await work
+            await run()
             outcome = "ok"
         finally:
             self._meter.add(name, label, outcome)

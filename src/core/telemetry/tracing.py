@@ -10,15 +10,15 @@ values, no key, no query and no body. Nothing here is imported where nothing tra
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.bindings.calls import BindingCall, BoundHook, Hookable, Proceed, add_hook, has_hook
 from core.bindings.kinds import bindings_of
+from core.dispatch.instruments import Instrument, Run, Work, in_place_of
 from core.handlers import info_of, name_of
 from core.spans import AttributeValue, Elsewhere, Running, RunningSpan, Span, SpanKind, Tracer, is_traceparent, running
-from core.telemetry.instruments import Run, Wrapping, in_place_of, wrap
 from core.types import Middleware, Next
 
 if TYPE_CHECKING:
@@ -69,20 +69,12 @@ def trace(app: App[Any], tracer: Tracer, /) -> None:
     Other instruments, such as metrics, stay.
     """
     untrace(app)
-    wrap(app, lambda requests, events: _Instrument(tracer, requests, events))
+    app.add_instrument(_Traces(tracer))
 
 
 def untrace(app: App[Any], /) -> None:
     """Trace `app` no more. Other instruments stay."""
-    around, found = None, app.instrument
-    while isinstance(found, Wrapping) and not isinstance(found, _Instrument):
-        around, found = found, found._events
-    if not isinstance(found, _Instrument):
-        return
-    if around is None:
-        app.dispatcher.finder.instrument, app.instrument = found._requests, found._events
-    else:
-        around._requests, around._events = found._requests, found._events
+    app.instruments[:] = [instrument for instrument in app.instruments if not isinstance(instrument, _Traces)]
     app.dispatcher.finder.reload()
 
 
@@ -150,13 +142,10 @@ def _describe_result(call: BindingCall, result: Any, current: Span) -> None:
         current.set_attribute("cloudflare.d1.response.rows_written", sum(meta.rows_written for meta in metas))
 
 
-class _Instrument(Wrapping):
-    """The tracer that the dispatcher and the application hand their work to while they are traced."""
-
+class _Traces(Instrument):
     __slots__ = ("tracer",)
 
-    def __init__(self, tracer: Tracer, requests: Any, events: Any) -> None:
-        super().__init__(requests, events)
+    def __init__(self, tracer: Tracer) -> None:
         self.tracer = tracer
 
     def middleware(self, middleware: Middleware[Any, Any], /) -> Middleware[Any, Any]:
@@ -164,17 +153,17 @@ class _Instrument(Wrapping):
         info = info_of(middleware)
         if info is not None and (info.public or info.before is not None):
             return middleware
-        name, inner = name_of(middleware), super().middleware(middleware)
+        name = name_of(middleware)
 
         async def traced(req: AnyRequest, res: Response, next: Next, /) -> None:
             with RunningSpan(name, {"core.middleware": name}):
-                await inner(req, res, next)
+                await middleware(req, res, next)
 
         return in_place_of(middleware, traced)
 
     def request(self, run: Run, route: Route | None, /) -> Run:
         """The same chain, in the span of its request, which ends when the response is finalized."""
-        tracer, inner = self.tracer, super().request(run, route)
+        tracer = self.tracer
         pattern = None if route is None else route.pattern.text
 
         async def traced(req: AnyRequest, res: Response) -> object:
@@ -201,7 +190,7 @@ class _Instrument(Wrapping):
 
             res.on_finalize(end)
             try:
-                return await inner(req, res)
+                return await run(req, res)
             except Exception as error:
                 failure.append(error)
                 raise
@@ -211,8 +200,8 @@ class _Instrument(Wrapping):
 
         return traced
 
-    async def batch(self, batch: MessageBatch[Any], consume: Callable[[], Awaitable[None]], /) -> None:
-        """Run a consumer in a span of its queue, in the trace that sent the messages where it is one."""
+    def batch(self, batch: MessageBatch[Any], run: Work, /) -> Work:
+        """The same consumer in a span of its queue, in the trace that sent the messages where it is one."""
         attributes: dict[str, AttributeValue] = {
             "faas.trigger": "pubsub",
             "cloudflare.queue.name": batch.queue,
@@ -221,34 +210,33 @@ class _Instrument(Wrapping):
         sent_by: list[str] = [*getattr(batch, "traceparents", ())]
         traces = {traceparent.split("-")[1] for traceparent in sent_by if is_traceparent(traceparent)}
         parent = sent_by[0] if len(traces) == 1 else None
-        work = partial(super().batch, batch, consume)
-        await self._event(f"queue {batch.queue}", "consumer", attributes, work, parent)
+        return partial(self._event, f"queue {batch.queue}", "consumer", attributes, run, parent)
 
-    async def scheduled(self, event: ScheduledEvent, run: Callable[[], Awaitable[None]], /) -> None:
-        """Run a handler in a span of its cron expression."""
+    def scheduled(self, event: ScheduledEvent, run: Work, /) -> Work:
+        """The same handler in a span of its cron expression."""
         attributes: dict[str, AttributeValue] = {
             "faas.trigger": "timer",
             "faas.cron": event.cron,
             "cloudflare.scheduled_time": int(event.scheduled_time * 1000),
         }
-        await self._event(f"scheduled {event.cron}", "internal", attributes, partial(super().scheduled, event, run))
+        return partial(self._event, f"scheduled {event.cron}", "internal", attributes, run)
 
-    async def alarm(self, name: str, run: Callable[[], Awaitable[None]], /) -> None:
-        """Run the alarm of a Durable Object in a span of its class, which begins a trace."""
+    def alarm(self, name: str, run: Work, /) -> Work:
+        """The same alarm of a Durable Object in a span of its class, which begins a trace."""
         attributes: dict[str, AttributeValue] = {"faas.trigger": "timer", "core.durable_object": name}
-        await self._event(f"alarm {name}", "internal", attributes, partial(super().alarm, name, run))
+        return partial(self._event, f"alarm {name}", "internal", attributes, run)
 
     async def _event(
         self,
         name: str,
         kind: SpanKind,
         attributes: Mapping[str, AttributeValue],
-        work: Callable[[], Awaitable[None]],
+        run: Work,
         parent: str | None = None,
     ) -> None:
         token = running.set(None if parent is None else Running(self.tracer, Elsewhere(parent)))
         try:
             with RunningSpan(name, attributes, kind, root=self.tracer):
-                await work()
+                await run()
         finally:
             running.reset(token)

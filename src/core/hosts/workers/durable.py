@@ -17,7 +17,7 @@ from core.errors import BindingTypeError, CoreError, DurableObjectError, Durable
 from core.hosts.workers.response import js_response_of
 
 if TYPE_CHECKING:
-    from core.app import EventInstrument
+    from core.dispatch.instruments import Instrument, Work
 
 log: logging.Logger = logging.getLogger("core")
 
@@ -41,10 +41,8 @@ def method_names(cls: type[object]) -> list[str]:
     )
 
 
-async def call_method(
-    instance: Any, method: str, args: Sequence[Any], instrument: EventInstrument | None = None
-) -> Any:
-    """Call `method` of a Durable Object with JavaScript's arguments, for JavaScript. `instrument` sees alarms."""
+async def call_method(instance: Any, method: str, args: Sequence[Any], instruments: Sequence[Instrument] = ()) -> Any:
+    """Call `method` of a Durable Object with JavaScript's arguments, for JavaScript. `instruments` see alarms."""
     match method:
         case "fetch":
             request = request_of(unwrap(args[0]))
@@ -57,8 +55,10 @@ async def call_method(
                 is_retry=bool(none_of(getattr(given, "isRetry", None))),
                 scheduled_time=int(none_of(getattr(given, "scheduledTime", None)) or 0),
             )
-            run = partial(instance.alarm, info)
-            await (run() if instrument is None else instrument.alarm(type(instance).__name__, run))
+            run: Work = partial(instance.alarm, info)
+            for instrument in instruments:
+                run = instrument.alarm(type(instance).__name__, run)
+            await run()
             return None
         case "web_socket_message" | "web_socket_close" | "web_socket_error":
             await _web_socket_event(instance, method, args)
@@ -109,7 +109,7 @@ async def _web_socket_event(instance: Any, method: str, args: Sequence[Any]) -> 
 
 
 async def call_method_or_tell(
-    instance: object, method: str, args: Sequence[object], instrument: EventInstrument | None = None
+    instance: object, method: str, args: Sequence[object], instruments: Sequence[Instrument] = ()
 ) -> object:
     """As `call_method`; its error is given back as an Error for JavaScript to throw.
 
@@ -117,7 +117,7 @@ async def call_method_or_tell(
     class's name and the message, and the traceback stays in the log here.
     """
     try:
-        return await call_method(instance, method, args, instrument)
+        return await call_method(instance, method, args, instruments)
     except Exception as error:
         if not isinstance(error, CoreError):  # which is an answer to the client, and no failure
             from core.explain.diagnosis import log_failure

@@ -272,7 +272,7 @@ def durable_object_call(instance: object, method: str, *args: object) -> object:
     """Call a method of a Durable Object for its stub, or one of its events."""
     from core.hosts.workers.durable import call_method_or_tell
 
-    return _run(call_method_or_tell(instance, method, args, _isolate.app.instrument))
+    return _run(call_method_or_tell(instance, method, args, _isolate.app.instruments))
 
 
 def report(env: object) -> dict[str, object]:
