@@ -62,21 +62,22 @@ async def test_in_a_worker_every_request_asks_for_itself_until_there_are_keys() 
         return await asked[-1]
 
     keys = FetchedKeySet("https://issuer.test/keys", fetch)
-    first = asyncio.ensure_future(keys._refresh_alone(clock))
-    second = asyncio.ensure_future(keys._refresh_alone(clock))
-    await asyncio.sleep(0)
+    keys._may_wait = False
+    first = asyncio.ensure_future(keys._refresh(clock))
+    second = asyncio.ensure_future(keys._refresh(clock))
+    await clock.advance(0)
     assert len(asked) == 2
     asked[0].set_result('{"keys": []}')
     await first
-    await keys._refresh_alone(clock)  # there are keys, if none that fits
+    await keys._refresh(clock)  # there are keys, if none that fits
     assert len(asked) == 2
     asked[1].set_result('{"keys": []}')
     await second
     clock.advance(31)
-    third = asyncio.ensure_future(keys._refresh_alone(clock))
-    await asyncio.sleep(0)
+    third = asyncio.ensure_future(keys._refresh(clock))
+    await clock.advance(0)
     assert len(asked) == 3
-    await keys._refresh_alone(clock)  # the old keys do until the new ones are there
+    await keys._refresh(clock)  # the old keys do until the new ones are there
     asked[2].set_result("no keys")
     await third
     assert len(asked) == 3
@@ -94,14 +95,15 @@ async def test_a_request_that_was_ended_while_it_asked_does_not_open_the_door_fo
         raise OSError("the issuer is away")
 
     keys = FetchedKeySet("https://issuer.test/keys", fetch)
-    ended = asyncio.ensure_future(keys._refresh_alone(clock))
-    await asyncio.sleep(0)
+    keys._may_wait = False
+    ended = asyncio.ensure_future(keys._refresh(clock))
+    await clock.advance(0)
     clock.advance(6)
-    await keys._refresh_alone(clock)
+    await keys._refresh(clock)
     assert asked == 1
     clock.advance(25)
-    await keys._refresh_alone(clock)
+    await keys._refresh(clock)
     assert asked == 2
-    await keys._refresh_alone(clock)
+    await keys._refresh(clock)
     assert asked == 2
     ended.cancel()

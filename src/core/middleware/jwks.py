@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -124,7 +125,7 @@ class FetchedKeySet(KeySet):
         self._fetched: float | None = None
         self._tried: float | None = None
         self._under_way: asyncio.Task[None] | None = None
-        self._asking = False
+        self._may_wait: bool = sys.platform != "emscripten"
 
     async def find(self, kid: str | None, algorithm: str, clock: Clock) -> Any:
         """As of a `KeySet`. Raises CoreError(503) while there are no keys at all."""
@@ -149,31 +150,23 @@ class FetchedKeySet(KeySet):
 
     async def _refresh(self, clock: Clock) -> None:
         """Fetch the keys, or wait for who does already; nothing within the pause after the last try."""
-        if sys.platform == "emscripten":
-            await self._refresh_alone(clock)
-            return
-        if self._under_way is None:
-            now = clock.monotonic()
-            if self._tried is not None and now - self._tried < _PAUSE_SECONDS:
+        now, under_way = clock.monotonic(), self._under_way
+        since = math.inf if self._tried is None else now - self._tried
+        pause = _PAUSE_SECONDS
+        if under_way is not None and not self._may_wait:
+            # The runtime ends a request that waits for another one's work. Who asks may have been ended meanwhile, and
+            # will not say so; the time that an answer may take tells.
+            under_way = None
+            if self._fetched is None and since < _TIMEOUT_SECONDS:
+                pause = 0.0
+        if under_way is None:
+            if since < pause:
                 return
             self._tried = now
-            self._under_way = asyncio.ensure_future(self._load(now))
-            self._under_way.add_done_callback(self._landed)
+            under_way = self._under_way = asyncio.ensure_future(self._load(now))
+            under_way.add_done_callback(self._landed)
         # Whoever started it may go away; the others still wait for it.
-        await asyncio.shield(self._under_way)
-
-    async def _refresh_alone(self, clock: Clock) -> None:
-        """As `_refresh`, in a worker: the runtime ends a request that waits for another one's work."""
-        now = clock.monotonic()
-        if self._tried is not None and now - self._tried < _PAUSE_SECONDS:
-            # Who asks may have been ended meanwhile, and will not say so; the time that an answer may take tells.
-            others_ask = self._asking and now - self._tried < _TIMEOUT_SECONDS
-            if self._fetched is not None or not others_ask:
-                return
-        self._tried = now
-        self._asking = True
-        await self._load(now)
-        self._asking = False
+        await asyncio.shield(under_way)
 
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._under_way = None
