@@ -22,7 +22,7 @@ from core.testing import (
     simulate,
 )
 
-DIGEST = "29f46f1d4587971ca18166faf473666f5333a9e4ea3a40d3fa95f5ba3aaff03e"
+DIGEST = "441c681fde1e3a37674a0c0a49b26d91b7e5552535be95cebb9991f7d03ecdcc"
 
 
 @attrs.frozen

@@ -5,17 +5,15 @@ written down as its deviations, `"3=1 9=2"`: choice 3 was 1, choice 9 was 2, eve
 none, and is not on the tape.
 
 No strategy finds every shape of bug: a random walk seldom starves a task, few deviations seldom nest three. A run draws
-a plain walk, few deviations, PCT (Burckhardt et al., 2010), POS (Yuan et al., 2018) or a uniform random walk over
-orders (weighted by the calls that a task has left).
+a plain walk, few deviations, or a uniform random walk over orders (SURW: weighted by the calls that a task has left).
 """
 
 from __future__ import annotations
 
 import asyncio
 from bisect import bisect
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate, count
+from itertools import accumulate
 from random import Random
 from typing import TypeAlias
 
@@ -61,11 +59,9 @@ class Tape:
 
 @attrs.frozen(eq=False)
 class Point:
-    """A call that waits for its turn: its task, what it touches, whether it writes, and what ends its wait."""
+    """A call that waits for its turn: its task, and what ends its wait."""
 
     task: int
-    touches: object
-    writes: bool
     go: asyncio.Future[None]
 
 
@@ -78,39 +74,9 @@ def below(random: Random, limit: int) -> int:
     return int(random.random() * limit)
 
 
-def _walk(random: Random, deviation: float = 1.0) -> Strategy:
+def _walk(random: Random, deviation: float) -> Strategy:
     """Any of them, or, with `deviation`, the first but for that part of the choices."""
     return lambda points: below(random, len(points)) if random.random() < deviation else 0
-
-
-def _priorities(random: Random, length: int, changes: int) -> Strategy:
-    """PCT: a priority for each task, and `changes` moments at which the task that would go on falls to the last."""
-    of: dict[int, float] = defaultdict(lambda: 1 + random.random())
-    at = {below(random, max(length, 1)) for _ in range(changes)}
-    moments = count()
-
-    def pick(points: Sequence[Point]) -> int:
-        now, first = next(moments), max(points, key=lambda point: of[point.task])
-        if now in at:
-            of[first.task] = -float(now)
-        return max(range(len(points)), key=lambda number: of[points[number].task])
-
-    return pick
-
-
-def _events(random: Random) -> Strategy:
-    """POS: a priority for each call. Those that race with the chosen one are given another."""
-    of: dict[Point, float] = defaultdict(random.random)
-
-    def pick(points: Sequence[Point]) -> int:
-        chosen = max(range(len(points)), key=lambda number: of[points[number]])
-        first = points[chosen]
-        for point in points:
-            if point is not first and point.touches == first.touches and (point.writes or first.writes):
-                of[point] = random.random()
-        return chosen
-
-    return pick
 
 
 def _orders(random: Random, lengths: Mapping[int, int]) -> Strategy:
@@ -129,9 +95,5 @@ def _orders(random: Random, lengths: Mapping[int, int]) -> Strategy:
 
 def draw_strategy(random: Random, lengths: Mapping[int, int]) -> Strategy:
     """One of the strategies. `lengths` are the points of each task in a run in the plain order."""
-    which = below(random, 6)
-    if which < 2:
-        return _walk(random, (1.0, 0.1)[which])
-    if which < 4:
-        return _priorities(random, sum(lengths.values()), which - 1)
-    return _events(random) if which == 4 else _orders(random, lengths)
+    which = below(random, 3)
+    return _orders(random, lengths) if which == 2 else _walk(random, (1.0, 0.1)[which])

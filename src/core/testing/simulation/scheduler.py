@@ -150,7 +150,7 @@ class Simulation(Seam):
         )
         self.log.append(entry)
         self._check(event, entry)
-        await self._turn(event, entry, entry.writes)
+        await self._turn(event, entry)
         when, fault = self._fault_of(entry, event)
         if when == 1:
             raise self._failed(entry, event, fault, "before its effect")
@@ -163,7 +163,7 @@ class Simulation(Seam):
         entry.took_effect = next(self._moments)
         if when == 2:
             raise self._failed(entry, event, fault, "after its effect")
-        await self._turn(event, entry, False)
+        await self._turn(event, entry)
         entry.ended = next(self._moments)
         return entry.result
 
@@ -246,9 +246,9 @@ class Simulation(Seam):
             name = self._fakes[fake] = f"{binding}#{taken + 1}" if taken else binding
         return name
 
-    async def _turn(self, event: Event, entry: SimulatedCall, writes: bool) -> None:
+    async def _turn(self, event: Event, entry: SimulatedCall) -> None:
         task = self._tasks.setdefault(asyncio.current_task(), len(self._tasks))
-        point = Point(task, (entry.binding, entry.key), writes, asyncio.get_running_loop().create_future())
+        point = Point(task, asyncio.get_running_loop().create_future())
         self._parked.append(point)
         self.lengths[task] = self.lengths.get(task, 0) + 1
         try:
