@@ -45,7 +45,6 @@ from core.testing.simulation.log import shown
 _REPLAYED: Final = frozenset({"kv", "d1", "r2", "queue", "durable_object", "rate_limit"})
 _LARGEST: Final = 64 * 1024
 """Characters of a test: a larger one is read by nobody."""
-_NEAR: Final = 3
 _NEEDED: Final = frozenset({"content-type"})
 _NOT_SENT: Final = frozenset({"host", "content-length", "connection", "transfer-encoding", "cookie", "accept-encoding"})
 
@@ -278,9 +277,7 @@ class _Recording:
                 refused = True
                 return False
 
-        # Those beside a likely one are the likeliest of the others: a page has some before it.
-        near = {number + step for number in first for step in range(-_NEAR, _NEAR + 1)}
-        order = sorted(range(len(asked) + len(rows)), key=lambda number: (number not in first, number not in near))
+        order = sorted(range(len(parts)), key=lambda number: number not in first)
         kept = await fewest(order, same, len(first))
         # A row may have been kept for one that refers to it, and that was then left out.
         return made(await fewest(kept, same) if refused else kept)
