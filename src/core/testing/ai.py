@@ -12,8 +12,7 @@ from core.bindings.ai import AiModel, MarkdownDocument, MarkdownResult
 from core.bindings.calls import BindingCall
 from core.context import Clock, system_clock
 from core.errors import AiError
-from core.testing.calls import Call
-from core.testing.faults import Faulty
+from core.testing.calls import Call, Faulty
 
 if TYPE_CHECKING:
     from core.http import Response
@@ -45,7 +44,7 @@ class FakeAi(Faulty, EmbeddedAi):
 
     def __init__(self, answer: Answer | None = None, *, clock: Clock = system_clock, latency: float = 0.0) -> None:
         super().__init__(None)
-        self._begin("AI", "ai", clock, latency, _recorded)
+        self._begin("AI", "ai", clock, latency)
         self._scripts: list[_Scripted] = []
         given: Any = answer
         by_model: dict[str, Any] = dict(given) if isinstance(answer, Mapping) else {}
@@ -142,11 +141,10 @@ class FakeAi(Faulty, EmbeddedAi):
             for file in files
         ]
 
-
-def _recorded(call: BindingCall) -> Call:
-    """A run has the model and the inputs, and says when it is a stream; options of a gateway are left out."""
-    if call.method != "run":
-        return Call(call.method, call.args)
-    inputs: Mapping[str, Any] = call.args[1] if len(call.args) > 1 else {}
-    streamed = call.options.get("stream") or inputs.get("stream")
-    return Call("run", call.args[:2], {"stream": True} if streamed else {})
+    def _recorded(self, call: BindingCall) -> Call:
+        """A run has the model and the inputs, and says when it is a stream; options of a gateway are left out."""
+        if call.method != "run":
+            return Call(call.method, call.args)
+        inputs: Mapping[str, Any] = call.args[1] if len(call.args) > 1 else {}
+        streamed = call.options.get("stream") or inputs.get("stream")
+        return Call("run", call.args[:2], {"stream": True} if streamed else {})

@@ -17,8 +17,7 @@ from core.bindings.calls import BindingCall, Proceed, add_hook
 from core.context import Clock, system_clock
 from core.sql.migrations import read_migrations
 from core.testing import seam
-from core.testing.calls import Call
-from core.testing.faults import Faulty
+from core.testing.calls import Call, Faulty
 
 
 class FakeD1Database(Faulty, EmbeddedD1Database):
@@ -56,7 +55,7 @@ class FakeD1Database(Faulty, EmbeddedD1Database):
             self._versions = _Versions(self)
             add_hook(self, self._versions, name="DB", kind="d1")
         self._reads = self.engine.reads = RowsRead(self.engine.database, clock)
-        self._begin("DB", "d1", clock, latency, _recorded)
+        self._begin("DB", "d1", clock, latency)
         if migrations is not None:
             apply_at_once(self, read_migrations(migrations))
 
@@ -80,6 +79,20 @@ class FakeD1Database(Faulty, EmbeddedD1Database):
             if copy is not None:
                 return await copy._answer(EmbeddedD1PreparedStatement(copy, statement.sql, statement.values))
         return await super()._answer(statement)
+
+    def _recorded(self, call: BindingCall) -> Call:
+        """A statement's call has its text and values as arguments, and its own arguments as an option."""
+        if call.method == "batch" and call.args and isinstance(call.args[0], (list, tuple)):
+            given = cast("Sequence[object]", call.args[0])
+            return Call(
+                "batch", ([(s.sql, s.values) if isinstance(s, EmbeddedD1PreparedStatement) else s for s in given],)
+            )
+        if not call.target:
+            return Call(call.method, call.args)
+        args = tuple(
+            value for value in (*call.args, *call.options.values()) if value is not None and value is not False
+        )
+        return Call(call.method, call.target, {"args": args} if args else {})
 
 
 class _Versions:
@@ -148,14 +161,3 @@ class _LateSession(EmbeddedD1Session):
         self._seen = self._versions.newest() if to is None else to
         assert self._bookmark is not None
         self._versions.of_bookmark[self._bookmark] = self._seen
-
-
-def _recorded(call: BindingCall) -> Call:
-    """A statement's call has its text and values as arguments, and its own arguments as an option."""
-    if call.method == "batch" and call.args and isinstance(call.args[0], (list, tuple)):
-        given = cast("Sequence[object]", call.args[0])
-        return Call("batch", ([(s.sql, s.values) if isinstance(s, EmbeddedD1PreparedStatement) else s for s in given],))
-    if not call.target:
-        return Call(call.method, call.args)
-    args = tuple(value for value in (*call.args, *call.options.values()) if value is not None and value is not False)
-    return Call(call.method, call.target, {"args": args} if args else {})

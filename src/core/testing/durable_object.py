@@ -13,7 +13,7 @@ from core.bindings.calls import BindingCall, Proceed, add_hook
 from core.bindings.durable_object import DurableObject, DurableObjectStorage
 from core.context import Clock, system_clock
 from core.testing import seam
-from core.testing.faults import Faulty
+from core.testing.calls import Faulty
 
 D = TypeVar("D", bound=DurableObject[Any], default=Any)
 

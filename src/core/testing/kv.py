@@ -8,7 +8,7 @@ from core.backends.embedded.kv import EmbeddedKVNamespace, KeyRows, Stored
 from core.backends.embedded.store import Store
 from core.context import Clock, system_clock
 from core.testing import seam
-from core.testing.faults import Faulty
+from core.testing.calls import Faulty
 
 # Seconds after which every place of the platform sees a write.
 _OLDEST = 60.0

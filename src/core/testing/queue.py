@@ -38,8 +38,7 @@ from core.context import Clock, system_clock
 from core.errors import HandlerError
 from core.router import Router
 from core.testing import seam
-from core.testing.calls import Call
-from core.testing.faults import Faulty
+from core.testing.calls import Call, Faulty
 
 __all__ = ["FakeQueue", "SentMessage", "message_batch"]
 
@@ -83,7 +82,7 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         self.messages: list[SentMessage[T]] = []
         """Every message that was sent, in order, with its options."""
         super().__init__(Store(clock=clock), name, delivery_delay=delivery_delay)
-        self._begin(name, "queue", clock, latency, _recorded)
+        self._begin(name, "queue", clock, latency)
         self._delivered: list[StoredMessage] = []
 
     @property
@@ -184,6 +183,11 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         """End the consumer that `consume` began."""
         await self.broker.cancel(self.name)
 
+    def _recorded(self, call: BindingCall) -> Call:
+        """As with every fake, without the content type where it is the usual one."""
+        args, options = call.canonical()
+        return Call(call.method, args, {name: value for name, value in options.items() if value != "json"})
+
 
 class _UndecidedError(Exception):
     """The isolate of a batch died before it had decided about its messages."""
@@ -221,12 +225,6 @@ def _checked(method: str, handler: object) -> None:
             f"{method} was given an application, which takes requests. Hand it each batch: "
             f"{method}(lambda batch: app.consume(batch, env, ctx))"
         )
-
-
-def _recorded(call: BindingCall) -> Call:
-    """As with every fake, without the content type where it is the usual one."""
-    args, options = call.canonical()
-    return Call(call.method, args, {name: value for name, value in options.items() if value != "json"})
 
 
 def _copied(value: T) -> T:

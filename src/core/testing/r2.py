@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from core.backends.embedded.r2 import EmbeddedR2Bucket
 from core.backends.embedded.store import Store
 from core.context import Clock, system_clock
-from core.testing.faults import Faulty
+from core.testing.calls import Faulty
 
 
 class FakeR2Bucket(Faulty, EmbeddedR2Bucket):

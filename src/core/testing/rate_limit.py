@@ -9,7 +9,7 @@ from core.backends.embedded.rate_limit import EmbeddedRateLimit
 from core.bindings.rate_limit import RateLimitOutcome
 from core.context import Clock, system_clock
 from core.testing import seam
-from core.testing.faults import Faulty
+from core.testing.calls import Faulty
 
 
 class FakeRateLimit(Faulty, EmbeddedRateLimit):
