@@ -79,7 +79,6 @@ class SpanRecorder:
     def __init__(self, *, clock: Clock = system_clock) -> None:
         self.clock: Clock = clock
         self.spans: list[RecordedSpan] = []
-        self._attached: dict[tuple[int, int], tuple[object, object]] = {}
         self._undo = ExitStack()
 
     def __repr__(self) -> str:
@@ -102,17 +101,13 @@ class SpanRecorder:
         """Trace `app` and the bindings of `env`, until `detach`. An app or binding that is traced already stays so."""
         from core.telemetry.tracing import trace, trace_bindings, untrace
 
-        key = (id(app), id(env))
-        if key not in self._attached:
-            trace(app, self)
-            self._attached[key] = app, env
-            self._undo.callback(untrace, app)
-            self._undo.callback(trace_bindings(env))
+        trace(app, self)
+        self._undo.callback(untrace, app)
+        self._undo.callback(trace_bindings(env))
 
     def detach(self) -> None:
         """Trace nothing any more. The spans stay."""
         self._undo.close()
-        self._attached.clear()
 
     def clear(self) -> None:
         """Forget the spans so far."""

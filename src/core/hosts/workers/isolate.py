@@ -195,7 +195,6 @@ def _env(env: object, secrets: Mapping[str, str] | None = None) -> object:
             from core.telemetry.metrics import Meter, measure
 
             _isolate.meter = Meter()
-            # Around the spans: `trace` would replace what counts.
             measure(app, _isolate.env, _isolate.meter)
     return _isolate.env
 
