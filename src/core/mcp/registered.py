@@ -164,7 +164,7 @@ class Registered:
 
     def read(self, given: Mapping[str, Any]) -> JsonObject:
         """The arguments of a call, each as its parameter's type. Raises ToolError with every mistake."""
-        from core.validation.mistakes import StructureError
+        from core.validation.mistakes import StructureError, within
         from core.validation.structure import hook_of
 
         issues: list[Issue] = [
@@ -179,9 +179,7 @@ class Registered:
             try:
                 found[name] = hook_of(parameter.type, client=True, strings=self.texts)(given[name])
             except StructureError as error:
-                for issue in error.issues:
-                    dot = "" if issue["path"][:1] in ("", "[") else "."
-                    issues.append({"path": f"{name}{dot}{issue['path']}", "message": issue["message"]})
+                issues += within(name, error.issues)
         if issues:
             raise ToolError(words_of(None, issues[:100]))
         return found
