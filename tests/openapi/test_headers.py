@@ -32,6 +32,7 @@ from core.middleware.sessions import session_of, sessions
 class Env(Bindings):
     SESSIONS: KVNamespace
 
+SHARED = {"X-I": "1"}
 app = create_app(Env)
 app.use(request_id(header_name="X-Trace"), cors(origins=["https://a.test"]), secure_hdrs(), compress())
 shop: Router[Env] = Router()
@@ -96,6 +97,47 @@ async def table(req: Request, res: Response) -> None:
         res.header(name, value)
     res.json({})
 
+@app.get("/written")
+async def written(req: Request, res: Response) -> None:
+    staged = res.headers
+    staged["X-E"] = "1"
+    staged.append("X-F", "1")
+    staged.setdefault("X-G", "1")
+    res.headers.update({"X-H": "1", **SHARED})
+    for name in SHARED:
+        res.header(name, SHARED[name])
+    res.json({})
+
+@app.get("/refused")
+async def refused(req: Request, res: Response) -> None:
+    try:
+        refuse(req, {"X-J": "1"})
+    except CoreError as err:
+        raise CoreError(418, headers=err.headers)
+
+def refuse(req: Request, headers: dict[str, str] | None = None) -> None:
+    if "free" in req.query:
+        raise CoreError(410, headers=None)
+    raise CoreError(409, headers=headers)
+
+class Late(Exception):
+    def __init__(self, headers: dict[str, str]) -> None:
+        self.headers = headers
+
+@app.on_error(Late)
+async def late(err: Late, req: Request, res: Response, next: Next) -> None:
+    for name, value in err.headers.items():
+        res.header(name, value)
+    res.status(425).json({})
+
+@app.get("/late")
+async def is_late(req: Request, res: Response) -> None:
+    raise Late({"X-K": "1"})
+
+@app.get("/repeated")
+async def repeated(req: Request, res: Response) -> None:
+    raise CoreError(400, headers={name: "1" for name in req.query})
+
 @app.get("/open")
 async def open_name(req: Request, res: Response) -> None:
     res.header("X-" + req.id, "1").json({})
@@ -142,10 +184,20 @@ def test_a_header_of_a_literal_type_may_have_each_of_the_names(described: Descri
     assert headers(described, "/table")["200"] == ["X-C", "X-D", "X-Trace"]
 
 
+def test_headers_are_those_that_are_put_into_the_mapping_of_them(described: Described) -> None:
+    assert headers(described, "/written")["200"] == ["X-E", "X-F", "X-G", "X-H", "X-I", "X-Trace"]
+
+
+def test_an_error_has_the_headers_of_the_one_that_it_is_made_of(described: Described) -> None:
+    assert headers(described, "/refused")["418"] == ["X-J", "X-Trace"]
+
+
 def test_a_header_without_a_known_name_is_told_at_its_line(described: Described) -> None:
     message = "the name of a header that is put on the response is not known. Give a constant, or a Literal type"
     lines = PROGRAM.splitlines()
     assert [(lines[each.line - 1].strip(), each.message) for each in described.problems] == [
+        ("res.header(name, value)", message),
+        ('raise CoreError(400, headers={name: "1" for name in req.query})', message),
         ('res.header("X-" + req.id, "1").json({})', message),
         ("res.headers[name] = value", message),
     ]
@@ -155,7 +207,19 @@ def test_a_header_without_a_known_name_is_told_at_its_line(described: Described)
 async def test_what_is_sent_is_described(described: Described) -> None:
     app = sys.modules["headers"]
     client: Client[Any] = Client(app.app, app.Env(SESSIONS=FakeKVNamespace()))
-    for target in ("/", "/?x", "/?y", "/shop", "/one-of-two?one", "/one-of-two", "/listed", "/table"):
+    targets = [
+        "/",
+        "/?x",
+        "/?y",
+        "/shop",
+        "/one-of-two?one",
+        "/one-of-two",
+        "/listed",
+        "/table",
+        "/written",
+        "/refused",
+    ]
+    for target in targets:
         response = await client.get(target)
         known = headers(described, target.partition("?")[0])
         named = known.get(str(response.status), known["default"])

@@ -17,9 +17,14 @@ from typing import Any
 
 import attrs
 
-from core import Request, Response, create_app
+from core import Bindings, R2Bucket, Request, Response, create_app
+from core.middleware.etag import etag
 
-app = create_app()
+@attrs.frozen
+class Env(Bindings):
+    FILES: R2Bucket
+
+app = create_app(Env)
 
 @attrs.frozen
 class Cat:
@@ -91,6 +96,25 @@ async def get_later(req: Request, res: Response) -> None:
     async with later(1) as body:
         res.json(body)
 
+@app.get("/object")
+async def get_object(req: Request[Env], res: Response) -> None:
+    conditions = req.headers
+    found = await req.env.FILES.get("a", only_if=conditions)
+    res.json({"found": found is not None})
+
+@app.get("/part")
+async def get_part(req: Request[Env], res: Response) -> None:
+    found = await req.env.FILES.get("a", only_if={"etag_matches": "x"}, range=req.headers)
+    res.json({"found": found is not None})
+
+@app.get("/file")
+async def get_file(req: Request, res: Response) -> None:
+    res.file("a.txt")
+
+@app.get("/tagged", etag())
+async def get_tagged(req: Request, res: Response) -> None:
+    res.text("a")
+
 @app.get("/opened")
 async def get_opened(req: Request, res: Response) -> None:
     with Opened() as body:
@@ -138,6 +162,25 @@ def test_a_parameter_is_never_null_since_none_can_send_it(described: Described) 
         "page": {"type": "integer", "default": 1},
         "tags": {"type": "array", "items": {"type": "string"}},
     }
+
+
+def test_the_conditions_of_a_request_are_parameters_where_something_heeds_them(described: Described) -> None:
+    found = {
+        path: [
+            each["name"]
+            for each in described.document["paths"][path]["get"].get("parameters", ())
+            if each["in"] == "header"
+        ]
+        for path in ("/object", "/part", "/file", "/tagged")
+    }
+    assert found == {
+        "/object": ["If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"],
+        "/part": ["Range"],
+        "/file": ["If-None-Match", "If-Modified-Since", "Range", "If-Range"],
+        "/tagged": ["If-None-Match"],
+    }
+    assert "400" in described.document["paths"]["/object"]["get"]["responses"], "which may be malformed"
+    assert "400" not in described.document["paths"]["/part"]["get"]["responses"]
 
 
 def test_a_time_of_a_day_has_no_offset(described: Described) -> None:

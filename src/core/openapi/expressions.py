@@ -29,7 +29,7 @@ from mypy.nodes import (
 
 from core.openapi import reads, sent
 from core.openapi.conditions import refuses
-from core.openapi.facts import Raise, Read
+from core.openapi.facts import Raise
 from core.openapi.failures import BINDINGS, NOT_FOUND, OF_PYTHON
 from core.openapi.here import RESPONSE, Here, State, merged
 from core.openapi.raised import is_core_error, is_exception
@@ -43,6 +43,11 @@ _LATER: Final = frozenset(["wait_until", "on_send"])
 """The functions that run their argument after the response, so that its errors answer nobody."""
 _COPIES: Final = frozenset(["attr.evolve", "attrs.evolve", "dataclasses.replace", "copy.replace"])
 """Calls that make an object again, as its class makes it."""
+_CONDITIONS: Final = {
+    "only_if": ("If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"),
+    "range": ("Range",),
+}
+"""What a bucket reads of a request's headers, by the argument that they are."""
 _TASK_GROUP: Final = "asyncio.taskgroups.TaskGroup"
 
 
@@ -105,7 +110,8 @@ class Expressions(Here):
             if callee.name in _LATER:
                 return
             receiver = self.class_of(callee.expr)
-            if receiver == RESPONSE and callee.name in sent.METHODS:
+            is_response = receiver == RESPONSE and callee.name in sent.METHODS
+            if is_response or (callee.name in sent.OF_HEADERS and sent.are_staged(self, callee.expr)):
                 for part in (callee.expr, *call.args):
                     self.evaluate(part)
                 sent.respond(self, call, callee.name)
@@ -142,6 +148,9 @@ class Expressions(Here):
         callee = call.callee
         node = callee.node if isinstance(callee, RefExpr) else None
         if isinstance(node, TypeInfo) and is_core_error(node):
+            headers = argument(call, 99, "headers") if not self.program.is_program(node.fullname) else None
+            if headers is not None:
+                sent.names(self, headers, self.keys(headers))
             return  # one that is made is not yet raised
         if isinstance(callee, SuperExpr):
             self._goes_above(call, callee.name)
@@ -221,8 +230,7 @@ class Expressions(Here):
     def _authenticates(self, call: CallExpr, name: str) -> None:
         """A call of one of the framework's authenticators: the function answers as it does."""
         facts = self.authenticators[name]
-        read = Read(path=self.path, line=call.line, part="security", name=name, required=not facts.optional)
-        self.effects.append(read)
+        self.read(call.line, "security", name, schema=None, required=not facts.optional)
         self.state.checked = self.state.checked or not facts.optional
         for answer in facts.answers:
             self.refuse(answer, call.line)
@@ -268,10 +276,12 @@ def _of_binding(here: Here, call: CallExpr, method: str, receiver: str) -> None:
     if failure := BINDINGS.get(receiver.rpartition(".")[0]):
         bases = (failure, "core.errors.bindings.BindingError", "builtins.Exception", "builtins.BaseException")
         here.refuse(Raise(classes=bases), call.line)
-        conditions = argument(call, 99, "only_if")
-        if conditions is not None and here.class_of(conditions).startswith("core.http.headers."):
-            # They are the client's, and may be malformed.
-            here.refuse(Raise(status=(400,), message={"const": "Bad Request"}, classes=bases), call.line)
+        for name, read in _CONDITIONS.items():
+            given = argument(call, 99, name)
+            if given is not None and here.class_of(given).startswith("core.http.headers."):
+                here.read(call.line, "header", *read)
+                if name == "only_if":  # which the client may have malformed
+                    here.refuse(Raise(status=(400,), message={"const": "Bad Request"}, classes=bases), call.line)
 
 
 def _requires_row(here: Here, call: CallExpr) -> None:

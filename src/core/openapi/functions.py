@@ -14,7 +14,19 @@ from typing import Final
 import attrs
 from mypy.types import CallableType, Instance
 
-from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Held, Open, Raise, RouteFacts, StepFacts, WayPast
+from core.openapi.facts import (
+    TEXT,
+    Answer,
+    ApplicationFacts,
+    Effect,
+    Held,
+    Open,
+    Raise,
+    Read,
+    RouteFacts,
+    StepFacts,
+    WayPast,
+)
 from core.openapi.failures import CORE_ERROR, UNEXPECTED, default_body
 from core.openapi.here import RESPONSE, State
 from core.openapi.program import Program
@@ -324,6 +336,7 @@ def _tagged(state: State, effects: list[Effect]) -> State:
             each.headers["ETag"] = TEXT
         headers.update(each.headers)
     if whole:
+        effects.append(Read(part="header", name="If-None-Match", schema=TEXT))
         unchanged = Answer(status=(304,), headers=headers)
         state.sent = [*state.sent, unchanged]
         effects.append(unchanged)

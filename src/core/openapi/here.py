@@ -7,9 +7,9 @@ from typing import Final, TypeAlias
 
 import attrs
 from mypy.constant_fold import constant_fold_expr
-from mypy.nodes import Expression, MemberExpr, NameExpr
+from mypy.nodes import Expression
 
-from core.openapi.facts import Answer, Effect, Open, Raise, StepFacts
+from core.openapi.facts import TEXT, Answer, Effect, Open, Raise, Read, StepFacts
 from core.openapi.program import Program
 from core.openapi.values import Frame, Target, Value
 from core.validation.schema import Schema
@@ -124,6 +124,14 @@ class Here:
         """An error is raised, with the headers that are staged."""
         self.effects.append(self.state.on_error(raised))
 
+    def read(
+        self, line: int, part: str, *names: str | None, schema: Schema | None = TEXT, required: bool = False
+    ) -> None:
+        """What has these names is read of a part of the request."""
+        for name in names:
+            read = Read(path=self.path, line=line, part=part, name=name, schema=schema, required=required)
+            self.effects.append(read)
+
     def refuse(self, raised: Raise, line: int) -> None:
         """An error of the framework's own at a line."""
         self.emit(attrs.evolve(raised, path=self.path, line=line))
@@ -151,20 +159,12 @@ class Here:
         known = self.schema(expression).get("const", constant_fold_expr(expression, ""))
         return known if isinstance(known, str) else None
 
-    def keys(self, expression: Expression) -> list[str] | None:
-        """The keys that a name may be, by its loop through the `items()` of a dict; None where they are not known."""
-        node = expression.node if isinstance(expression, NameExpr) else None
-        whole = next((at.notes.keyed[node] for at in self.frame.chain() if node in at.notes.keyed), None)
-        match whole:
-            case None:
-                return None
-            case MemberExpr(name="headers", expr=owner) if found := self.program.errors(owner, self.frame):
-                return [name for raised in found for name in raised.headers]
-            case _:
-                schema = self.schema(whole)
-                parts: list[Schema] = schema.get("anyOf", [schema])
-                is_known = all("properties" in part and "additionalProperties" not in part for part in parts)
-                return [name for part in parts for name in part["properties"]] if is_known else None
+    def keys(self, mapping: Expression) -> list[str] | None:
+        """The keys of a mapping; None where they are not known."""
+        schema = self.schema(mapping)
+        parts: list[Schema] = [part for part in schema.get("anyOf", [schema]) if part != {"type": "null"}]
+        is_known = all("properties" in part and "additionalProperties" not in part for part in parts)
+        return [name for part in parts for name in part["properties"]] if is_known else None
 
     def texts(self, expression: Expression) -> list[str]:
         """The constants that an expression may be, by its Literal type or its loop; none where one is not known."""

@@ -337,6 +337,7 @@ class Program(Raised):
 
 _PARTS: Final[Mapping[str, Callable[[Raise], Schema]]] = {
     "body": lambda error: default_body(error, 0, problem=False),
+    "headers": lambda error: object_of(error.headers),
     "message": lambda error: error.message,
     "metadata": lambda error: error.metadata,
     "status": lambda error: any_of({"const": each} for each in error.status) if error.status else {"type": "integer"},

@@ -94,8 +94,9 @@ class Raised(Calls, ABC):
     def _told(self, base: str, call: CallExpr | None, frame: Frame) -> Raise:
         """An error of the framework's own classes, by the arguments that it is made of."""
         given, named = self.arguments(call, frame)
-        stated = self.schema_of(named.pop("headers")) if "headers" in named else {}
-        headers = {key: each if "const" in each else TEXT for key, each in stated.get("properties", {}).items()}
+        stated = [self.schema_of(named.pop("headers"))] if "headers" in named else []
+        known = self.schemas.merged([object_of({}), *stated])["properties"]
+        headers = {key: each if "const" in each else TEXT for key, each in known.items()}
         if base == "core.errors.AuthenticationError":
             challenge = self.schema_of(given[0]) if given else {"const": "Bearer"}
             return attrs.evolve(UNAUTHORIZED, headers={"WWW-Authenticate": challenge}, line=call.line if call else 0)

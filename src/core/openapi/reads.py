@@ -6,7 +6,7 @@ from typing import Final
 
 from mypy.nodes import CallExpr, ComparisonExpr, Expression, IndexExpr, MemberExpr
 
-from core.openapi.facts import BODIES, TEXT, Field, Read
+from core.openapi.facts import BODIES, TEXT, Field
 from core.openapi.failures import INVALID, LOOKUPS, NOT_FOUND, error, object_of
 from core.openapi.here import Here
 from core.openapi.sent import contents
@@ -30,7 +30,7 @@ _PLACES: Final = {
 def _read(
     here: Here, line: int, part: str, name: str | None = None, schema: Schema | None = None, *, required: bool = False
 ) -> None:
-    here.effects.append(Read(path=here.path, line=line, part=part, name=name, schema=schema, required=required))
+    here.read(line, part, name, schema=schema, required=required)
     if part == "json":
         here.refuse(error(400, "Invalid JSON"), line)
         if not here.state.limited:
@@ -103,7 +103,7 @@ def _requires_match(here: Here, call: CallExpr) -> None:
     """`req.require_match(etag)`: the client has seen the version it changes, or is refused."""
     given = argument(call, 1, "required")
     required = constant(given) if given is not None else (False,)
-    _read(here, call.line, "header", "If-Match", TEXT)
+    here.read(call.line, "header", "If-Match")
     here.refuse(error(412, "Precondition Failed"), call.line)
     if required != (False,):
         here.refuse(error(428, "Precondition Required"), call.line)

@@ -13,7 +13,7 @@ from mypy.types import Instance, NoneType, get_proper_type
 
 from core.openapi.facts import TEXT, Answer
 from core.openapi.failures import object_of
-from core.openapi.here import Here
+from core.openapi.here import RESPONSE, Here
 from core.openapi.reading import is_json
 from core.openapi.trees import argument, called, constant
 from core.openapi.values import Frame
@@ -31,6 +31,7 @@ _SENDERS: Final[Mapping[str, str | None]] = {
     "sse": "text/event-stream",
     "file": "*/*",
 }
+OF_HEADERS: Final = frozenset(["append", "set", "setdefault", "update"])
 METHODS: Final = frozenset([*_SENDERS, "status", "header", "append", "cookie", "delete_cookie"])
 """The methods of a response that are read here."""
 _MAKERS: Final = {"from_json": "json", "redirect": "redirect"}
@@ -53,9 +54,12 @@ def respond(here: Here, call: CallExpr, method: str) -> None:
     if method == "status":
         state.status = here.program.statuses(call.args[0], here.frame) if call.args else ()
         state.late = (here.path, call.line) if state.sent else None
-    elif method in ("header", "append"):
+    elif method in ("header", "append", "set", "setdefault"):
         if len(call.args) == 2:
             stage(here, call.args[0], call.args[1])
+    elif method == "update":
+        for headers in call.args:
+            stage_all(here, headers)
     elif method in ("cookie", "delete_cookie"):
         stage_as(here, "Set-Cookie")
     else:
@@ -66,16 +70,44 @@ def stage(here: Here, name: Expression, value: Expression) -> None:
     """A header is put on the response."""
     if constant(value) == (None,):
         return
-    keys = here.keys(name)
-    names = keys if keys is not None else here.texts(name)
-    if keys is None and not names:
-        reason = "the name of a header that is put on the response is not known. Give a constant, or a Literal type"
-        here.open(name.line, reason, answers=False)
-    for known in names:
+    node = name.node if isinstance(name, NameExpr) else None
+    through = next((at.notes.looped[node] for at in here.frame.chain() if node in at.notes.looped), None)
+    keys = here.keys(through) if through is not None else None
+    for known in names(here, name, keys if keys is not None else here.texts(name) or None):
         if known.lower() == "content-type":
             here.state.media = _media(here, value)
         else:
             stage_as(here, known)
+
+
+def stage_all(here: Here, headers: Expression) -> None:
+    """The headers of a mapping are put on the response."""
+    if isinstance(headers, DictExpr):
+        for name, value in headers.items:
+            if name is None:
+                stage_all(here, value)
+            else:
+                stage(here, name, value)
+    else:
+        for known in names(here, headers, here.keys(headers)):
+            stage_as(here, known)
+
+
+def names(here: Here, headers: Expression, known: list[str] | None) -> list[str]:
+    """The names of headers, which are a problem where they are not known."""
+    if known is None:
+        reason = "the name of a header that is put on the response is not known. Give a constant, or a Literal type"
+        here.open(headers.line, reason, answers=False)
+    return known or []
+
+
+def are_staged(here: Here, headers: Expression) -> bool:
+    """True for the headers of the response."""
+    match here.program.origin(headers, here.frame).place:
+        case (MemberExpr(name="headers", expr=owner), at):
+            return here.program.class_of(owner, at) == RESPONSE
+        case _:
+            return False
 
 
 def _media(here: Here, content_type: Expression) -> str:
@@ -131,6 +163,7 @@ def _send(here: Here, call: CallExpr, method: str, line: int) -> None:
                 # As the request's conditions and ranges have it (RFC 9110, sections 13 and 14).
                 status = (200, 206)
                 _answered(here, line, (304, 416), None)
+                here.read(line, "header", "If-None-Match", "If-Modified-Since", "Range", "If-Range")
             given = argument(call, 1, "content_type")
             media = _media(here, given) if given is not None else media
             schema = contents(media)
@@ -169,9 +202,8 @@ def _pass_on(here: Here, line: int, sent: Expression) -> None:
     status, headers = argument(made, 99, "status"), argument(made, 99, "headers")
     if status is not None:
         there.state.status = here.program.statuses(status, frame)
-    for key, content in headers.items if isinstance(headers, DictExpr) else ():
-        if key is not None:
-            stage(there, key, content)
+    if headers is not None:
+        stage_all(there, headers)
     _send(there, made, method, line)
     here.state.sent, here.state.late = there.state.sent, None
 

@@ -55,7 +55,7 @@ from core.openapi.conditions import (
 from core.openapi.expressions import Expressions, division
 from core.openapi.facts import Effect, Open, Raise, Read, WayPast
 from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught, object_of
-from core.openapi.here import RESPONSE, State, merged
+from core.openapi.here import State, merged
 from core.openapi.raised import is_core_error
 from core.openapi.solving import member
 from core.openapi.trees import CONTEXT, within
@@ -183,7 +183,7 @@ class Statements(Expressions):
     def _assigned(self, target: Expression, value: Expression) -> None:
         """`res.headers["X-Total"] = …` stages a header; a name may stand for an error."""
         match target:
-            case IndexExpr(base=MemberExpr(name="headers", expr=owner)) if self.class_of(owner) == RESPONSE:
+            case IndexExpr(base=headers) if sent.are_staged(self, headers):
                 sent.stage(self, target.index, value)
             case NameExpr(node=node) if node is not None:
                 if errors := self.program.errors(value, self.frame):

@@ -119,11 +119,9 @@ class Notes:
         self.shared_with: dict[Node, list[Expression]] = {}
         """The other names of a value or of what is in it, and the calls that it is handed to: each may change it."""
         self.looped: dict[Node, Expression] = {}
-        """The iterable that a name of a loop or a comprehension runs through."""
+        """The iterable that a name of a loop or a comprehension runs through: the dict, of a name for its keys."""
         self.entered: dict[Node, Expression] = {}
         """The context manager that a name of a `with` statement is of."""
-        self.keyed: dict[Node, Expression] = {}
-        """The dict of which a name has the keys, by a loop through its `items()`."""
         self.unpacked: dict[Node, tuple[Expression, int, int]] = {}
         """What a name is a part of, as in `status, body = f()`, which part, and of how many."""
         self.captured: dict[Node | None, list[Expression | None]] = {}
@@ -273,7 +271,7 @@ class Notes:
             case TupleExpr(items=[NameExpr(node=node), _]), CallExpr(callee=MemberExpr(name="items", expr=whole)) if (
                 node is not None
             ):
-                self.keyed[node] = whole
+                self.looped[node] = whole
             case _:
                 pass
 
