@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.openapi.document import Described
-from core.testing import Client
+from core.testing import Client, FakeKVNamespace
 
 PROGRAM = """
 from collections.abc import Awaitable, Callable
@@ -176,3 +176,121 @@ async def test_a_guard_of_everybody_is_demanded(described: Described) -> None:
     for name, method, operation in asked(described, "ALWAYS"):
         assert operation["security"] == [{"bearer": []}], (name, method)
         assert (await status(name, method)) == 401
+
+
+ALTERNATIVES = """
+from core import AuthenticationError, Bindings, KVNamespace, Request, Response, Router, create_app
+from core.middleware.jwt import jwt_auth
+from core.middleware.sessions import session_of, sessions
+
+import attrs
+
+@attrs.frozen
+class Env(Bindings):
+    SESSIONS: KVNamespace
+
+app = create_app(Env)
+jwt = jwt_auth(secret=lambda req: "s" * 32)
+
+async def key_token_session(req: Request) -> str:
+    key = req.header("X-Key")
+    if key is not None:
+        return key
+    token = req.header("Authorization")
+    if token is not None:
+        return token
+    session = req.cookies.get("sid")
+    if session is None:
+        raise AuthenticationError()
+    return session
+
+def by_key(req: Request) -> str | None:
+    return req.header("X-Key")
+
+def by_token(req: Request) -> str | None:
+    token = req.header("Authorization")
+    return token.removeprefix("Bearer ") if token is not None else None
+
+async def helped(req: Request) -> str:
+    user = by_key(req) or by_token(req)
+    if user is None:
+        user = (await session_of(req)).get("user")
+    if user is None:
+        raise AuthenticationError()
+    return user
+
+async def branches(req: Request) -> str:
+    if "X-Key" in req.headers:
+        return req.headers["X-Key"]
+    elif "key" in req.query:
+        return req.query["key"]
+    raise AuthenticationError()
+
+async def key_or_jwt(req: Request) -> str:
+    key = req.header("X-Key")
+    return key if key is not None else str(await jwt(req))
+
+async def jwt_or_key(req: Request) -> str:
+    try:
+        return str(await jwt(req))
+    except AuthenticationError:
+        if (key := req.query.get("key")) is None:
+            raise
+        return key
+
+# -- one way alone
+
+async def together(req: Request) -> str:
+    token, tenant = req.header("Authorization"), req.header("X-Tenant")
+    if token is None or tenant is None:
+        raise AuthenticationError()
+    return token + tenant
+
+async def nobody(req: Request) -> str | None:
+    return req.header("X-Key") or req.query.get("key")
+
+async def show(req: Request[Env, str], res: Response) -> None:
+    res.json({"user": req.user})
+
+for each in (key_token_session, branches, key_or_jwt, jwt_or_key, together, nobody):
+    router: Router[Env] = Router()
+    router.authenticated(each).get(f"/{each.__name__}", show)
+    app.use(router)
+visited: Router[Env] = Router()
+visited.use(sessions(kv_binding="SESSIONS", secret=lambda req: "x" * 40))
+visited.authenticated(helped).get("/helped", show)
+visited.authenticated(key_token_session).get("/before", show)
+app.use("/visited", visited)
+"""
+
+
+def test_an_authenticator_asks_for_one_of_what_its_ways_read(describing: Callable[..., Described]) -> None:
+    described = describing("alternatives", ALTERNATIVES)
+    found = {
+        path: ["+".join(way) for way in item["get"]["security"]] for path, item in described.document["paths"].items()
+    }
+    assert found == {
+        "/key_token_session": ["x-key", "bearer", "sid"],
+        "/branches": ["x-key", "key"],
+        "/key_or_jwt": ["x-key", "jwt"],
+        "/jwt_or_key": ["jwt", "key"],
+        "/together": ["bearer"],
+        "/nobody": ["", "x-key", "key"],
+        "/visited/helped": ["x-key", "bearer", "session"],
+        "/visited/before": ["x-key", "bearer", "sid", "x-key+session", "bearer+session", "sid+session"],
+    }
+    assert described.problems == []
+
+
+async def test_each_of_the_ways_is_let_in(describing: Callable[..., Described]) -> None:
+    describing("ways", ALTERNATIVES)
+    program = sys.modules["ways"]
+    client: Client[Any] = Client(program.app, program.Env(SESSIONS=FakeKVNamespace()))
+    for headers in ({"X-Key": "a"}, {"Authorization": "Bearer a"}, {"Cookie": "sid=a"}):
+        assert (await client.get("/key_token_session", headers=headers)).status == 200
+    for target in ("/key_or_jwt", "/branches", "/visited/helped"):
+        assert (await client.get(target, headers={"X-Key": "a"})).status == 200
+    for target in ("/branches", "/jwt_or_key"):
+        assert (await client.get(f"{target}?key=a")).status == 200
+    for target in ("/key_token_session", "/key_or_jwt", "/jwt_or_key", "/branches", "/visited/helped"):
+        assert (await client.get(target)).status == 401

@@ -157,6 +157,7 @@ class Expressions(Here):
         elif isinstance(callee, RefExpr) and callee.fullname in reads.PAGED:
             reads.paged(self, call, reads.PAGED[callee.fullname])
         elif isinstance(callee, RefExpr) and callee.fullname == _SESSION:
+            self.read(call.line, "session", "")
             sent.stage_as(self, "Set-Cookie")  # when the session has changed, behind an error too
         elif isinstance(node, TypeInfo):
             self._makes(call, node)

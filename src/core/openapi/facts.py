@@ -108,6 +108,13 @@ class WayPast(Effect):
 
 
 @attrs.frozen(kw_only=True)
+class Passed(Effect):
+    """A function let the request go on: the sets of what it had read by then, each of one way through it."""
+
+    ways: frozenset[frozenset[tuple[str, str]]]
+
+
+@attrs.frozen(kw_only=True)
 class Open(Effect):
     """A place where the program goes on in code that is not followed: any answer may come of it, or any error."""
 

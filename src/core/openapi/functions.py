@@ -21,6 +21,7 @@ from core.openapi.facts import (
     Effect,
     Held,
     Open,
+    Passed,
     Raise,
     Read,
     RouteFacts,
@@ -111,6 +112,7 @@ class Reader:
                 if state.unchecked is not None and not state.checked:
                     path, line = state.unchecked
                     effects.append(WayPast(path=path, line=line))
+                effects.append(Passed(ways=state.ways))
                 return state
 
             end = self._entry(held, effects, State(status=(status,)), rest, raised)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import attrs
@@ -16,6 +16,7 @@ from core.validation.schema import Schema
 
 RESPONSE: Final = "core.response.Response"
 _ABOUT_THE_BODY: Final = ("content-", "location", "etag", "last-modified")
+_MOST_WAYS: Final = 16
 
 
 @attrs.define
@@ -38,6 +39,8 @@ class State:
     """The condition on the target of the request that leads here and past a check of credentials."""
     checked: bool = False
     """True behind what refuses a request without credentials."""
+    ways: frozenset[frozenset[tuple[str, str]]] = frozenset([frozenset()])
+    """What the ways that lead here have read of the request: parts and names."""
 
     def on_error(self, raised: Raise) -> Raise:
         """An error with the headers that are staged; those about a body are dropped with it."""
@@ -53,6 +56,7 @@ class State:
             headers={**self.headers, **other.headers},
             unchecked=other.unchecked or self.unchecked,
             checked=self.checked or other.checked,
+            ways=_few(one | more for one in self.ways for more in other.ways),
         )
 
     def copy(self) -> State:
@@ -76,7 +80,14 @@ def merged(states: Sequence[State]) -> State:
         any(state.limited for state in states),
         next((state.unchecked for state in states if state.unchecked is not None and not state.checked), None),
         all(state.checked for state in states),
+        _few(way for state in states for way in state.ways),
     )
+
+
+def _few(ways: Iterable[frozenset[tuple[str, str]]]) -> frozenset[frozenset[tuple[str, str]]]:
+    """The ways, or a single one for them all where they are many."""
+    each = frozenset(ways)
+    return each if len(each) <= _MOST_WAYS else frozenset([frozenset[tuple[str, str]]().union(*each)])
 
 
 Call: TypeAlias = Callable[
@@ -131,6 +142,8 @@ class Here:
         for name in names:
             read = Read(path=self.path, line=line, part=part, name=name, schema=schema, required=required)
             self.effects.append(read)
+            if name is not None:
+                self.state.ways = frozenset(way | {(part, name)} for way in self.state.ways)
 
     def refuse(self, raised: Raise, line: int) -> None:
         """An error of the framework's own at a line."""

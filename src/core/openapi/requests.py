@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from core.http.json import JsonObject
 from core.openapi.components import Components
-from core.openapi.facts import BODIES, Effect, Raise, Read, RouteFacts, Security, StepFacts, WayPast
+from core.openapi.facts import BODIES, Effect, Passed, Raise, Read, RouteFacts, Security, StepFacts, WayPast
 from core.openapi.functions import Reader
 from core.validation.schema import Schema, any_of, without_null
 
@@ -24,6 +24,7 @@ _WAY_PAST: Final = (
     "guard before the routes that need it"
 )
 _CHALLENGE: Final = "www-authenticate"
+_Way: TypeAlias = dict[str, list[str]]
 
 
 def parameters(
@@ -165,64 +166,93 @@ class SecuritySchemes:
         self.components = components
         self.schemes: dict[str, Mapping[str, object]] = {}
 
-    def of(self, route: RouteFacts) -> list[dict[str, list[str]]]:
+    def of(self, route: RouteFacts) -> list[_Way]:
         """The ways to authenticate for a route; none where it needs no credentials."""
-        demanded: dict[str, list[str]] = {}
-        optional: dict[str, list[str]] = {}
-        unknown = False
+        demanded: list[_Way] = [{}]
+        optional: list[_Way] = [{}]
         for step in (*route.steps, StepFacts(route.handler)):
-            security, is_optional = self._recognised(step, visited=bool(optional))
-            if security is None:
-                unknown = unknown or step.authenticates
+            visited = [Security(name, self.schemes[name]) for way in optional for name in way]
+            found, is_optional = self._recognised(step, visited)
+            if not found and step.authenticates and demanded == [{}]:
+                found = visited  # it looks into the session
+            if not found:
                 continue
             if step.security is None and step.function is not None:
                 for past in self.reader.alone(step.function):
                     if isinstance(past, WayPast):
                         self.components.problem(past, _WAY_PAST)
                         is_optional = True
-            name = security.name
-            asked = [self.schemes[known].get("scheme") for known in (*demanded, *optional)]
-            if step.security is None and security.scheme.get("scheme") in asked:
+            asked = {self.schemes[name].get("scheme") for way in (*demanded, *optional) for name in way} - {None}
+            if step.security is None and any(each.scheme.get("scheme") in asked for each in found):
                 continue  # whose token one before it has verified
-            if self.schemes.get(name, security.scheme) != security.scheme:
-                name = f"{name}_{step.function.name.rpartition('.')[2] if step.function is not None else 'other'}"
-            self.schemes[name] = security.scheme
-            if step.authenticates and step.function is not None and self.reader.may_return_none(step.function):
+            names: list[str] = []
+            for security in found:
+                name = security.name
+                if self.schemes.get(name, security.scheme) != security.scheme:
+                    name = f"{name}_{step.function.name.rpartition('.')[2] if step.function is not None else 'other'}"
+                self.schemes[name] = security.scheme
+                names.append(name)
+            own = step.function if step.authenticates and found != visited else None
+            if own is not None and self.reader.may_return_none(own):
                 is_optional = True  # nobody in particular is let in too
-            (optional if is_optional else demanded)[name] = []
-        if unknown and not demanded:
-            demanded, optional = optional, {}  # an authenticator that looks into the session
-        if not demanded and not optional:
-            return []
-        return [demanded, {**demanded, **optional}] if optional else [demanded]
+            if is_optional:
+                optional = [{**way, name: []} for way in optional for name in names]
+            else:
+                demanded = [{**way, name: []} for way in demanded for name in names]
+                optional = [{name: [] for name in way if name not in names} for way in optional]
+        ways = [*demanded, *({**way, **more} for way in demanded for more in optional if more)]
+        return ways if ways != [{}] else []
 
-    def _recognised(self, step: StepFacts, *, visited: bool) -> tuple[Security | None, bool]:
-        """Return the security scheme of a step, and whether it is optional: its own, or that of an authenticator of the
-        framework that it calls, or by the part of a request that it reads, or by its challenge. An authenticator that
-        reads no part and has a session before it (`visited`) looks into that.
+    def _recognised(self, step: StepFacts, visited: Sequence[Security]) -> tuple[Sequence[Security], bool]:
+        """Return the security schemes of a step, one of which a request needs, and whether it needs none: its own, or
+        what each of the ways through it reads that others do not. `visited` is the session before it.
         """
         if step.security is not None or step.function is None:
-            return step.security, step.optional
+            return [step.security] if step.security is not None else [], step.optional
         found = self.reader.alone(step.function)
-        reads = [each for each in found if isinstance(each, Read) and each.name is not None]
-        for each in reads:
-            if each.part == "security":
-                called = self.reader.application.authenticators[each.name or ""]
-                if called.security is not None:
-                    return called.security, not each.required
-        named = [(each.part, each.name or "") for each in reads if each.part in ("header", "cookie", "query")]
-        own = [(where, name) for where, name in named if name.lower() != "authorization"]
+        reads: dict[tuple[str, str], Read] = {}
+        for each in found:
+            if isinstance(each, Read) and each.name is not None:
+                reads.setdefault((each.part, each.name), each)
+        ways = {way for each in found if isinstance(each, Passed) for way in each.ways} if step.authenticates else set()
+        order = [*reads]
+        several = [
+            [each for each in order if each in way and not any(each in other for other in ways if other < way)]
+            for way in sorted(ways, key=lambda way: [*map(order.index, (each for each in order if each in way))])
+        ]
+        schemes: dict[str, Security] = {}
+        for group in [group for group in several if group] or [order]:
+            for security in self._known_by(group, step, found, visited):
+                schemes.setdefault(security.name, security)
+        called = next((each for each in reads.values() if each.part == "security" and self._called(each.name)), None)
+        is_optional = step.optional if called is None or len(schemes) > 1 else not called.required
+        return [*schemes.values()], is_optional
+
+    def _called(self, name: str | None) -> Security | None:
+        return self.reader.application.authenticators[name or ""].security
+
+    def _known_by(
+        self, group: Sequence[tuple[str, str]], step: StepFacts, found: Sequence[Effect], visited: Sequence[Security]
+    ) -> Sequence[Security]:
+        """The scheme of what is read: that of an authenticator of the framework that is called, the part of a request
+        that is read, the session, or what the challenge says.
+        """
+        for part, name in group:
+            if part == "security" and (security := self._called(name)) is not None:
+                return [security]
+        named = [(part, name) for part, name in group if part in ("header", "cookie", "query")]
+        own = [(part, name) for part, name in named if name.lower() != "authorization"]
         if step.authenticates and own and len(own) == len(named):
-            return _key_in(*own[0]), step.optional
-        for raised in () if visited and step.authenticates and not named else found:
+            return [_key_in(*own[0])]
+        if visited and step.authenticates and not named:
+            return visited if group else []
+        for raised in found:
             if isinstance(raised, Raise) and 401 in raised.status:
                 for name, value in raised.headers.items():
                     scheme = str(value.get("const", "")).partition(" ")[0].lower()
                     if name.lower() == _CHALLENGE and scheme:
-                        return Security(scheme, {"type": "http", "scheme": scheme}), step.optional
-        if step.authenticates and named:
-            return _key_in(*named[0]), step.optional
-        return None, step.optional
+                        return [Security(scheme, {"type": "http", "scheme": scheme})]
+        return [_key_in(*named[0])] if step.authenticates and named else []
 
 
 def _key_in(where: str, name: str) -> Security:
