@@ -467,6 +467,31 @@ async def test_names_that_python_or_the_module_has_are_other_names() -> None:
     assert json.loads(made._json(body)) == json.loads(given)
 
 
+def test_a_schema_called_as_a_class_of_the_module_and_a_form_with_files_have_names_with_words() -> None:
+    text, binary = {"type": "string"}, {"type": "string", "contentMediaType": "application/octet-stream"}
+    schemas = {
+        "File": {"type": "object", "properties": {"name": text}},
+        "Upload": {"type": "object", "properties": {"title": text, "cover": binary}},
+        "Note": {"type": "object", "properties": {"words": text}},
+    }
+    paths = {
+        f"/{name}": {
+            "post": {
+                "operationId": name,
+                "requestBody": {
+                    "content": {"multipart/form-data": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
+                },
+                "responses": {"204": {"description": "No Content"}},
+            }
+        }
+        for name, schema in (("upload", "Upload"), ("write", "Note"))
+    }
+    made = module(described(paths, schemas=schemas))
+    assert made.FileModel(name="a")
+    assert made.UploadForm(cover=made.File(b"x", "a.txt"))
+    assert not [name for name in vars(made) if name[0].isupper() and name[-1].isdigit()]
+
+
 async def test_fields_without_a_name_of_their_own_are_kept() -> None:
     schema = {
         "type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "integer"},

@@ -663,6 +663,48 @@ def test_bounds_of_dates_and_decimals_and_choices_out_of_a_set(describing: Calla
     assert "the validator >= 'a', in the class Offer, does not say what it holds" in bound
 
 
+@pytest.mark.parametrize("problem_details", [False, True])
+def test_errors_of_one_name_are_told_apart_by_what_else_they_tell(
+    describing: Callable[..., Described], problem_details: bool
+) -> None:
+    described = describing(
+        f"named_{problem_details}",
+        f"""
+        from core import CoreError, Request, Response, create_app
+
+        app = create_app(problem_details={problem_details})
+
+        @app.get("/:id")
+        async def show(req: Request, res: Response) -> None:
+            id, which = req.params["id"], req.query.get("which", "")
+            if which == "coded":
+                raise CoreError(404, f"No {{id}}", code="NOT_FOUND")
+            if which == "keyed":
+                raise CoreError(404, f"No {{id}}", code="NOT_FOUND", key=id)
+            if which == "counted":
+                raise CoreError(404, f"No {{id}}", code="NOT_FOUND", key=id, in_all=len(id))
+            if which == "numbered":
+                raise CoreError(404, f"No {{id}}", code=1001)
+            if which == "numbered otherwise":
+                raise CoreError(404, f"No {{id}}", code=1002)
+            if which == "said":
+                raise CoreError(404, "No such note", key=id)
+            raise CoreError(430, id)
+        """,
+    )
+    names = [name for name in described.document["components"]["schemas"] if "No" in name or "4" in name]
+    assert names == [
+        "NoSuchNoteError",
+        "NotFoundError",
+        "NotFoundErrorWithCode",
+        "NotFoundErrorWithCode1001",
+        "NotFoundErrorWithCode1002",
+        "NotFoundErrorWithCodeAndKey",
+        "NotFoundErrorWithCodeAndKeyAndInAll",
+        "Status430Error",
+    ]
+
+
 def test_what_may_be_set_again_is_not_described_as_it_is_at_the_start(describing: Callable[..., Described]) -> None:
     described = describing(
         "state_that_changes",

@@ -125,17 +125,19 @@ class Classes:
             return self._known[key]
         schema = target(self._document, {"$ref": reference})
         wanted = camel(unquote(reference.rpartition("/")[2]))
+        wanted += "Form" if files else "Model" if wanted in self.taken else ""
         whole = merged(self._document, schema)
         if _is_object(whole) and not alternatives(whole):
-            node = ast.Name(self.class_name(wanted, reserved=True))
+            node = ast.Name(self.class_name(wanted, reserved=not files))
             self._known[key] = (node,)
-            self._given.add(node.id)
+            if not files:
+                self._given.add(node.id)
             self._object(node, whole, files=files)
             return self._known[key]
         self._known[key] = (ANY,)  # within itself, since type checkers do not all follow such an alias
         annotation = self.type_of(schema, wanted, files=files)
         if any(isinstance(kind, ast.Subscript) for kind in annotation) or len(annotation) != 1:
-            alias = ast.Name(self.class_name(wanted, reserved=True))
+            alias = ast.Name(self.class_name(wanted, reserved=not files))
             self.aliases.append(alias_of(alias, annotation))
             annotation = (alias,)
         self._known[key] = annotation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +17,8 @@ from core.validation.schema import Schema, is_array, is_object, json_type
 
 Key: TypeAlias = tuple[str, str]
 _ERROR: Final = "$error"
+_OF_EACH: Final = frozenset(["error", "message", "detail", "type", "title", "status", "instance"])
+"""The fields that an error has whatever it is about."""
 
 
 class Components:
@@ -128,14 +130,13 @@ class Components:
 
     def _names(self, kept: Mapping[Key, str]) -> dict[Key, str]:
         """Names that tell them apart, whatever the order: those that they had, else their classes' or errors', with
-        more of the module's name, or of the error's fields, in front of what is called the same.
+        more of the module's name in front of what is called the same, or the error's own fields behind it.
         """
         names: dict[Key, str] = dict(kept)
         taken = set(kept.values())
         for key, wanted in self._wanted.items():
             if key[0] == _ERROR:
-                fields = self._used[key].get("properties", {})
-                wanted.append("".join(field[:1].upper() + field[1:] for field in fields) + wanted[-1])
+                wanted.append(wanted[0])
         deepest = max(map(len, self._wanted.values()), default=0)
         for depth in range(deepest + 1):
             found: dict[str, list[Key]] = {}
@@ -144,24 +145,47 @@ class Components:
                     suffix = "Input" if key[1] and (key[0], "") in self._used else ""
                     name = re.sub(r"[^A-Za-z0-9._-]", "_", wanted[min(depth, len(wanted) - 1)] + suffix)
                     found.setdefault(name, []).append(key)
-            for name, keys in sorted(found.items()):
-                is_last = depth == deepest
+            is_last = depth == deepest
+            for name, keys in sorted(self._told_apart(found, taken).items() if is_last else found.items()):
                 for number, key in enumerate(sorted(keys), 1 if name in taken else 0):
                     if is_last or (len(keys) == 1 and name not in taken):
                         names[key] = f"{name}{number + 1}" if number else name
                         taken.add(names[key])
         return names
 
+    def _told_apart(self, found: Mapping[str, Sequence[Key]], taken: Container[str]) -> dict[str, list[Key]]:
+        """Errors of one name, each with what it tells and not all of them do."""
+        apart: dict[str, list[Key]] = {}
+        for name, keys in found.items():
+            told = {key: _told_by(self._used[key]) for key in keys if key[0] == _ERROR}
+            shared = set[str].intersection(*map(set, told.values())) if told and name not in taken else ()
+            for key in keys:
+                more = "And".join(each for each in told.get(key, ()) if each not in shared)
+                apart.setdefault(f"{name}With{more}" if more else name, []).append(key)
+        return apart
+
 
 def _constants(schema: Schema) -> Sequence[object]:
     return [schema["const"]] if "const" in schema else schema.get("enum", ())
+
+
+def _told_by(body: Schema) -> list[str]:
+    """What an error tells beside its message, as parts of a name; a code that is a word is in its name already."""
+    own = {name: part.get("const", "") for name, part in body.get("properties", {}).items() if name not in _OF_EACH}
+    return [
+        _camel(name if name == "code" and isinstance(const, str) else f"{name} {const}") for name, const in own.items()
+    ]
+
+
+def _camel(text: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", text))
 
 
 def _names_of(facts: ClassFacts) -> list[str]:
     """The names of a class: its own, and those with more and more of its module's in front."""
     names = [facts.name]
     for part in reversed(facts.outer):
-        names.append("".join(each[:1].upper() + each[1:] for each in re.split(r"[^A-Za-z0-9]+", part)) + names[-1])
+        names.append(_camel(part) + names[-1])
     return names
 
 

@@ -173,7 +173,8 @@ class Responses:
     def _named(self, body: Schema, status: int) -> Schema:
         """The body of an error as a component, called after its code or message, or after its status."""
         said = [each for field in ("code", "error", "message", "detail") for each in _said(body, field)]
-        names = [name for each in (*said, phrase(status)) if (name := error_name(each))]
+        words = phrase_of(status) if status in {*HTTPStatus} else f"Status {status}"
+        names = [name for each in (*said, words) if (name := error_name(each))]
         return self.components.error(names or ["Error"], body) if "properties" in body else body
 
 
