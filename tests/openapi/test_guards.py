@@ -116,9 +116,23 @@ async def in_each(req: Request, res: Response, next: Next) -> None:
     else:
         await next()
 
+async def in_a_loop(req: Request, res: Response, next: Next) -> None:
+    for name in ("X-Key", "X-Other"):
+        if req.header(name) == "secret":
+            return await next()
+    raise CoreError(401, "Who?", headers={"WWW-Authenticate": "Bearer"})
+
+async def below_a_path(req: Request, res: Response, next: Next) -> None:
+    key = req.header("X-Key")
+    if req.path != "/none":
+        if key == "secret":
+            return await next()
+        raise CoreError(401, "Who?", headers={"WWW-Authenticate": "Bearer"})
+    res.status(204).send()
+
 BY_METHOD = (two_ways, before_it, returns, in_one, matched)
 NOT_KNOWN = (path_is, path_of_a_list, path_below)
-ALWAYS = (the_right, preflight, counted, in_each)
+ALWAYS = (the_right, preflight, counted, in_each, in_a_loop, below_a_path)
 
 for middleware in (*BY_METHOD, *NOT_KNOWN, *ALWAYS):
     router: Router[None] = Router()

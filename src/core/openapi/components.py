@@ -170,10 +170,13 @@ def _constants(schema: Schema) -> Sequence[object]:
 
 
 def _told_by(body: Schema) -> list[str]:
-    """What an error tells beside its message, as parts of a name; a code that is a word is in its name already."""
-    own = {name: part.get("const", "") for name, part in body.get("properties", {}).items() if name not in _OF_EACH}
+    """What an error tells beside its message, as parts of a name: fields, with constants that are words, and the number
+    of a code. A code that is a word is in its name already.
+    """
+    own = {name: part.get("const") for name, part in body.get("properties", {}).items() if name not in _OF_EACH}
     return [
-        _camel(name if name == "code" and isinstance(const, str) else f"{name} {const}") for name, const in own.items()
+        _camel(f"{name} {const}" if isinstance(const, int if name == "code" else str) else name)
+        for name, const in own.items()
     ]
 
 

@@ -1,12 +1,11 @@
-"""Conditions: which errors are left in a branch, whether one on the method holds, and which are about the target alone.
+"""Conditions: which errors are left in a branch, and whether one on the method holds.
 
 The method of a request is that of the operation which is read, so that a branch for other methods is none of its own.
-A condition on the path, the address or the environment lets some requests of an operation pass a guard.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from operator import eq, ge, gt, le, lt, ne
 from typing import Final, TypeAlias
@@ -26,25 +25,19 @@ from mypy.nodes import (
 )
 from mypy.patterns import AsPattern, ClassPattern, OrPattern, Pattern, ValuePattern
 
-from core.openapi.facts import Answer, Effect, Raise, Read
+from core.openapi.facts import Raise
 from core.openapi.failures import is_caught
 from core.openapi.here import Here
-from core.openapi.program import Program
 from core.openapi.reads import REQUEST
-from core.openapi.trees import parts_of
-from core.openapi.values import Frame
 
 Errors: TypeAlias = Mapping[Node, tuple[Raise, ...]]
 """The errors that names stand for."""
 _COMPARISONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
 }  # fmt: skip
-_TARGET: Final = frozenset(["method", "path", "url", "env"])
-"""The attributes of a request that say where it goes, and not who sends it."""
-_DEEPEST: Final = 8
 
 
-# The method and the target -------------------------------------------------------------------------------------------
+# The method ----------------------------------------------------------------------------------------------------------
 
 
 def holds(here: Here, expression: Expression) -> bool | None:
@@ -108,49 +101,6 @@ def compared(subject: Expression, pattern: Pattern) -> Expression:
 def is_capture(pattern: Pattern | None) -> bool:
     """True for a pattern that takes anything."""
     return isinstance(pattern, AsPattern) and pattern.pattern is None
-
-
-def is_about_target(here: Here, expression: Expression) -> bool:
-    """True for a condition, or for a part of one, that asks where a request goes, and nothing of who sends it."""
-    match expression:
-        case UnaryExpr(op="not", expr=inner):
-            return is_about_target(here, inner)
-        case OpExpr(op="and" | "or", left=left, right=right):
-            return is_about_target(here, left) or is_about_target(here, right)
-        case _ if holds(here, expression) is None:
-            asked = {*_asked(here.program, expression, here.frame, 0)}
-            return bool(asked) and asked <= _TARGET
-        case _:
-            return False
-
-
-def _asked(program: Program, expression: Expression, frame: Frame, depth: int) -> Iterator[str]:
-    """The attributes of a request that an expression asks; "" for a value that comes from elsewhere."""
-    match expression:
-        case MemberExpr(expr=owner, name=name) if program.class_of(owner, frame) == REQUEST:
-            yield name
-        case NameExpr(node=node) if program.class_of(expression, frame) != REQUEST:
-            place = program.origin(expression, frame).place
-            if place is not None and place[0] is not expression and depth < _DEEPEST:
-                yield from _asked(program, *place, depth + 1)
-            elif any(node in at.values or node in at.notes.assigned for at in frame.chain() if at.outer is not None):
-                yield ""
-        case CallExpr() if depth < _DEEPEST and (returned := program.returned(expression, frame)):
-            for each, inside in returned:
-                yield from _asked(program, each, inside, depth + 1)
-        case _:
-            for part in parts_of(expression):
-                if isinstance(part, Expression):
-                    yield from _asked(program, part, frame, depth)
-
-
-def refuses(effects: list[Effect]) -> bool:
-    """True where one of the effects is that somebody without credentials is refused."""
-    return any(
-        each.required and each.part == "security" if isinstance(each, Read) else 401 in each.status
-        for each in effects
-        if isinstance(each, Raise | Answer | Read)
-    )
 
 
 # Errors --------------------------------------------------------------------------------------------------------------

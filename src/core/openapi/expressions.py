@@ -28,7 +28,7 @@ from mypy.nodes import (
 )
 
 from core.openapi import reads, sent
-from core.openapi.conditions import refuses
+from core.openapi.conditions import holds
 from core.openapi.facts import Raise
 from core.openapi.failures import BINDINGS, NOT_FOUND, OF_PYTHON
 from core.openapi.here import RESPONSE, Here, State, merged
@@ -64,9 +64,13 @@ class Expressions(Here):
                 self.evaluate(expression.cond)
                 self._one_of(expression.if_expr, expression.else_expr)
                 return
-            case OpExpr(op="and" | "or"):
+            case OpExpr(op="and" | "or" as operator):
                 self.evaluate(expression.left)
-                self._one_of(expression.right, None)
+                is_known = holds(self, expression.left)
+                if is_known is None:
+                    self._one_of(expression.right, None)
+                elif is_known == (operator == "and"):
+                    self.evaluate(expression.right)
                 return
             case _:
                 pass
@@ -80,6 +84,8 @@ class Expressions(Here):
             if isinstance(part, Expression):
                 self.evaluate(part)
         if isinstance(expression, MemberExpr):
+            if expression.name == "user" and self.class_of(expression.expr) == reads.REQUEST:
+                self.read(expression.line, "user", "")
             self._property(expression)
             if expression.name in sent.METHODS and self.class_of(expression.expr) == RESPONSE:
                 self.open(
@@ -89,14 +95,13 @@ class Expressions(Here):
                 )
 
     def _one_of(self, *branches: Expression | None) -> None:
-        start, ends, mark = self.state, list[State](), len(self.effects)
+        start, ends = self.state, list[State]()
         for branch in branches:
             self.state = start.copy()
             if branch is not None:
                 self.evaluate(branch)
             ends.append(self.state)
         self.state = merged(ends)
-        self.state.checked = self.state.checked or refuses(self.effects[mark:])
 
     def _call(self, call: CallExpr) -> None:
         callee = call.callee
@@ -232,7 +237,6 @@ class Expressions(Here):
         """A call of one of the framework's authenticators: the function answers as it does."""
         facts = self.authenticators[name]
         self.read(call.line, "security", name, schema=None, required=not facts.optional)
-        self.state.checked = self.state.checked or not facts.optional
         for answer in facts.answers:
             self.refuse(answer, call.line)
 

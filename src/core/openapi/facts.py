@@ -103,13 +103,8 @@ class Read(Effect):
 
 
 @attrs.frozen(kw_only=True)
-class WayPast(Effect):
-    """A condition on the target of a request that lets it go on without the check of others."""
-
-
-@attrs.frozen(kw_only=True)
 class Passed(Effect):
-    """A function let the request go on: the sets of what it had read by then, each of one way through it."""
+    """A function let the request go on behind a condition: the sets of what it had read by then, each of one way."""
 
     ways: frozenset[frozenset[tuple[str, str]]]
 

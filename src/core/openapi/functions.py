@@ -26,7 +26,6 @@ from core.openapi.facts import (
     Read,
     RouteFacts,
     StepFacts,
-    WayPast,
 )
 from core.openapi.failures import CORE_ERROR, UNEXPECTED, default_body
 from core.openapi.here import RESPONSE, State
@@ -109,10 +108,8 @@ class Reader:
             self._handled[key] = effects
 
             def rest(state: State) -> State:
-                if state.unchecked is not None and not state.checked:
-                    path, line = state.unchecked
-                    effects.append(WayPast(path=path, line=line))
-                effects.append(Passed(ways=state.ways))
+                path, line = state.branch
+                effects.append(Passed(path=path, line=line, ways=state.ways))
                 return state
 
             end = self._entry(held, effects, State(status=(status,)), rest, raised)

@@ -35,10 +35,8 @@ class State:
     """Where a status was staged behind what was sent."""
     limited: bool = False
     """True behind a middleware that has its own bound on bodies."""
-    unchecked: tuple[str, int] | None = None
-    """The condition on the target of the request that leads here and past a check of credentials."""
-    checked: bool = False
-    """True behind what refuses a request without credentials."""
+    branch: tuple[str, int] = ("", 0)
+    """The condition that leads here."""
     ways: frozenset[frozenset[tuple[str, str]]] = frozenset([frozenset()])
     """What the ways that lead here have read of the request: parts and names."""
 
@@ -54,8 +52,7 @@ class State:
         return attrs.evolve(
             self,
             headers={**self.headers, **other.headers},
-            unchecked=other.unchecked or self.unchecked,
-            checked=self.checked or other.checked,
+            branch=max(self.branch, other.branch),
             ways=_few(one | more for one in self.ways for more in other.ways),
         )
 
@@ -78,8 +75,7 @@ def merged(states: Sequence[State]) -> State:
         list(sent.values()),
         next((state.late for state in states if state.late is not None), None),
         any(state.limited for state in states),
-        next((state.unchecked for state in states if state.unchecked is not None and not state.checked), None),
-        all(state.checked for state in states),
+        max((state.branch for state in states if frozenset() in state.ways), default=("", 0)),
         _few(way for state in states for way in state.ways),
     )
 

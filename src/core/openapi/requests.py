@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from core.http.json import JsonObject
 from core.openapi.components import Components
-from core.openapi.facts import BODIES, Effect, Passed, Raise, Read, RouteFacts, Security, StepFacts, WayPast
+from core.openapi.facts import BODIES, Effect, Passed, Raise, Read, RouteFacts, Security, StepFacts
 from core.openapi.functions import Reader
 from core.validation.schema import Schema, any_of, without_null
 
@@ -24,6 +24,8 @@ _WAY_PAST: Final = (
     "guard before the routes that need it"
 )
 _CHALLENGE: Final = "www-authenticate"
+_WHO: Final = ("header", "cookie", "query", "security", "session", "user")
+"""What a request is asked to know who sends it."""
 _Way: TypeAlias = dict[str, list[str]]
 
 
@@ -177,11 +179,6 @@ class SecuritySchemes:
                 found = visited  # it looks into the session
             if not found:
                 continue
-            if step.security is None and step.function is not None:
-                for past in self.reader.alone(step.function):
-                    if isinstance(past, WayPast):
-                        self.components.problem(past, _WAY_PAST)
-                        is_optional = True
             asked = {self.schemes[name].get("scheme") for way in (*demanded, *optional) for name in way} - {None}
             if step.security is None and any(each.scheme.get("scheme") in asked for each in found):
                 continue  # whose token one before it has verified
@@ -226,6 +223,16 @@ class SecuritySchemes:
                 schemes.setdefault(security.name, security)
         called = next((each for each in reads.values() if each.part == "security" and self._called(each.name)), None)
         is_optional = step.optional if called is None or len(schemes) > 1 else not called.required
+        who = [called.part] if called is not None and not step.authenticates else _WHO
+        passed = [
+            (each, {any(part in who for part, _ in way) for way in each.ways})
+            for each in found
+            if isinstance(each, Passed)
+        ]
+        for each, looked in passed:
+            if schemes and False in looked and any(True in others for _, others in passed):
+                self.components.problem(each, _WAY_PAST)
+                is_optional = True
         return [*schemes.values()], is_optional
 
     def _called(self, name: str | None) -> Security | None:

@@ -46,14 +46,12 @@ from core.openapi.conditions import (
     Errors,
     compared,
     holds,
-    is_about_target,
     is_capture,
     named_classes,
     parted,
-    refuses,
 )
 from core.openapi.expressions import Expressions, division
-from core.openapi.facts import Effect, Open, Raise, Read, WayPast
+from core.openapi.facts import Effect, Open, Raise, Read
 from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught, object_of
 from core.openapi.here import State, merged
 from core.openapi.raised import is_core_error
@@ -135,7 +133,9 @@ class Statements(Expressions):
     def _loop(self, statement: ForStmt | WhileStmt) -> bool:
         self.evaluate(statement.expr)
         around, self.turns, self.breaks = (self.turns, self.breaks), [], []
+        before = self.state.ways
         self._fork([(partial(self._block, each), {}) for each in (statement.body, None)])
+        self.state.ways = self.state.ways - before or before  # what a loop reads is there for its turns
         self.state = merged([self.state, *self.turns])
         left, (self.turns, self.breaks) = self.breaks, around
         if self._fork([(partial(self._block, statement.else_body), {})]):
@@ -143,32 +143,20 @@ class Statements(Expressions):
         self.state = merged(left) if left else self.state
         return bool(left)
 
-    def _fork(self, branches: Sequence[tuple[Callable[[], bool], Errors]], about: int = 0) -> bool:
+    def _fork(self, branches: Sequence[tuple[Callable[[], bool], Errors]], line: int = 0) -> bool:
         """Walk branches of which one runs, each with what names of errors stand for in it.
-        `about` is the line of a condition on the target that chooses.
+        `line` is that of the condition that chooses.
         """
-        start, errors, mark = self.state, self.frame.errors, len(self.effects)
+        start, errors = self.state, self.frame.errors
         ends: list[tuple[State, Errors]] = []
-        leaves_out = False
         for walk, narrowed in branches:
             if () in narrowed.values():
                 continue  # none of the errors goes there
             self.state, self.frame.errors = start.copy(), {**errors, **narrowed}
-            before = len(self.effects)
-            if about:
-                self.state.unchecked = (self.path, about)
+            if line:
+                self.state.branch = (self.path, line)
             if walk():
                 ends.append((self.state, self.frame.errors))
-            else:
-                leaves_out = leaves_out or refuses(self.effects[before:])
-        if about and not refuses(self.effects[mark:]):
-            for state, _ in ends:
-                state.unchecked = start.unchecked
-        if leaves_out and not about:
-            # Who goes on has been looked at.
-            self.effects[mark:] = [each for each in self.effects[mark:] if not isinstance(each, WayPast)]
-            for state, _ in ends:
-                state.checked = True
         if not ends:
             self.state, self.frame.errors = start, errors
             return False
@@ -235,10 +223,9 @@ class Statements(Expressions):
         if is_taken is not None:
             return self._block(block) if is_taken else self._choose(others, last)
         taken, left = parted(self.frame.errors, asked)
-        about = evaluated.line if evaluated is not None else block.line
-        about = about if is_about_target(self, asked) else 0
+        line = evaluated.line if evaluated is not None else block.line
         rest = partial(self._choose, others, last)
-        return self._fork([(partial(self._block, block), taken), (rest, left)], about)
+        return self._fork([(partial(self._block, block), taken), (rest, left)], line)
 
     # -- errors that are caught
 
@@ -321,11 +308,8 @@ class Statements(Expressions):
             self._handled_as = node
             self.current: tuple[Raise, ...] = caught
             self.frame.errors = {**errors, **({node: caught} if node is not None else {})}
-            begin = len(self.effects)
             if self._block(handler):
                 ends.append(self.state)
-            elif refuses(self.effects[begin:]):
-                after.checked = True
         self.current, self._handled_as, self.frame.errors = outer, outer_name, errors
         self.state = merged(ends) if ends else after
         if statement.finally_body is None:
