@@ -10,17 +10,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from core.errors.mistakes import DEFINES
-from core.program.modules import (
-    ClassScope,
-    External,
-    FunctionScope,
-    Local,
-    Module,
-    Modules,
-    Scope,
-    class_at,
-    own_class,
-)
+from core.program.modules import ClassScope, External, FunctionScope, Local, Module, Modules, Scope, class_at, own_class
 
 TYPING: Final = ("typing.", "typing_extensions.")
 _STANDARD: Final = ("builtins.", *TYPING, "abc.", "collections.", "enum.")

@@ -25,7 +25,6 @@ import attr
 import attrs
 
 from core.explain.frames import is_own
-from core.program.behind import is_kernels, real
 from core.program.table import Place, Refusal, digest_of
 from core.values import frozen
 
@@ -39,6 +38,17 @@ _OF_PLAIN: Final = frozenset(
 )
 """The names that a class has which holds nothing but annotations and a docstring."""
 _NOT_REPEATED: Final = ("subprocess.Popen", "os.exec", "os.fork", "os.posix_spawn", "os.system", "socket.", "sqlite3.")
+
+
+def is_kernels(file: str) -> bool:
+    """Return True for what the kernel answers: devices, and the files of /proc and /sys."""
+    return file.startswith(("/dev/", "/proc/", "/sys/")) and not file.startswith("/dev/shm/")  # a folder in memory
+
+
+@lru_cache(None)
+def real(file: str) -> str:
+    """The path of a file as checks have it."""
+    return os.path.realpath(file)
 
 
 def caller() -> Place:

@@ -10,6 +10,7 @@ and modules that do not exist are given something to stand for them, so that one
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 import sys
 from collections.abc import Iterator
@@ -23,26 +24,15 @@ from core.errors import DeveloperError, EnvError, RegistrationError
 from core.explain.frames import is_own
 from core.handlers import MiddlewareInfo, attach_info, info_of, name_of
 from core.hosts.application import find_app
-from core.program.behind import functions_behind, real
 from core.program.entry import Entry, import_main
 from core.program.extensions import declared
-from core.program.importing import file_of
+from core.program.importing import file_of, real
 from core.program.recording import Recorder
-from core.program.table import (
-    App,
-    Env,
-    EnvField,
-    ErrorHandler,
-    Event,
-    Place,
-    Route,
-    Step,
-    Table,
-    to_json,
-)
+from core.program.table import App, Env, EnvField, ErrorHandler, Event, Function, Place, Route, Step, Table, to_json
 from core.routing.offered import bodiless_at, offer_tools, servers_in
 from core.routing.table import Route as Registered
 
+_CORE: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _prove_order: Final = core.router.prove_order
 
 
@@ -244,6 +234,79 @@ def _env(cls: Any) -> Env:
     except EnvError as error:
         problems = tuple(error.problems)
     return Env(cls.__module__, cls.__qualname__, issubclass(cls, Bindings), fields, problems)
+
+
+# The functions behind what was registered -----------------------------------------------------------------------------
+
+
+def functions_behind(given: Any) -> tuple[tuple[Function, ...], bool, bool]:
+    """The functions behind a callable, the outermost first; whether one is found or it is the framework's; and whether
+    a request calls the first of them itself, with no code of a package around it.
+
+    What a decorator has kept is found by `__wrapped__`, else as the async functions among what it closes over or keeps
+    as attributes: a request may meet each of them.
+    """
+    found: dict[Function, None] = {}
+    seen: set[int] = set()
+    todo: list[tuple[Any, int]] = [(getattr(given, "opens", given), 0)]
+    outermost: str | None = None
+    while todo:
+        one, bound = todo.pop(0)
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        code = getattr(one, "__code__", None)
+        if hasattr(one, "__func__"):  # a method, or a staticmethod
+            todo.append((one.__func__, bound + inspect.ismethod(one)))
+        elif code is None and callable(getattr(one, "func", None)):  # functools.partial
+            todo.append((one.func, bound + len(getattr(one, "args", ()))))
+        elif code is None:
+            # An object, and the functions that it keeps, as decorators written as classes do.
+            call = getattr(one.__class__, "__call__", None)
+            todo += [(call, bound + 1)] if hasattr(call, "__code__") else []
+            todo += [(value, 0) for value in _attributes(one) if _is_step(value)]
+        else:
+            if is_own(code.co_filename):
+                found[Function(real(code.co_filename), code.co_qualname, code.co_firstlineno, bound)] = None
+            outermost = outermost or code.co_filename
+            wrapped = getattr(one, "__wrapped__", None)
+            if wrapped is not None:
+                todo.append((wrapped, bound))
+            else:
+                todo += [(value, _own(value)) for value in _cells(one) if _is_step(value)]
+    outermost = outermost or ""
+    return tuple(found), bool(found) or outermost.startswith(_CORE), is_own(outermost)
+
+
+def _is_step(value: object) -> bool:
+    """Return True for an async function, also behind what wraps it."""
+    if not callable(value) or isinstance(value, type):
+        return False
+    inner: Any = value
+    while inspect.ismethod(inner) or callable(getattr(inner, "func", None)):
+        inner = inner.__func__ if inspect.ismethod(inner) else inner.func
+    call = getattr(inner.__class__, "__call__", None)
+    return inspect.iscoroutinefunction(inspect.unwrap(inner)) or inspect.iscoroutinefunction(call)
+
+
+def _own(function: object) -> int:
+    """The arguments that whoever keeps a function gives it before those of a request: the object of a method."""
+    return int(getattr(getattr(function, "__code__", None), "co_varnames", ())[:1] == ("self",))
+
+
+def _attributes(one: object) -> Iterator[object]:
+    yield from getattr(one, "__dict__", {}).values()
+    for cls in type(one).__mro__:
+        for name in getattr(cls, "__slots__", ()):
+            yield getattr(one, name, None)
+
+
+def _cells(function: Any) -> Iterator[object]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:
+            continue  # not filled yet
 
 
 if __name__ == "__main__":
