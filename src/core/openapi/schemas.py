@@ -31,18 +31,11 @@ from mypy.types import (
 from core.openapi.facts import ClassDetails, ClassFacts, Field, Held, classes_in, object_of
 from core.openapi.solving import UNKNOWN, attrs_fields, member
 from core.openapi.trees import docstring
-from core.validation.schema import Schema, any_of, constrained
+from core.validation.schema import FORMATS, SCALARS, Schema, any_of, constrained
 
 _SCALARS: Final[Mapping[str, Schema]] = {
-    "builtins.bool": {"type": "boolean"},
-    "builtins.int": {"type": "integer"},
-    "builtins.float": {"type": "number"},
-    "builtins.str": {"type": "string"},
-    "datetime.datetime": {"type": "string", "format": "date-time"},
-    "datetime.date": {"type": "string", "format": "date"},
-    "datetime.time": {"type": "string", "format": "time-local"},
-    "uuid.UUID": {"type": "string", "format": "uuid"},
-    "decimal.Decimal": {"type": "string", "format": "decimal"},
+    **{f"builtins.{kind.__name__}": {"type": name} for kind, name in SCALARS.items()},
+    **{".".join(kind): {"type": "string", "format": name} for kind, name in FORMATS.items()},
 }
 _BYTES: Final = frozenset(["builtins.bytes", "builtins.bytearray", "builtins.memoryview"])
 _ARRAYS: Final = frozenset(["builtins.list", "builtins.tuple", "typing.Sequence"])

@@ -31,7 +31,7 @@ class SchemaError(TypeError):
     """JSON cannot hold a type. The message is the name of that type."""
 
 
-_FORMATS: Final = {
+FORMATS: Final = {
     ("datetime", "datetime"): "date-time",
     ("datetime", "date"): "date",
     ("datetime", "time"): "time-local",
@@ -40,7 +40,7 @@ _FORMATS: Final = {
 }
 
 
-_SCALARS: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "string"}
+SCALARS: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
 def schema_of(type_: Any, *, written: bool = False) -> Schema:
@@ -111,7 +111,7 @@ def _schema_of(type_: Any, written: bool, found: _Classes) -> Schema:
 
 def _format_of(kind: Any) -> str | None:
     """The format of the text that values of a class are written as; None for a class without one."""
-    for (module, name), format in _FORMATS.items():
+    for (module, name), format in FORMATS.items():
         known = getattr(sys.modules.get(module), name, None)
         if known is not None and issubclass(kind, known):
             return format
@@ -247,7 +247,7 @@ def json_type(value: object) -> str | None:
 
 
 def _scalar(kind: Any) -> str | None:
-    return next((name for scalar, name in _SCALARS.items() if issubclass(kind, scalar)), None)
+    return next((name for scalar, name in SCALARS.items() if issubclass(kind, scalar)), None)
 
 
 def is_object(value: object) -> TypeIs[dict[str, Any]]:
