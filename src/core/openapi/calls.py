@@ -34,16 +34,7 @@ from mypy.nodes import (
     TypeInfo,
     Var,
 )
-from mypy.types import (
-    AnyType,
-    CallableType,
-    Instance,
-    NoneType,
-    Overloaded,
-    ProperType,
-    UnionType,
-    get_proper_type,
-)
+from mypy.types import AnyType, CallableType, Instance, NoneType, Overloaded, ProperType, UnionType, get_proper_type
 
 from core.openapi.facts import Held
 from core.openapi.frames import Frames

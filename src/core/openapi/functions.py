@@ -14,24 +14,13 @@ from typing import Final
 import attrs
 from mypy.types import CallableType, Instance
 
-from core.openapi.facts import (
-    TEXT,
-    Answer,
-    ApplicationFacts,
-    Effect,
-    Held,
-    Open,
-    Passed,
-    Raise,
-    Read,
-    RouteFacts,
-    StepFacts,
-)
+from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Held, Open, Passed, Raise, RouteFacts, StepFacts
 from core.openapi.failures import CORE_ERROR, UNEXPECTED, default_body
 from core.openapi.here import RESPONSE, State
 from core.openapi.program import Program
 from core.openapi.reads import REQUEST
 from core.openapi.schemas import is_vague
+from core.openapi.sent import tagged
 from core.openapi.statements import Statements
 from core.openapi.values import Target, Value
 from core.validation.schema import Schema
@@ -131,7 +120,7 @@ class Reader:
         state.limited = state.limited or step.limits_bodies
         if step.function is None:
             state = rest(state)
-            return _tagged(state, effects) if step.tags else state
+            return tagged(state, effects) if step.tags else state
         return self._entry(step.function, effects, state, rest)
 
     def _entry(
@@ -323,23 +312,6 @@ def _behind(state: State, effect: Effect) -> Effect:
             return attrs.evolve(state.on_error(effect), levels=())
         case _:
             return effect
-
-
-def _tagged(state: State, effects: list[Effect]) -> State:
-    """What `etag()` makes of what was sent: each whole answer has a tag, and 304 the headers of them all."""
-    sent = [each for each in state.sent if isinstance(each, Answer)]
-    whole = [each for each in sent if 200 in each.status and each.media_type is not None and each.item is None]
-    headers: dict[str, Schema] = {}
-    for each in whole:
-        if "etag" not in map(str.lower, each.headers):
-            each.headers["ETag"] = TEXT
-        headers.update(each.headers)
-    if whole:
-        effects.append(Read(part="header", name="If-None-Match", schema=TEXT))
-        unchanged = Answer(status=(304,), headers=headers)
-        state.sent = [*state.sent, unchanged]
-        effects.append(unchanged)
-    return state
 
 
 def _positional(target: Target) -> int:

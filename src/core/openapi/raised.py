@@ -11,17 +11,7 @@ from http import HTTPStatus
 
 import attrs
 from mypy.constant_fold import constant_fold_expr
-from mypy.nodes import (
-    ARG_STAR2,
-    CallExpr,
-    Expression,
-    FuncDef,
-    MemberExpr,
-    NameExpr,
-    RefExpr,
-    TypeInfo,
-    Var,
-)
+from mypy.nodes import ARG_STAR2, CallExpr, Expression, FuncDef, MemberExpr, NameExpr, RefExpr, TypeInfo, Var
 from mypy.types import Instance, Type, UnionType, get_proper_type
 
 from core.errors import phrase_of

@@ -211,26 +211,24 @@ class SecuritySchemes:
         for each in found:
             if isinstance(each, Read) and each.name is not None:
                 reads.setdefault((each.part, each.name), each)
-        ways = {way for each in found if isinstance(each, Passed) for way in each.ways} if step.authenticates else set()
+        passed = [each for each in found if isinstance(each, Passed)]
+        ways = {way for each in passed for way in each.ways}
         order = [*reads]
         several = [
             [each for each in order if each in way and not any(each in other for other in ways if other < way)]
-            for way in sorted(ways, key=lambda way: [*map(order.index, (each for each in order if each in way))])
+            for way in sorted(ways, key=lambda way: [number for number, each in enumerate(order) if each in way])
+            if step.authenticates
         ]
         schemes: dict[str, Security] = {}
-        for group in [group for group in several if group] or [order]:
+        for group in [*filter(None, several)] or [order]:
             for security in self._known_by(group, step, found, visited):
                 schemes.setdefault(security.name, security)
         called = next((each for each in reads.values() if each.part == "security" and self._called(each.name)), None)
         is_optional = step.optional if called is None or len(schemes) > 1 else not called.required
         who = [called.part] if called is not None and not step.authenticates else _WHO
-        passed = [
-            (each, {any(part in who for part, _ in way) for way in each.ways})
-            for each in found
-            if isinstance(each, Passed)
-        ]
-        for each, looked in passed:
-            if schemes and False in looked and any(True in others for _, others in passed):
+        looked = {way for way in ways if any(part in who for part, _ in way)}
+        for each in passed if schemes and looked else ():
+            if each.ways - looked:
                 self.components.problem(each, _WAY_PAST)
                 is_optional = True
         return [*schemes.values()], is_optional

@@ -27,16 +27,7 @@ from core.explain.frames import is_own
 from core.handlers import info_of
 from core.middleware.authentication import Authentication, TokenSource
 from core.middleware.jwks import FetchedKeySet
-from core.openapi.facts import (
-    NOTHING,
-    ApplicationFacts,
-    ClassDetails,
-    Held,
-    Levels,
-    RouteFacts,
-    Security,
-    StepFacts,
-)
+from core.openapi.facts import NOTHING, ApplicationFacts, ClassDetails, Held, Levels, RouteFacts, Security, StepFacts
 from core.openapi.failures import UNAUTHORIZED, error
 from core.routing.table import Route
 from core.validation.schema import Schema, demands_of, plain

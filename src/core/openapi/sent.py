@@ -11,9 +11,9 @@ from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import CallExpr, DictExpr, Expression, MemberExpr, NameExpr, RefExpr
 from mypy.types import Instance, NoneType, get_proper_type
 
-from core.openapi.facts import TEXT, Answer
+from core.openapi.facts import TEXT, Answer, Effect, Read
 from core.openapi.failures import object_of
-from core.openapi.here import RESPONSE, Here
+from core.openapi.here import RESPONSE, Here, State
 from core.openapi.reading import is_json
 from core.openapi.trees import argument, called, constant
 from core.openapi.values import Frame
@@ -108,6 +108,23 @@ def are_staged(here: Here, headers: Expression) -> bool:
             return here.program.class_of(owner, at) == RESPONSE
         case _:
             return False
+
+
+def tagged(state: State, effects: list[Effect]) -> State:
+    """What `etag()` makes of what was sent: each whole answer has a tag, and 304 the headers of them all."""
+    sent = [each for each in state.sent if isinstance(each, Answer)]
+    whole = [each for each in sent if 200 in each.status and each.media_type is not None and each.item is None]
+    headers: dict[str, Schema] = {}
+    for each in whole:
+        if "etag" not in map(str.lower, each.headers):
+            each.headers["ETag"] = TEXT
+        headers.update(each.headers)
+    if whole:
+        effects.append(Read(part="header", name="If-None-Match", schema=TEXT))
+        unchanged = Answer(status=(304,), headers=headers)
+        state.sent = [*state.sent, unchanged]
+        effects.append(unchanged)
+    return state
 
 
 def _media(here: Here, content_type: Expression) -> str:

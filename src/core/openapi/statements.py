@@ -42,14 +42,7 @@ from mypy.nodes import (
 from mypy.types import CallableType, Instance, get_proper_type
 
 from core.openapi import sent
-from core.openapi.conditions import (
-    Errors,
-    compared,
-    holds,
-    is_capture,
-    named_classes,
-    parted,
-)
+from core.openapi.conditions import Errors, compared, holds, is_capture, named_classes, parted
 from core.openapi.expressions import Expressions, division
 from core.openapi.facts import Effect, Open, Raise, Read
 from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught, object_of

@@ -47,15 +47,7 @@ from mypy.nodes import (
     WithStmt,
     YieldExpr,
 )
-from mypy.patterns import (
-    AsPattern,
-    ClassPattern,
-    MappingPattern,
-    OrPattern,
-    Pattern,
-    SequencePattern,
-    StarredPattern,
-)
+from mypy.patterns import AsPattern, ClassPattern, MappingPattern, OrPattern, Pattern, SequencePattern, StarredPattern
 
 _CHANGES: Final = frozenset(
     ["update", "pop", "setdefault", "clear", "popitem", "extend", "insert", "add", "appendleft"]
