@@ -9,7 +9,7 @@ import pytest
 
 from conduit.env import Env
 from conduit.main import app
-from core import D1Error, Secret
+from core import Secret
 from core.testing import Client, FakeD1Database
 
 Join = Callable[[str], Awaitable[dict[str, str]]]
@@ -29,16 +29,6 @@ async def test_an_unexpected_error_tells_the_client_nothing(env: Env) -> None:
 
     assert response.status == 500
     assert await response.json() == {"errors": {"body": ["Internal Server Error"]}}
-
-
-async def test_a_binding_that_is_away_for_a_moment_is_a_503(env: Env) -> None:
-    database = FakeD1Database()
-    database.fail_next(D1Error("D1_ERROR: Network connection lost."))
-
-    response = await Client(app, attrs.evolve(env, DB=database)).get("/api/tags")
-
-    assert (response.status, response.headers["Retry-After"]) == (503, "1")
-    assert await response.json() == {"errors": {"body": ["Service Unavailable"]}}
 
 
 async def test_every_origin_may_ask(client: Client[Env]) -> None:

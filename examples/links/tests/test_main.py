@@ -2,7 +2,6 @@
 
 import attrs
 
-from core import D1Error
 from core.testing import Client, FakeD1Database
 from links.env import Env
 from links.main import app
@@ -36,13 +35,3 @@ async def test_a_failure_tells_a_visitor_nothing(env: Env) -> None:
 
     assert response.status == 500
     assert "<h1>Something went wrong</h1>" in await response.text()
-
-
-async def test_a_visitor_is_told_to_come_again_where_a_binding_is_away_for_a_moment(env: Env) -> None:
-    database = FakeD1Database()
-    database.fail_next(D1Error("D1_ERROR: Network connection lost."))
-
-    response = await Client(app, attrs.evolve(env, DB=database)).get("/tea")
-
-    assert (response.status, response.headers["Retry-After"]) == (503, "1")
-    assert "<h1>Please come again in a moment</h1>" in await response.text()

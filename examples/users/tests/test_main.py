@@ -2,7 +2,6 @@
 
 import attrs
 
-from core import D1Error
 from core.testing import Client, FakeD1Database
 from users_api.env import Env
 from users_api.main import app
@@ -30,16 +29,6 @@ async def test_an_unexpected_error_tells_the_client_nothing_but_its_id(env: Env)
 
     assert response.status == 500
     assert await response.json() == {"error": "Internal Server Error", "requestId": "test-3"}
-
-
-async def test_a_binding_that_is_away_for_a_moment_is_a_503_with_the_id(env: Env) -> None:
-    database = FakeD1Database()
-    database.fail_next(D1Error("D1_ERROR: Network connection lost."))
-
-    response = await Client(app, attrs.evolve(env, DB=database)).get("/users", headers={"X-Request-Id": "test-4"})
-
-    assert (response.status, response.headers["Retry-After"]) == (503, "1")
-    assert await response.json() == {"error": "Service Unavailable", "requestId": "test-4"}
 
 
 async def test_an_allowed_origin_may_read(client: Client[Env]) -> None:

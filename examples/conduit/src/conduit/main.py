@@ -8,7 +8,7 @@ from conduit.routes.comments import NewComment, comments, create_comment
 from conduit.routes.profiles import profiles
 from conduit.routes.tags import tags
 from conduit.routes.users import users
-from core import AuthenticationError, BindingError, CoreError, Next, Request, Response, create_app
+from core import AuthenticationError, CoreError, Next, Request, Response, create_app
 from core.mcp import MCP
 from core.middleware.body_limit import body_limit
 from core.middleware.cors import cors
@@ -49,12 +49,7 @@ async def answer_error(err: Exception, req: Request[Env], res: Response, next: N
     """`{"errors": {field: [message, …]}}`, with the field that is named in the error, or `body`."""
     if not isinstance(err, CoreError):
         log.error("%s %s failed", req.method, req.path, exc_info=err)
-        if isinstance(err, BindingError) and err.retryable:
-            err = CoreError(503, "Service Unavailable", headers={"Retry-After": "1"})
-        else:
-            err = CoreError(500, "Internal Server Error")
-    for name, value in err.headers.items():
-        res.header(name, value)
+        err = CoreError(500, "Internal Server Error")
     errors: dict[str, list[str]] = {}
     for issue in err.metadata.get("issues", [{"path": err.metadata.get("field", "body"), "message": err.message}]):
         # The path of an issue is `user.email` or `article.tagList[0]`; clients know the field alone.

@@ -3,7 +3,7 @@
 import logging
 from pathlib import Path
 
-from core import AuthenticationError, BindingError, CoreError, Next, Request, Response, create_app, public
+from core import AuthenticationError, CoreError, Next, Request, Response, create_app, public
 from core.hosts.workers import durable_object, entrypoint
 from core.middleware.body_limit import body_limit
 from core.middleware.csrf import csrf
@@ -43,10 +43,7 @@ async def show_error(err: Exception, req: Request[Env], res: Response, next: Nex
         return
     if not isinstance(err, CoreError):
         log.error("%s %s failed", req.method, req.path, exc_info=err)
-        if isinstance(err, BindingError) and err.retryable:
-            err = CoreError(503, "Please come again in a moment", headers={"Retry-After": "1"})
-        else:
-            err = CoreError(500, "Something went wrong")
+        err = CoreError(500, "Something went wrong")
     for name, value in err.headers.items():
         res.header(name, value)
     page = render("error.html", message=err.message, issues=err.metadata.get("issues", []))

@@ -2,7 +2,7 @@
 
 import logging
 
-from core import BindingError, CoreError, Next, Request, Response, create_app
+from core import CoreError, Next, Request, Response, create_app
 from core.mcp import MCP
 from core.middleware.cors import cors
 from core.middleware.logger import logger
@@ -52,10 +52,7 @@ async def answer_error(err: Exception, req: Request[Env], res: Response, next: N
     """Add the request's id to every error, so that a client can name the line in the log."""
     if not isinstance(err, CoreError):
         log.error("%s %s failed", req.method, req.path, exc_info=err)
-        if isinstance(err, BindingError) and err.retryable:
-            err = CoreError(503, "Service Unavailable", headers={"Retry-After": "1"})
-        else:
-            err = CoreError(500, "Internal Server Error")
+        err = CoreError(500, "Internal Server Error")
     for name, value in err.headers.items():
         res.header(name, value)
     res.status(err.status).json({**err.body, "requestId": req.id})
