@@ -12,7 +12,7 @@ import pytest
 from openapi_spec_validator import validate
 
 from core.openapi.document import Described
-from core.openapi.reading import openapi_path, openapi_paths
+from core.openapi.reading import openapi_path, openapi_paths, target
 from core.openapi.written import as_json
 
 SHOP = '''
@@ -1480,6 +1480,56 @@ async def plain(req: Request, res: Response) -> None:
         "/again": ["200", "418", "default"],
         "/plain": ["200", "default"],
     }
+
+
+def test_an_error_handler_for_everything_answers_a_binding_that_is_away_as_its_branch_says(
+    describing: Callable[..., Described],
+) -> None:
+    described = describing(
+        "bindings_away",
+        """
+import attrs
+from core import BindingError, Bindings, CoreError, KVNamespace, Next, Request, Response, create_app
+
+@attrs.frozen
+class Env(Bindings):
+    KV: KVNamespace
+
+app = create_app(Env)
+
+@app.on_error(Exception)
+async def failed(err: Exception, req: Request[Env], res: Response, next: Next) -> None:
+    if not isinstance(err, CoreError):
+        if isinstance(err, BindingError) and err.retryable:
+            err = CoreError(503, "Service Unavailable", headers={"Retry-After": "1"})
+        else:
+            err = CoreError(500, "Internal Server Error")
+    for name, value in err.headers.items():
+        res.header(name, value)
+    res.status(err.status).json({"code": err.message})
+
+@app.get("/kept")
+async def kept(req: Request[Env], res: Response) -> None:
+    res.json(await req.env.KV.get("a"))
+
+@app.get("/plain")
+async def plain(req: Request[Env], res: Response) -> None:
+    res.json(1)
+""",
+    )
+    paths = described.document["paths"]
+
+    def codes(path: str, status: str) -> set[str]:
+        schema = paths[path]["get"]["responses"][status]["content"]["application/json"]["schema"]
+        found = [target(described.document, each)["properties"]["code"] for each in schema.get("anyOf", [schema])]
+        return {text for code in found for text in code.get("enum", [code.get("const")])}
+
+    assert answers(paths["/plain"]["get"]) == ["200", "default"]
+    assert codes("/plain", "default") == {"Internal Server Error"}
+    assert answers(paths["/kept"]["get"]) == ["200", "503", "default"]
+    assert "Service Unavailable" in codes("/kept", "503")
+    assert "Retry-After" in paths["/kept"]["get"]["responses"]["503"]["headers"]
+    assert "Internal Server Error" in codes("/kept", "default")
 
 
 def test_a_body_that_is_read_whatever_the_method_belongs_to_methods_that_have_one(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -108,7 +108,7 @@ class Responses:
         return {"itemSchema": event}
 
     def _add(
-        self, responses: dict[str, JsonObject], effect: Effect, unexpected: Sequence[tuple[str, int]] = ()
+        self, responses: dict[str, JsonObject], effect: Effect, unexpected: Collection[tuple[str, int, int]] = ()
     ) -> None:
         match effect:
             case Answer():
@@ -117,36 +117,35 @@ class Responses:
                 self._open(responses, effect)
             case Raise():
                 for raised, answer in self.reader.answers(effect):
-                    # An exception without a status that no branch is for is answered as one that nobody foresaw.
-                    if not raised.status and (answer.path, answer.line) in unexpected and isinstance(answer, Answer):
-                        self._add_headers(responses["default"], answer, raised)
-                    elif isinstance(answer, Answer):
-                        self._answer(responses, answer, raised)
-                    else:
+                    if isinstance(answer, Open):
                         self._open(responses, answer)
+                        continue
+                    # An exception without a status that no branch is for is answered as one that nobody foresaw.
+                    at = answer.path, answer.line
+                    shared = [each for each in answer.status if not raised.status and (*at, each) in unexpected]
+                    own = tuple(each for each in answer.status if each not in shared)
+                    self._answer(responses, attrs.evolve(answer, status=own), raised)
+                    if shared:
+                        found: dict[str, JsonObject] = {}
+                        self._answer(found, attrs.evolve(answer, status=tuple(shared)), raised)
+                        _add_to_default(responses, found)
             case _:
                 pass
 
-    def _unexpected(self, responses: dict[str, JsonObject], route: RouteFacts) -> Sequence[tuple[str, int]]:
-        """What `default` says: any route may fail in a way that nobody foresaw. Returns where that is answered."""
+    def _unexpected(self, responses: dict[str, JsonObject], route: RouteFacts) -> Collection[tuple[str, int, int]]:
+        """What `default` says: any route may fail in a way that nobody foresaw. Returns its lines and statuses."""
         found: dict[str, JsonObject] = {}
-        places: list[tuple[str, int]] = []
+        places: set[tuple[str, int, int]] = set()
         for answered, answer in self.reader.answers(
             attrs.evolve(UNEXPECTED, levels=route.errors, headers=self.reader.staged)
         ):
             if isinstance(answer, Open):
                 self._open(responses, answer)
                 continue
-            places.append((answer.path, answer.line))
+            places |= {(answer.path, answer.line, status) for status in answer.status}
             self._answer(found, answer, answered)
-        default = responses.setdefault("default", {"description": "An error that nobody foresaw"})
-        for status, response in found.items():
-            if int(status) < 500:
-                responses.setdefault(status, response)
-            for name, header in response.get("headers", {}).items():
-                default.setdefault("headers", {}).setdefault(name, header)
-            for media, content in response.get("content", {}).items():
-                add_body(default.setdefault("content", {}), media, content["schema"])
+        responses.setdefault("default", {"description": "An error that nobody foresaw"})
+        _add_to_default(responses, found)
         return places
 
     def missing(self) -> list[Effect]:
@@ -184,6 +183,18 @@ def _said(body: Schema, field: str) -> Iterator[str]:
         if name == field and isinstance(schema.get("const"), str):
             yield schema["const"]
         yield from _said(schema, field)
+
+
+def _add_to_default(responses: dict[str, JsonObject], found: Mapping[str, JsonObject]) -> None:
+    """Let `default` say what is answered to an error that nobody foresaw; a status below 500 has its own place."""
+    default = responses["default"]
+    for status, response in found.items():
+        if int(status) < 500:
+            responses.setdefault(status, response)
+        for name, header in response.get("headers", {}).items():
+            default.setdefault("headers", {}).setdefault(name, header)
+        for media, content in response.get("content", {}).items():
+            add_body(default.setdefault("content", {}), media, content["schema"])
 
 
 def _whatever(description: str, responses: Mapping[str, Mapping[str, Any]]) -> JsonObject:
