@@ -82,6 +82,20 @@ async def path_below(req: Request, res: Response, next: Next) -> None:
         raise CoreError(401, "Who?", headers={"WWW-Authenticate": "Bearer"})
     await next()
 
+async def many_paths(req: Request, res: Response, next: Next) -> None:
+    refused = CoreError(401, "Who?", headers={"WWW-Authenticate": "Bearer"})
+    if req.path == "/many_paths/a" and req.header("X-A") is None:
+        raise refused
+    if req.path == "/many_paths/b" and req.header("X-B") is None:
+        raise refused
+    if req.path == "/many_paths/c" and req.header("X-C") is None:
+        raise refused
+    if req.path == "/many_paths/d" and req.header("X-D") is None:
+        raise refused
+    if req.path == "/many_paths/e" and req.header("X-E") is None:
+        raise refused
+    await next()
+
 # -- of everybody
 
 async def the_right(req: Request, res: Response, next: Next) -> None:
@@ -131,7 +145,7 @@ async def below_a_path(req: Request, res: Response, next: Next) -> None:
     res.status(204).send()
 
 BY_METHOD = (two_ways, before_it, returns, in_one, matched)
-NOT_KNOWN = (path_is, path_of_a_list, path_below)
+NOT_KNOWN = (path_is, path_of_a_list, path_below, many_paths)
 ALWAYS = (the_right, preflight, counted, in_each, in_a_loop, below_a_path)
 
 for middleware in (*BY_METHOD, *NOT_KNOWN, *ALWAYS):
@@ -182,6 +196,7 @@ def test_a_guard_behind_a_condition_that_is_not_known_is_optional_and_told(descr
         ('if req.path == "/path_is/open":', message),
         ("if not is_open(req):", message),
         ('if req.path.startswith("/path_below/") and req.header("X-Key") != "secret":', message),
+        ('if req.path == "/many_paths/e" and req.header("X-E") is None:', message),
     ]
     assert {Path(each.path).name for each in described.problems} == {"guards.py"}
 

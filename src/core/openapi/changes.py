@@ -23,14 +23,27 @@ Schema: TypeAlias = Mapping[str, Any]
 _TEXT: Final[Schema] = {"type": "string"}
 _ANNOTATIONS: Final = frozenset(["default", "description", "examples", "title"])
 UPPER: Final = (
-    "maximum", "exclusiveMaximum", "formatMaximum", "formatExclusiveMaximum", "maxLength", "maxItems", "maxProperties",
-)  # fmt: skip
+    "maximum",
+    "exclusiveMaximum",
+    "formatMaximum",
+    "formatExclusiveMaximum",
+    "maxLength",
+    "maxItems",
+    "maxProperties",
+)
 LOWER: Final = tuple(word.replace("max", "min").replace("Max", "Min") for word in UPPER)
 """The bounds of a value in the words of JSON Schema, and for dates and decimal numbers those of `format`."""
 _REQUIREMENTS: Final = (
-    "pattern", "multipleOf", "not", "propertyNames", "patternProperties", "dependentRequired", "contains",
-    "contentMediaType", "contentEncoding",
-)  # fmt: skip
+    "pattern",
+    "multipleOf",
+    "not",
+    "propertyNames",
+    "patternProperties",
+    "dependentRequired",
+    "contains",
+    "contentMediaType",
+    "contentEncoding",
+)
 """The words of JSON Schema that are only compared: whether another one refuses more is not known."""
 
 

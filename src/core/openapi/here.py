@@ -81,9 +81,13 @@ def merged(states: Sequence[State]) -> State:
 
 
 def _few(ways: Iterable[frozenset[tuple[str, str]]]) -> frozenset[frozenset[tuple[str, str]]]:
-    """The ways, or a single one for them all where they are many."""
+    """The ways. Where they are many, the shortest ones, which are enough to see a way past a guard, and one for all."""
     each = frozenset(ways)
-    return each if len(each) <= _MOST_WAYS else frozenset([frozenset[tuple[str, str]]().union(*each)])
+    if len(each) <= _MOST_WAYS:
+        return each
+    shortest = [way for way in each if not any(other < way for other in each)]
+    kept = sorted(shortest, key=lambda way: (len(way), sorted(way)))[: _MOST_WAYS - 1]
+    return frozenset([*kept, frozenset[tuple[str, str]]().union(*each)])
 
 
 Call: TypeAlias = Callable[
