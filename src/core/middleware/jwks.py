@@ -169,7 +169,8 @@ class FetchedKeySet(KeySet):
         await asyncio.shield(under_way)
 
     def _landed(self, task: asyncio.Task[None]) -> None:
-        self._under_way = None
+        if self._under_way is task:
+            self._under_way = None
 
     async def _load(self, now: float) -> None:
         try:
