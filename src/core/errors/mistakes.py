@@ -56,7 +56,7 @@ def wrong_number(
     return f"{name} {took}. A handler takes (req, res), a middleware (req, res, next).{hint}"
 
 
-def is_module(value: object, name: str = "") -> str | None:
+def module_in_place(value: object, name: str = "") -> str | None:
     """A module of the framework in the place of its function, under the name that the program has it by."""
     if isinstance(value, ModuleType) and value.__name__.startswith("core."):
         inner = value.__name__.rpartition(".")[2]
@@ -67,7 +67,7 @@ def is_module(value: object, name: str = "") -> str | None:
 
 def not_callable(value: object) -> str:
     """A value that cannot be called in the place of a handler or a middleware."""
-    return is_module(value) or f"{value!r} is not callable. Give an async function"
+    return module_in_place(value) or f"{value!r} is not callable. Give an async function"
 
 
 def turned(name: str, names: Sequence[str]) -> str | None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, Final, cast
 
-from core.errors.mistakes import is_module
+from core.errors.mistakes import module_in_place
 from core.explain.names import MODULE, NAMES
 
 _PROTOCOLS: Final = {
@@ -160,7 +160,7 @@ def _fix_for_callable(kind: str, operation: str, error: BaseException) -> str | 
     frame = frame_of(error)
     if kind == "module" and operation == "()" and frame is not None:
         for name in frame.f_code.co_names + frame.f_code.co_varnames:
-            fix = is_module(_named(frame, name), name)
+            fix = module_in_place(_named(frame, name), name)
             if fix is not None:
                 return f"{fix}."
     if kind in _CALLABLES and operation == "[]":
