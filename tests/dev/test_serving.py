@@ -18,6 +18,9 @@ import pytest
 from tests.support.commands import Command, ask
 from tests.support.running import RunningDev
 
+from core.errors import DeveloperError
+from core.runtime.state_folder import lock_state
+
 TOML = """\
 name = "trial"
 main = "src/main.py"
@@ -509,6 +512,8 @@ def test_a_taken_port_is_told_with_the_way_out(project: Path, state: Path) -> No
 def test_a_second_one_on_the_same_state_says_so_and_a_third_after_both_does_not(project: Path, state: Path) -> None:
     with RunningDev(project, state) as first:
         first.started()
+        with pytest.raises(DeveloperError, match=f"in use by process {first.process.pid}"):
+            lock_state(state)  # as `core serve` and `core restore --replace` do
         with RunningDev(project, state) as second:
             second.started()
             said = second.until("is in use by process")
