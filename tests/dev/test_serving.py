@@ -18,6 +18,7 @@ import pytest
 from tests.support.commands import Command, ask
 from tests.support.running import RunningDev
 
+from core.dev.journal import Journal
 from core.errors import DeveloperError
 from core.runtime.state_folder import lock_state
 
@@ -512,6 +513,7 @@ def test_a_taken_port_is_told_with_the_way_out(project: Path, state: Path) -> No
 def test_a_second_one_on_the_same_state_says_so_and_a_third_after_both_does_not(project: Path, state: Path) -> None:
     with RunningDev(project, state) as first:
         first.started()
+        assert first.fetch("/before").status == 404
         with pytest.raises(DeveloperError, match=f"in use by process {first.process.pid}"):
             lock_state(state)  # as `core serve` and `core restore --replace` do
         with RunningDev(project, state) as second:
@@ -521,6 +523,8 @@ def test_a_second_one_on_the_same_state_says_so_and_a_third_after_both_does_not(
             assert said.endswith("another folder with --state")
             assert second.fetch("/note", method="PUT", body=b"of the second").status == 204
             assert json.loads(first.fetch("/").body)["note"] == "of the second"
+            exchanges, _ = Journal(state / "explorer.sqlite", fresh=False).page(None, 10)
+            assert "/before" in [one["path"] for one in exchanges]
         assert "is in use" not in first.output
     with RunningDev(project, state) as third:
         third.started()

@@ -106,6 +106,7 @@ def run(args: argparse.Namespace) -> int:
                     "choose another folder with --state",
                     flush=True,
                 )
+            options = attrs.evolve(options, shares_state=holder is not None)
             if options.reload:
                 return supervise(options, listener)
             from core.dev.server import serve

@@ -19,7 +19,8 @@ class Options:
     bindings that the command names; `configured_state`: the one of the configuration, which workerd does not use.
     `host`, `port`: the address; port 0 takes a free one. `reload`: start again on a change. `explorer`: whether the
     explorer and error pages are there; None means on loopback addresses only. `migrate`: apply pending migrations by
-    itself. `token`: the one that the explorer's page sends. `log_format`: lines for people, or of JSON.
+    itself. `token`: the one that the explorer's page sends. `log_format`: lines for people, or of JSON. `shares_state`:
+    another `core dev` has the state folder, and the exchanges in it.
     """
 
     config: Path
@@ -33,6 +34,7 @@ class Options:
     migrate: bool = True
     token: str = ""
     log_format: LogFormat = "text"
+    shares_state: bool = False
 
     @property
     def root(self) -> Path:

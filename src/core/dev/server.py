@@ -63,7 +63,8 @@ class _Serving:
         self._pipe = pipe
         self._style = Style(sys.stdout)
         explains = options.explorer if options.explorer is not None else is_loopback(options.host)
-        self._journal = Journal(options.state_folder / "explorer.sqlite", fresh=start.first) if explains else None
+        fresh = start.first and not options.shares_state
+        self._journal = Journal(options.state_folder / "explorer.sqlite", fresh=fresh) if explains else None
         self._recorder = Recorder(journal=self._journal)
         self._context = BackgroundContext()
         self._stop = asyncio.Event()
