@@ -163,7 +163,7 @@ class App(_Router[E]):
         self.dispatcher.not_found = handler
         return handler
 
-    def url_for(self, handler: Callable[..., Any], /, **params: object) -> str:
+    def url_for(self, handler: Callable[..., object], /, **params: object) -> str:
         """The path of the route that `handler` was registered for, with these parameters, percent-encoded.
 
             app.url_for(show_user, id=7)                    # "/users/7"
@@ -441,7 +441,7 @@ class App(_Router[E]):
         self._urls = None
 
 
-def described(entry: Route, chain: list[tuple[Middleware[Any, Any], Route]], servers: list[Any]) -> RouteInfo:
+def described(entry: Route, chain: list[tuple[Middleware[Any, Any], Route]], servers: list[object]) -> RouteInfo:
     """A route as tools show it, with the chain before it."""
     from core.routing.offered import tools_at
 

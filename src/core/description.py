@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def describe(
-    function: Any = None,
+    function: object = None,
     /,
     *,
     deprecated: bool = False,
@@ -57,8 +57,8 @@ def describe(
     answers: Mapping[int, TypeForm[Any] | None] | None = None,
     operation_id: str | None = None,
     tags: Sequence[str] | None = None,
-    holds: Mapping[str, Any] | None = None,
-) -> Any:
+    holds: Mapping[str, object] | None = None,
+) -> object:
     """Say what the API's description cannot read in the code of a handler, and return the handler.
 
         app.get("/report", describe(report, answers={200: Report, 202: None}))
@@ -80,7 +80,7 @@ def describe(
     return partial(_keep, said) if function is None else _keep(said, function)
 
 
-def _keep(said: Description, function: Any) -> Any:
+def _keep(said: Description, function: Any) -> object:
     try:
         function.__core_description__ = said
     except AttributeError:

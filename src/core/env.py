@@ -41,7 +41,7 @@ class Bindings:
     __slots__ = ()
 
 
-def kind_of(annotation: Any) -> Kind | None:
+def kind_of(annotation: object) -> Kind | None:
     """The kind of binding that a class stands for, itself or by a base; None for any other class."""
     # Imported here: a worker asks for it only when a binding is missing.
     from core.bindings.kinds import PROTOCOLS
@@ -68,8 +68,8 @@ class EnvField:
         self,
         name: str,
         attribute: str,
-        annotation: Any,
-        kind: Any = None,
+        annotation: object,
+        kind: object = None,
         optional: bool = False,
         has_default: bool = False,
         converted: bool = False,
@@ -114,7 +114,7 @@ def inject(
     /,
     *,
     secrets: Mapping[str, str | Secret] | None = None,
-    adapt: Callable[[Any, EnvField], object] | None = None,
+    adapt: Callable[[object, EnvField], object] | None = None,
 ) -> E:
     """Build an Env: each attribute from `lookup`, by its name, checked by its annotation.
 
@@ -293,7 +293,7 @@ class _Names(dict[str, object]):
         return _Unknown(name)
 
 
-def _resolve(annotation: Any, owner: type) -> Any:
+def _resolve(annotation: object, owner: type) -> object:
     """The type that an annotation means, where it was written; strings and forward references are evaluated."""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__forward_arg__", None)
     if text is None:
@@ -305,7 +305,7 @@ def _resolve(annotation: Any, owner: type) -> Any:
     return _resolve(eval(text, {"__builtins__": vars(builtins)}, names), owner)  # the application's own annotation
 
 
-def _without_none(annotation: Any) -> tuple[Any, bool]:
+def _without_none(annotation: Any) -> tuple[object, bool]:
     """The annotation without Annotated, Required, Final and None, and whether None was there."""
     optional = False
     while True:
@@ -341,7 +341,7 @@ class _Mismatch(Exception):
     """The value found does not match the annotation."""
 
 
-def _checked(value: Any, field: EnvField) -> object:
+def _checked(value: object, field: EnvField) -> object:
     """`value` as the annotation asks for it. Raises _Mismatch; its text never has the value, which may be a secret."""
     kind = field.kind
     if kind is str:
@@ -379,7 +379,7 @@ def _checked(value: Any, field: EnvField) -> object:
     return _variable(value, field)
 
 
-def _is(value: Any, field: EnvField) -> bool:
+def _is(value: object, field: EnvField) -> bool:
     """True if a binding is of the kind of a field."""
     try:
         _checked(value, field)
@@ -400,7 +400,7 @@ def _has(value: object, name: str) -> bool:
     return hasattr(kind, "__getattr__") and hasattr(value, name)
 
 
-def _variable(value: Any, field: EnvField) -> object:
+def _variable(value: object, field: EnvField) -> object:
     """A JSON variable as its annotation asks: scalars by hand, and the rest by the strict rules of request bodies."""
     annotation, kind = field.annotation, field.kind
     if type(value) is kind and kind in (bool, int, float):
@@ -473,7 +473,7 @@ def _found(value: object) -> str:
             return with_article(type(value).__name__)
 
 
-def _shown(annotation: Any) -> str:
+def _shown(annotation: object) -> str:
     if isinstance(annotation, type) and typing.get_origin(annotation) is None:
         return annotation.__name__
     return repr(annotation).replace("typing.", "")

@@ -429,7 +429,7 @@ class Request(Generic[E_co, U_co, K_contra]):
         return self._state
 
     @property
-    def users(self) -> dict[Any, Any]:
+    def users(self) -> dict[object, object]:
         """The user that each authenticator returned on this request, so that none runs twice."""
         if self._users is None:
             self._users = dict(self._known_users)
@@ -464,7 +464,7 @@ class Request(Generic[E_co, U_co, K_contra]):
         """
         return False
 
-    def url_for(self, handler: Callable[..., Any], /, **params: object) -> str:
+    def url_for(self, handler: Callable[..., object], /, **params: object) -> str:
         """The path of a handler's route, as `App.url_for` gives it, below the `root_path` of this request.
 
         Raises DeveloperError outside an application: on a request that a program made itself.
@@ -514,7 +514,7 @@ class Request(Generic[E_co, U_co, K_contra]):
     async def json(self, /) -> Any: ...
     @overload
     async def json(self, type_: TypeForm[T], /, *, key: str | None = None) -> T: ...
-    async def json(self, type_: Any = Any, /, *, key: str | None = None) -> Any:
+    async def json(self, type_: object = Any, /, *, key: str | None = None) -> object:
         """The body parsed as JSON (RFC 8259), and structured as a `T` when one is given.
 
         `key` is the member of the body's object that is read, where clients send `{"order": {…}}`. Other members are
@@ -667,9 +667,9 @@ class State(dict[str, Any]):
         def __getitem__(self, key: StateKey[T], /) -> T: ...
         @overload
         def __getitem__(self, key: str, /) -> Any: ...
-        def __getitem__(self, key: Any, /) -> Any: ...
+        def __getitem__(self, key: object, /) -> object: ...
 
-    def __missing__(self, key: object) -> Any:
+    def __missing__(self, key: object) -> object:
         of = getattr(key, "of", None)  # a StateKey, which few applications load
         if of is None:
             raise KeyError(key)
@@ -698,7 +698,7 @@ else:
 class _Hooks(dict[Any, Callable[[Any], Any]]):
     """The functions that structure a type, kept here because `core.validation` is imported when one is first needed."""
 
-    def __missing__(self, type_: Any) -> Callable[[Any], Any]:
+    def __missing__(self, type_: object) -> Callable[[object], object]:
         from core.validation.structure import hook_of
 
         hook = self[type_] = hook_of(type_, client=True)
@@ -708,7 +708,7 @@ class _Hooks(dict[Any, Callable[[Any], Any]]):
 _hooks = _Hooks()
 
 
-def _structured(value: Any, type_: Any) -> Any:
+def _structured(value: Any, type_: object) -> object:
     """The value of a body as a `type_`. Raises ValidationError with every mistake."""
     try:
         hook = _hooks[type_]

@@ -407,7 +407,7 @@ class Response:
 
     # -- sending
 
-    def json(self, value: Any, /) -> Self:
+    def json(self, value: object, /) -> Self:
         """Send `value` as JSON: the values of JSON, and attrs instances, datetimes, UUIDs, Decimals and enums.
 
         Raises ValueError for NaN and infinities, TypeError for a value without a JSON form; both name the place.
@@ -569,7 +569,7 @@ class Response:
 
         return self._send("stream", Driven(chunks), check_value(content_type))
 
-    def sse(self, events: AsyncIterable[Any], /, *, keep_alive: float | None = 15.0) -> Self:
+    def sse(self, events: AsyncIterable[object], /, *, keep_alive: float | None = 15.0) -> Self:
         """Send server-sent events (WHATWG HTML, section 9.2): `core.http.sse.Event`s, or texts and values as their
         data.
 
@@ -624,12 +624,12 @@ class Response:
             for name in getattr(self, "passed_on", ()):
                 self.staged.pop(name, None)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """The state of this response, for `restore`."""
         values = {name: getattr(self, name) for name in _SLOTS}
         return {name: value.copy() if isinstance(value, dict | list) else value for name, value in values.items()}
 
-    def restore(self, state: dict[str, Any], /) -> None:
+    def restore(self, state: dict[str, object], /) -> None:
         """Put this response back into the state that `state` returned."""
         for name, value in state.items():
             setattr(self, name, value)

@@ -176,7 +176,7 @@ class Router(Generic[E, U, M_contra]):
         self._append(route, handlers)
         self._registered.append(route)
 
-        def append(handler: Any) -> Any:
+        def append(handler: object) -> object:
             self._append(route, (handler,), decorated=True)
             return handler
 
@@ -230,7 +230,7 @@ class Router(Generic[E, U, M_contra]):
 
         where = f"websocket {path}"
 
-        def register(handler: Any) -> Any:
+        def register(handler: Any) -> object:
             if arguments_of(handler) != 2:
                 raise HandlerError(f"{where}: {name_of(handler)} must be `async def (req, socket)`")
             require_async(handler, where)
@@ -343,7 +343,7 @@ class Router(Generic[E, U, M_contra]):
     def on_error(
         self, handler: Callable[[Exception, Request[E, object, K], Response, Next], Awaitable[R]], /
     ) -> Callable[[Exception, Request[E, object, K], Response, Next], Awaitable[R]]: ...
-    def on_error(self, first: Any, /, *more: Any) -> Any:
+    def on_error(self, first: object, /, *more: Any) -> Any:
         """Let the decorated `async (err, req, res, next)` answer errors: all of them, or those of the classes given.
 
             @app.on_error(OutOfStock)
@@ -365,7 +365,7 @@ class Router(Generic[E, U, M_contra]):
         if isinstance(first, type):
             classes: tuple[type[object], ...] = (cast("type[object]", first), *more)
 
-            def register(handler: Any) -> Any:
+            def register(handler: object) -> object:
                 self._register_error_handler(classes, handler)
                 return handler
 
@@ -460,7 +460,7 @@ class Router(Generic[E, U, M_contra]):
 
     if not TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> object:
             # For names of other frameworks alone: Python calls this for missing attributes only.
             if name[:1] == "_" or name == "func":  # which the framework itself asks for
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
@@ -540,7 +540,7 @@ _AFTER_ONE = (("req", "res"), ("request", "response"))
 """The names behind a first parameter that nobody gives."""
 
 
-def _is_value(function: Any, name: str) -> bool:
+def _is_value(function: object, name: str) -> bool:
     """Return True for a parameter whose annotation says that it is no `next`."""
     try:
         annotation = function.__annotations__[name]

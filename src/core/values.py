@@ -15,7 +15,6 @@ TYPE_CHECKING = False  # type checkers know the name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
     from attrs import field as field
     from attrs import frozen as frozen
@@ -69,7 +68,7 @@ if not TYPE_CHECKING:
             self.name = name
             self.finish = finish
 
-        def __get__(self, instance: object, owner: type) -> Any:
+        def __get__(self, instance: object, owner: type) -> object:
             self.finish()
             return getattr(owner if instance is None else instance, self.name)
 
@@ -78,14 +77,14 @@ if not TYPE_CHECKING:
 
         __slots__ = ("options",)
 
-        def __init__(self, options: dict[str, Any]) -> None:
+        def __init__(self, options: dict[str, object]) -> None:
             self.options = options
 
-    def field(**options: Any) -> Any:
+    def field(**options: object) -> object:
         """`attrs.field`, later."""
         return _Field(options)
 
-    def frozen(cls: type | None = None, /, *, kw_only: bool = False) -> Any:
+    def frozen(cls: type | None = None, /, *, kw_only: bool = False) -> object:
         """`attrs.frozen(slots=False)`, later. The class may write none of the methods that attrs writes."""
         if cls is None:
             return lambda cls: frozen(cls, kw_only=kw_only)

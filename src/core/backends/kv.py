@@ -22,7 +22,7 @@ class KVEngine(Hookable, KVNamespace):
     _get: Any
     _put: Any
 
-    async def _get_json(self, key: str, type_: Any, /, *, cache_ttl: int | None = None) -> Any:
+    async def _get_json(self, key: str, type_: Any, /, *, cache_ttl: int | None = None) -> object:
         value = await self._get(key, "json", cache_ttl=cache_ttl)
         if value is None:
             return None

@@ -9,7 +9,7 @@ from core.errors import R2TypeError
 from core.http.streams import well_formed
 
 
-def check_custom_metadata(metadata: Mapping[Any, Any] | None) -> dict[str, str]:
+def check_custom_metadata(metadata: Mapping[Any, object] | None) -> dict[str, str]:
     """A copy of custom metadata. Raises R2TypeError where a name or a value is not a str."""
     custom: dict[str, str] = {}
     for name, value in (metadata or {}).items():

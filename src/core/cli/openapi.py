@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.cli.project import add_project_options, find_configuration
 from core.cli.style import say_refused, shown_path, write
@@ -239,7 +239,7 @@ def _described(path: Path, args: argparse.Namespace, committed: str) -> tuple[_O
         servers=args.server,
     )
     gathered = gather(main, source=Path(entry.folder), root=path.parent, classes=facts.classes)
-    names: Mapping[str, Any] = {}
+    names: Mapping[str, object] = {}
     with contextlib.suppress(DeveloperError):  # `--check` tells of a file that cannot be read
         names = _parsed(committed, "", "", "openapi") if committed else {}
     described = describe(facts, gathered.program, version=args.openapi, kept=names)
@@ -304,7 +304,7 @@ def _check(file: Path, text: str, outcome: _Outcome, mcp: bool) -> int:
     return 1
 
 
-def _parsed(text: str, name: str, command: str, kind: str) -> Mapping[str, Any]:
+def _parsed(text: str, name: str, command: str, kind: str) -> Mapping[str, object]:
     from core.openapi.reading import load_document, objects_of
     from core.validation.schema import is_object
 

@@ -59,7 +59,7 @@ def named_bindings(data: Table, level: KeyPath) -> Iterator[tuple[Kind, str, Key
                 yield kind, name, (*path, kind.key), value
 
 
-def _entry(worker: Worker, kind: Kind, path: KeyPath, raw: Any) -> Any:
+def _entry(worker: Worker, kind: Kind, path: KeyPath, raw: object) -> object:
     """The structured table of a binding, or the value of a variable."""
     value: Any = worker
     for key in path[: len(kind.section)]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final
+from typing import Final
 
 from core.config.toml_text import LONGEST, KeyPath, LineIndex
 
@@ -32,7 +32,7 @@ class JsoncError(ValueError):
         self.column = column
 
 
-def parse_jsonc(text: str) -> tuple[Any, dict[KeyPath, int]]:
+def parse_jsonc(text: str) -> tuple[object, dict[KeyPath, int]]:
     """The value, and the line of every key and array element by its path.
 
     Raises JsoncError for the first mistake: two keys of one name and nesting deeper than 200 are mistakes as well.
@@ -66,7 +66,7 @@ class _Reader:
     def peek(self) -> str:
         return self.text[self.at : self.at + 1]
 
-    def value(self, path: KeyPath, depth: int) -> Any:
+    def value(self, path: KeyPath, depth: int) -> object:
         if depth > DEEPEST:
             raise self.error(f"this is nested deeper than {DEEPEST} levels. Make it flatter")
         match self.peek():
@@ -85,7 +85,7 @@ class _Reader:
             case _:
                 return self.scalar()
 
-    def scalar(self) -> Any:
+    def scalar(self) -> object:
         number = _NUMBER.match(self.text, self.at)
         if number is not None:
             if len(number[0]) > LONGEST:
@@ -114,10 +114,10 @@ class _Reader:
             raise self.error(f"{escape} is half of a character. Write its other half beside it, or leave it out", at)
         return text
 
-    def array(self, path: KeyPath, depth: int) -> list[Any]:
+    def array(self, path: KeyPath, depth: int) -> list[object]:
         start = self.at
         self.at += 1
-        items: list[Any] = []
+        items: list[object] = []
         while True:
             self.blank()
             if self.peek() == "]":
@@ -128,10 +128,10 @@ class _Reader:
             items.append(self.value(element, depth + 1))
             self.comma("]", start)
 
-    def object(self, path: KeyPath, depth: int) -> dict[str, Any]:
+    def object(self, path: KeyPath, depth: int) -> dict[str, object]:
         start = self.at
         self.at += 1
-        items: dict[str, Any] = {}
+        items: dict[str, object] = {}
         while True:
             self.blank()
             if self.peek() == "}":

@@ -85,7 +85,7 @@ def one_letter(one: str, other: str) -> bool:
 
 
 @cache
-def types_of(class_: Any) -> dict[str, Any]:
+def types_of(class_: Any) -> dict[str, object]:
     """The keys of a table as they are written, with their types."""
     return {a.name.removesuffix("_"): a.type for a in attrs.fields(attrs.resolve_types(class_))}
 

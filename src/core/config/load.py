@@ -112,7 +112,7 @@ class _Mismatch(ValueError):
     """A value of the wrong type; the message says the right type, and the fix."""
 
 
-def _read(value: Any, type_: Any, path: KeyPath, problems: Problems) -> Any:
+def _read(value: object, type_: object, path: KeyPath, problems: Problems) -> object:
     """`value` as a `type_`. Where that is a mistake, the file is refused, and what this returns is not used."""
     try:
         return _structure(value, type_, path, problems)
@@ -121,7 +121,7 @@ def _read(value: Any, type_: Any, path: KeyPath, problems: Problems) -> Any:
         return None
 
 
-def _structure(value: Any, type_: Any, path: KeyPath, problems: Problems) -> Any:
+def _structure(value: object, type_: Any, path: KeyPath, problems: Problems) -> Any:
     origin, arguments = get_origin(type_), get_args(type_)
     if type_ is Any:
         return value
@@ -174,7 +174,7 @@ def _literal(value: object, choices: Sequence[str]) -> str:
     raise _Mismatch(f"must be {wanted}, not {found}.{hint}")
 
 
-def _choice(value: Any, arms: Sequence[Any], path: KeyPath, problems: Problems) -> Any:
+def _choice(value: object, arms: Sequence[Any], path: KeyPath, problems: Problems) -> object:
     """A union by the JSON type of the value. `T | None` is a `T` that may be null."""
     if len(arms) == 1:
         return None if value is None else _structure(value, arms[0], path, problems)
@@ -191,7 +191,7 @@ def _title(type_: Any) -> str:
     return "a list of strings" if get_origin(type_) is Sequence else _SCALARS[type_]
 
 
-def _sequence(value: Any, element: Any, path: KeyPath, problems: Problems) -> tuple[Any, ...]:
+def _sequence(value: object, element: Any, path: KeyPath, problems: Problems) -> tuple[object, ...]:
     if isinstance(value, list):
         return tuple(_read(item, element, (*path, index), problems) for index, item in enumerate(as_list(value)))
     if not attrs.has(element):
@@ -203,7 +203,7 @@ def _sequence(value: Any, element: Any, path: KeyPath, problems: Problems) -> tu
     raise _Mismatch(f"must be {found}. Write {_written(path, problems, many=True)}.")
 
 
-def _mapping(value: object, element: Any) -> Table:
+def _mapping(value: object, element: object) -> Table:
     if not isinstance(value, dict):
         raise _Mismatch(f"must be a table, not {type_name(value)}. Write its keys below its header.")
     table = as_table(value)
@@ -290,7 +290,7 @@ def _written(path: KeyPath, problems: Problems, *, many: bool = False) -> str:
     return f"{_header(path, problems, many=many)}{value and f': {value}'}"
 
 
-def _table_fix(class_: Any, value: object) -> str:
+def _table_fix(class_: object, value: object) -> str:
     names = [*types_of(class_)]
     if isinstance(value, str) and names[0] in ("binding", "name"):
         return f'Write {names[0]} = "{value}" in it.'

@@ -98,8 +98,8 @@ def check_level(document: Document, environment: str | None, problems: Problems)
             seen.setdefault(queue, index)
 
 
-def _walk(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
-    items: Iterable[tuple[str | int, Any]] = [*as_table(value).items(), *enumerate(as_list(value))]
+def _walk(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+    items: Iterable[tuple[str | int, object]] = [*as_table(value).items(), *enumerate(as_list(value))]
     for key, item in items:
         if path == () and key == "env":
             continue

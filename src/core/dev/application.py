@@ -192,7 +192,7 @@ class _Answer:
             self._exchange.response.add(message.get("body", b""))
         await self._send(message)
 
-    async def _extend(self, message: Any, start: Any, failure: Failure, body: bytearray) -> Any:
+    async def _extend(self, message: Any, start: Any, failure: Failure, body: bytearray) -> object:
         """Add `development` to the object that the application answers; None while it is not there as a whole."""
         body += message.get("body", b"")
         if message.get("more_body", False):

@@ -88,7 +88,7 @@ class Recorder:
         past, after = ([], None) if self.journal is None else self.journal.page(before, limit)
         return running + past, after
 
-    async def hook(self, call: BindingCall, proceed: Proceed, /) -> Any:
+    async def hook(self, call: BindingCall, proceed: Proceed, /) -> object:
         """Record a call of a binding in the exchange that it belongs to: a `core.bindings.calls.CallHook`."""
         exchange = current.get()
         if call.kind == "durable_object" and call.target and self.journal is not None:
@@ -222,12 +222,12 @@ def _described(call: BindingCall) -> str:
     """A statement and its values, or the arguments of any other call, without options that are the defaults."""
     if call.kind == "d1" and call.target:
         return _statement(*call.target)
-    defaults: Mapping[str, Any] = getattr(call.function, "__kwdefaults__", None) or {}
+    defaults: Mapping[str, object] = getattr(call.function, "__kwdefaults__", None) or {}
     given = {name: value for name, value in call.options.items() if name not in defaults or value != defaults[name]}
     return ", ".join([*map(_value, call.args), *(f"{name}={_value(value)}" for name, value in given.items())])
 
 
-def _statement(sql: str, *values: Any) -> str:
+def _statement(sql: str, *values: object) -> str:
     # Numbers are bound as the platform's, which are all floating point.
     bound = (int(value) if isinstance(value, float) and value.is_integer() else value for value in values)
     return f"{sql}  ← {', '.join(map(_value, bound))}" if values else sql

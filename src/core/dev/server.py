@@ -45,7 +45,7 @@ _ARRIVALS: Final = 0.25
 """Seconds that a connection without a request has to send one when the server stops."""
 
 
-def serve(options: Options, listener: socket.socket, start: Start, pipe: Any = None) -> int:
+def serve(options: Options, listener: socket.socket, start: Start, pipe: object = None) -> int:
     """Serve until asked to stop: by `pipe`, or without one by a signal. Returns the exit code."""
     if options.log_format == "json":
         from core.hosts.output import JsonStream, log_as_json
@@ -183,7 +183,7 @@ class _Serving:
             for line in finding_lines(found, self._style):
                 _write(line)
 
-    def _announce(self, address: tuple[Any, ...], loaded: Loaded | None, failed: BaseException | None) -> None:
+    def _announce(self, address: tuple[object, ...], loaded: Loaded | None, failed: BaseException | None) -> None:
         """Write the start screen, or the line of a reload, and the error that there was."""
         options, style = self._options, self._style
         if self._start.first:

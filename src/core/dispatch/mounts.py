@@ -140,8 +140,8 @@ def asgi_lifespan(target: AsgiApp) -> Lifespan:
     state.
     """
 
-    async def lifespan(env: object) -> AsyncIterator[dict[str, Any]]:
-        state: dict[str, Any] = {}
+    async def lifespan(env: object) -> AsyncIterator[dict[str, object]]:
+        state: dict[str, object] = {}
         incoming: asyncio.Queue[Message] = asyncio.Queue()
         outgoing: asyncio.Queue[Message] = asyncio.Queue()
         scope: Message = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": state}

@@ -149,7 +149,13 @@ class CoreError(Exception):
     metadata: dict[str, Any]
 
     def __init__(
-        self, status: int, message: str | None = None, /, *, headers: Mapping[str, str] | None = None, **metadata: Any
+        self,
+        status: int,
+        message: str | None = None,
+        /,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **metadata: object,
     ) -> None:
         if type(status) is not int or not 400 <= status <= 599:
             plain = plain_status(status)

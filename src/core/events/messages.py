@@ -64,7 +64,7 @@ class _Around:
     def __repr__(self) -> str:
         return repr(self._inner)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name == "_inner":  # while it is copied
             raise AttributeError(name)
         return getattr(self._inner, name)

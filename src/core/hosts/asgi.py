@@ -185,12 +185,12 @@ class _ScopeHeaders(http.HeadersView):
     __slots__ = ("req",)
     req: AsgiRequest
 
-    def get(self, name: str, default: Any = None, /) -> Any:
+    def get(self, name: str, default: object = None, /) -> Any:
         """The value of `name`, joined if there are several, or `default`."""
         value = self.req.header(name)
         return default if value is None else value
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         # Asked for what is not set: the members of a view, before the headers are decoded.
         if name not in http.HeadersView.__slots__:
             raise AttributeError(name)
@@ -218,7 +218,7 @@ class _ReadAhead:
         self._taken = asyncio.Event()
         self._begun = self._skipped = False
 
-    async def __call__(self) -> MutableMapping[str, Any]:
+    async def __call__(self) -> MutableMapping[str, object]:
         self._begun = True
         if self._skipped:
             raise RuntimeError(

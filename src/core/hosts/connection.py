@@ -382,6 +382,6 @@ def _over(waited: float, seconds: float) -> bool:
     return 0 < seconds < waited
 
 
-async def _answer_for_itself(scope: Any, receive: Any, send: Any) -> None:
+async def _answer_for_itself(scope: object, receive: object, send: Any) -> None:
     await send({"type": "http.response.start", "status": 204, "headers": []})
     await send({"type": "http.response.body", "body": b""})

@@ -80,7 +80,7 @@ class Exchange:
         finally:
             self._connection.tasks.discard(self.task)
 
-    async def receive(self) -> dict[str, Any]:
+    async def receive(self) -> dict[str, object]:
         """The next part of the body; that the client is gone, or has its answer, where there is no other."""
         connection = self._connection
         if self.waited_for and not connection.transport.is_closing():

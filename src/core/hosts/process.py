@@ -63,7 +63,7 @@ class BackgroundContext(Spans):
     def __init__(self) -> None:
         self.tasks: set[asyncio.Future[Any]] = set()
 
-    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
+    def wait_until(self, awaitable: Awaitable[object], /) -> None:
         """Run `awaitable` to its end beside everything else. An error that it raises is logged."""
         require_awaitable(awaitable)
         task = asyncio.ensure_future(awaitable)
@@ -73,7 +73,7 @@ class BackgroundContext(Spans):
     def pass_through_on_exception(self) -> None:
         """There is no origin behind this host: nothing to fall back to."""
 
-    def _done(self, task: asyncio.Future[Any]) -> None:
+    def _done(self, task: asyncio.Future[object]) -> None:
         self.tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             from core.explain.diagnosis import log_failure

@@ -27,13 +27,13 @@ class Driven:
 
     __slots__ = ("_arrived", "_asked", "_closing", "_context", "_failure", "_over", "_ready", "_source", "_task")
 
-    def __init__(self, source: AsyncIterable[Any]) -> None:
+    def __init__(self, source: AsyncIterable[object]) -> None:
         self._source = source
         self._context = copy_context()
         self._task: asyncio.Task[None] | None = None
         self._asked: asyncio.Future[None] | None = None
         self._arrived: asyncio.Future[None] | None = None
-        self._ready: deque[Any] = deque()
+        self._ready: deque[object] = deque()
         self._failure: BaseException | None = None
         self._over = self._closing = False
 
@@ -114,7 +114,7 @@ class Driven:
             self._over = True
             self._tell()
 
-    async def _steps(self, source: AsyncIterator[Any]) -> None:
+    async def _steps(self, source: AsyncIterator[object]) -> None:
         loop = asyncio.get_running_loop()
         step = anext(source)
         while True:

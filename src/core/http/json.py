@@ -119,11 +119,11 @@ def _is_subclass(kind: type, module: str, name: str) -> bool:
     return isinstance(found, type) and issubclass(kind, found)
 
 
-def _object_of(names: dict[str, str], fields: Iterable[Any]) -> Callable[[Any], dict[str, Any]]:
+def _object_of(names: dict[str, str], fields: Iterable[object]) -> Callable[[object], dict[str, object]]:
     # Written out, as attrs writes a class's __init__: a loop over the names takes five times as long.
     source = "".join(["lambda value: {", *[f"{key!r}: value.{name}, " for key, name in names.items()], "}"])
 
-    write: Callable[[Any], dict[str, Any]] = eval(source)
+    write: Callable[[object], dict[str, object]] = eval(source)
     # A value is UNSET only where something has loaded its module.
     unset = sys.modules.get("core.validation.unset")
     return write if unset is None else unset.leaving_out(write, fields)
@@ -222,7 +222,7 @@ class _Reading:
 
 
 def _kept_scanner(parse_float: Callable[[str], float]) -> Callable[[str, int], tuple[Any, int]]:
-    kept: Callable[[str, int], tuple[Any, int]]
+    kept: Callable[[str, int], tuple[object, int]]
     reading: Any = _Reading()  # which has the attributes of a JSONDecoder that are read
     reading.parse_float = parse_float
     try:
@@ -250,7 +250,7 @@ _WORTH: Final = slice(1000, 1001)
 
 
 @cache
-def _plain_reader() -> Callable[[str], Any] | None:
+def _plain_reader() -> Callable[[str], object] | None:
     """The reader of `core-edge[fast]`: it gives what is read here of all that it takes. None without it.
 
     A worker never has one, so that it answers as one without the package, and does not wait for it to load.
@@ -260,7 +260,7 @@ def _plain_reader() -> Callable[[str], Any] | None:
     if sys.platform == "emscripten":
         return None
     try:
-        read: Callable[[str], Any] = import_module("msgspec.json").Decoder().decode
+        read: Callable[[str], object] = import_module("msgspec.json").Decoder().decode
     except ImportError:
         return None
     return read

@@ -64,7 +64,7 @@ def encode_event(event: object) -> bytes:
     return encode("\n".join(lines) + "\n\n")
 
 
-def encode_events(events: AsyncIterable[Any], keep_alive: float | None) -> AsyncIterator[bytes]:
+def encode_events(events: AsyncIterable[object], keep_alive: float | None) -> AsyncIterator[bytes]:
     """Events as bytes, as they come; after each `keep_alive` seconds of silence a comment, None for none.
 
     `events` is closed when this ends, however it ends: a client that goes away ends the generator behind it. See
@@ -76,7 +76,7 @@ def encode_events(events: AsyncIterable[Any], keep_alive: float | None) -> Async
 class _Events(Driven):
     __slots__ = ("_keep_alive",)
 
-    def __init__(self, events: AsyncIterable[Any], keep_alive: float | None) -> None:
+    def __init__(self, events: AsyncIterable[object], keep_alive: float | None) -> None:
         super().__init__(events)
         self._keep_alive = keep_alive
 

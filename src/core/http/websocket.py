@@ -88,7 +88,7 @@ class WebSocket(Protocol):
         """
         ...
 
-    async def send_json(self, value: Any, /) -> None:
+    async def send_json(self, value: object, /) -> None:
         """Send a value as JSON, in one message of text: all that `res.json` takes.
 
         Raises WebSocketClosed when the connection is closed, ValueError and TypeError as `res.json` does.
@@ -101,7 +101,7 @@ class WebSocket(Protocol):
     async def receive_json(self, /) -> Any: ...
     @overload
     async def receive_json(self, type_: TypeForm[T], /) -> T: ...
-    async def receive_json(self, type_: Any = Any, /) -> Any:
+    async def receive_json(self, type_: Any = Any, /) -> object:
         """The next message as JSON, and as a `T` when a type is given, read as strictly as `req.json(T)`.
 
             move = await socket.receive_json(Move)

@@ -269,7 +269,7 @@ class Answers:
         data = {"result": value} if tool.wrapped else value
         return {"content": [block_of(json.dumps(value))], "structuredContent": data, "isError": False}
 
-    def _check_mirrored(self, req: AnyRequest, tool: Tool, given: Mapping[str, Any]) -> None:
+    def _check_mirrored(self, req: AnyRequest, tool: Tool, given: Mapping[str, object]) -> None:
         for each in tool.parameters.values():
             if each.header is None:
                 continue

@@ -25,7 +25,7 @@ _PURPOSE: Final = "mcp request state"
 _SCALARS: Final = ("string", "integer", "number", "boolean")
 
 
-def elicit(type_: Any, message: str) -> Input:
+def elicit(type_: object, message: str) -> Input:
     """A form for the person at the client: one field for each of the attrs class `type_`, with `message` above it.
 
     Raises DeveloperError for a class with other fields than texts, numbers, booleans and choices of texts.

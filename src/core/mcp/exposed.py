@@ -36,13 +36,13 @@ class Exposed(Tool):
     def __init__(
         self,
         app: App[Any],
-        handler: Callable[..., Awaitable[Any]],
+        handler: Callable[..., Awaitable[object]],
         name: str | None,
         description: str | None,
         hints: Hints,
-        types: Mapping[str, Any],
+        types: Mapping[str, object],
         key: str | None,
-        returns: Any,
+        returns: object,
     ) -> None:
         self._app = app
         self._types = types
@@ -65,7 +65,7 @@ class Exposed(Tool):
         if returns is not None:
             self.set_output(returns)
 
-    def returned(self) -> Any:
+    def returned(self) -> object:
         """Nothing that the handler's annotation says: a handler sends."""
         return None
 
@@ -96,7 +96,7 @@ class Exposed(Tool):
                 self._places[key] = place
         return found
 
-    async def run(self, req: AnyRequest, given: Mapping[str, Any]) -> Any:
+    async def run(self, req: AnyRequest, given: Mapping[str, object]) -> object:
         """What the route answers: its JSON, or its text where no type says what that is.
 
         Raises ToolError with the words of an answer from 400 to 499 and for values that its path cannot have, and as
@@ -137,7 +137,7 @@ class Exposed(Tool):
         except Exception:
             return
 
-    def _request(self, req: AnyRequest, arguments: Mapping[str, Any]) -> Request[Any, Any, Any]:
+    def _request(self, req: AnyRequest, arguments: Mapping[str, object]) -> Request[Any, Any, Any]:
         placed: dict[str, JsonObject] = {"params": {}, "query": {}, "body": {}}
         for key, value in arguments.items():
             placed[self._places[key]][key] = value

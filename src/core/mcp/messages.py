@@ -115,7 +115,7 @@ class Call:
         if self.notify is not None:
             self.notify(notification(method, params))
 
-    def param(self, name: str, kind: type[Any], otherwise: Any = ...) -> Any:
+    def param(self, name: str, kind: type[Any], otherwise: object = ...) -> Any:
         """A parameter of this kind. Raises ProtocolError where it is missing or of another one."""
         value = self.params.get(name, otherwise)
         if value is ... or (not isinstance(value, kind) and value is not otherwise):
@@ -181,7 +181,7 @@ async def read_call(req: AnyRequest) -> Call:
         raise
 
 
-def _call_of(req: AnyRequest, body: Any) -> Call:
+def _call_of(req: AnyRequest, body: object) -> Call:
     if not is_object(body) or body.get("jsonrpc") != "2.0":
         raise ProtocolError(INVALID_REQUEST, 'A message is one object with "jsonrpc": "2.0"')
     method, id, params = body.get("method"), body.get("id"), body.get("params", {})

@@ -72,7 +72,7 @@ class ParamHeader:
 class Parameter:
     """One parameter of a function: its type, its schema, and its value where an argument is missing."""
 
-    def __init__(self, name: str, type_: Any, default: Any, schema: Schema) -> None:
+    def __init__(self, name: str, type_: object, default: object, schema: Schema) -> None:
         self.name = name
         self.type = type_
         self.default = default
@@ -92,7 +92,7 @@ class Registered:
     """True if its arguments come as texts."""
 
     def __init__(
-        self, function: Function, name: str | None, description: str | None, around: Mapping[str, Any]
+        self, function: Function, name: str | None, description: str | None, around: Mapping[str, object]
     ) -> None:
         self.function = function
         self.name: str = name or str(getattr(function, "__name__", name_of(function)))
@@ -133,14 +133,14 @@ class Registered:
             found[each.name] = Parameter(each.name, type_, default, schema)
         return found
 
-    def returned(self) -> Any:
+    def returned(self) -> object:
         """The type that the function returns."""
         annotation = getattr(self.function, "__annotations__", {}).get("return", ...)
         if annotation is ...:
             raise RegistrationError(f"{self.where}: it does not say what it returns. Annotate it: -> str")
         return self.type_of(annotation, "return")
 
-    def type_of(self, annotation: Any, name: str) -> Any:
+    def type_of(self, annotation: object, name: str) -> object:
         """An annotation as a type, by the names of the function's module and of the place where it is registered."""
         if not isinstance(annotation, str):
             return annotation
@@ -152,7 +152,7 @@ class Registered:
                 "it outside of TYPE_CHECKING, and define it above"
             ) from None
 
-    def schema_of(self, type_: Any, name: str, *, written: bool = False) -> Schema:
+    def schema_of(self, type_: object, name: str, *, written: bool = False) -> Schema:
         """The schema of a type. Raises RegistrationError for one that JSON cannot hold."""
         try:
             return schema_of(type_, written=written)
@@ -162,7 +162,7 @@ class Registered:
                 "an attrs class"
             ) from None
 
-    def read(self, given: Mapping[str, Any]) -> JsonObject:
+    def read(self, given: Mapping[str, object]) -> JsonObject:
         """The arguments of a call, each as its parameter's type. Raises ToolError with every mistake."""
         from core.validation.mistakes import StructureError, within
         from core.validation.structure import hook_of
@@ -184,7 +184,7 @@ class Registered:
             raise ToolError(words_of(None, issues[:100]))
         return found
 
-    async def run(self, req: AnyRequest, given: Mapping[str, Any]) -> Any:
+    async def run(self, req: AnyRequest, given: Mapping[str, object]) -> Any:
         """The value of a call. Raises as `read` does."""
         return await self.function(req, **self.read(given))
 
@@ -197,9 +197,9 @@ class Tool(Registered):
         function: Function,
         name: str | None,
         description: str | None,
-        around: Mapping[str, Any],
+        around: Mapping[str, object],
         hints: Hints,
-        guard: Callable[[Any], Awaitable[Any]] | None,
+        guard: Callable[[Any], Awaitable[object]] | None,
     ) -> None:
         super().__init__(function, name, description, around)
         self.guard = guard
@@ -213,7 +213,7 @@ class Tool(Registered):
         if self.result is not None and not is_content(self.result):
             self.set_output(self.result)
 
-    def set_output(self, type_: Any) -> None:
+    def set_output(self, type_: object) -> None:
         """Let the tool return a value of this type, as structured content."""
         self.result = type_
         self.output = self.schema_of(type_, "return", written=True)
@@ -268,7 +268,7 @@ class Resource(Registered):
         name: str | None,
         mime_type: str | None,
         ttl: float,
-        around: Mapping[str, Any],
+        around: Mapping[str, object],
     ) -> None:
         super().__init__(function, name, None, around)
         self.key = uri

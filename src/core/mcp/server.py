@@ -157,7 +157,7 @@ class MCP(Generic[E, U]):
         name: str | None = None,
         guard: Authenticator[E, Any, U] | None = None,
         **hints: Unpack[Hints],
-    ) -> Any:
+    ) -> object:
         """Let models call the decorated `async (req, …)`. Its docstring is what they choose by.
 
         The parameters after the request are the arguments, read as `req.json(T)` reads: nothing is converted that only
@@ -175,7 +175,7 @@ class MCP(Generic[E, U]):
 
     def expose(
         self,
-        handler: Callable[[Any, Response], Awaitable[Any]],
+        handler: Callable[[Any, Response], Awaitable[object]],
         /,
         *,
         name: str | None = None,
@@ -206,7 +206,7 @@ class MCP(Generic[E, U]):
         types = {place: type_ for place, type_ in given.items() if type_ is not None}
         self._add(self.tools, lambda: Exposed(self.app, handler, name, description, hints, types, key, returns))
 
-    def offer(self, handler: Callable[[object, Response], Awaitable[object]], /) -> None:
+    def offer(self, handler: Callable[[Any, Response], Awaitable[object]], /) -> None:
         """Expose the handler of a route that is registered with `tool=True`, unless it is exposed already."""
         if all(each.function is not handler for each in self.tools.values()):
             self.expose(handler)
@@ -234,7 +234,7 @@ class MCP(Generic[E, U]):
     def prompt(self, function: Typed[Request[E, U, Any], P, R], /) -> Typed[Request[E, U, Any], P, R]: ...
     @overload
     def prompt(self, /, *, name: str | None = ...) -> FunctionDecorator[E, U]: ...
-    def prompt(self, function: Function | None = None, /, *, name: str | None = None) -> Any:
+    def prompt(self, function: Function | None = None, /, *, name: str | None = None) -> object:
         """Offer the decorated `async (req, …)` as a prompt: it returns a text, a Message, or a list of them.
 
         Its arguments are texts, read as those of a query are. Raises RegistrationError as `tool` does.

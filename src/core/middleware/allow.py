@@ -43,7 +43,7 @@ def allow(check: Callable[[Any], bool], /, *, message: str = "Forbidden") -> Aut
         raise options.refuse("allow", "check", check, "must be a function of the user")
     options.text("allow", "message", message)
 
-    async def authenticate(req: AnyRequest) -> Any:
+    async def authenticate(req: AnyRequest) -> object:
         # A function that turned out to be async gives something true: only True itself lets in.
         if check(req.user) is not True:
             raise CoreError(403, message)

@@ -144,7 +144,7 @@ class Authentication(Middleware[E_contra, object], Authenticator[E_contra, A_co,
     def __call__(self, req: Request[E_contra, object, Any], res: Response, next: Next, /) -> Awaitable[None]: ...
     def __call__(
         self, req: Request[E_contra, object, Any], res: Response | None = None, next: Next | None = None, /
-    ) -> Awaitable[Any]:
+    ) -> Awaitable[object]:
         """Return the user, or raise AuthenticationError; as middleware set `req.user` and go on."""
         return self._ask(req) if next is None else self._guard(req, cast("Response", res), next)
 

@@ -43,7 +43,7 @@ def basic_auth(
     *,
     username: str | None = None,
     password: SecretGiver[Any] | None = None,
-    verify: Callable[[str, str, AnyRequest], Awaitable[Any]] | None = None,
+    verify: Callable[[str, str, AnyRequest], Awaitable[object]] | None = None,
     realm: str = "Restricted",
 ) -> Authentication[Any, Any]:
     """Let in who knows the password; everyone else gets 401 `{"error": "Unauthorized"}` and is asked for it.
@@ -73,7 +73,7 @@ def basic_auth(
     if '"' in realm or "\\" in realm:
         raise options.refuse("basic_auth", "realm", realm, "cannot have quotes or backslashes")
 
-    async def authenticate(req: AnyRequest) -> Any:
+    async def authenticate(req: AnyRequest) -> object:
         wanted: list[bytes] = []
         if password is not None:
             wanted = secrets_of("basic_auth", "password", password, await options.awaited(password(req)))

@@ -45,7 +45,7 @@ def bearer_auth(
     /,
     *,
     token: SecretGiver[Any] | None = None,
-    verify: Callable[[str, AnyRequest], Awaitable[Any]] | None = None,
+    verify: Callable[[str, AnyRequest], Awaitable[object]] | None = None,
     scheme: str | None = "Bearer",
     header: str = "Authorization",
     cookie: str | None = None,
@@ -71,7 +71,7 @@ def bearer_auth(
         raise options.refuse("bearer_auth", "verify", "…", "must be a function: async def verify(token, req)")
     source = TokenSource("bearer_auth", scheme, header, cookie, max_length)
 
-    async def authenticate(req: AnyRequest) -> Any:
+    async def authenticate(req: AnyRequest) -> object:
         wanted: list[bytes] = []
         if token is not None:
             # Asked for before the header is looked at, so that a missing secret is reported by the first request of

@@ -175,7 +175,7 @@ def cors(
         return next() if instead is None else instead
 
     async def share_later(
-        req: AnyRequest, res: Response, next: Next, origin: str | None, answer: Awaitable[Any]
+        req: AnyRequest, res: Response, next: Next, origin: str | None, answer: Awaitable[object]
     ) -> None:
         instead = share(req, res, listed(await answer, origin))
         await (next() if instead is None else instead)
@@ -199,7 +199,7 @@ def _asked_for(header: str | None) -> str:
     return ", ".join(names)
 
 
-def _asking(function: Callable[..., Any]) -> Callable[[str | None, AnyRequest], Any]:
+def _asking(function: Callable[..., object]) -> Callable[[str | None, AnyRequest], object]:
     """A function of the origin and the request, of one that wants either or both."""
     takes = arguments_of(function)
     if takes == 2:

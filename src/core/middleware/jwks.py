@@ -42,12 +42,12 @@ _FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 class KeySet:
     """Public keys by `kid`: those that are given once and for all."""
 
-    def __init__(self, keys: list[dict[str, Any]], name: str) -> None:
+    def __init__(self, keys: list[dict[str, object]], name: str) -> None:
         self._keys = keys
         self._name = name
-        self._prepared: dict[tuple[int, str], Any] = {}
+        self._prepared: dict[tuple[int, str], object] = {}
 
-    async def candidates(self, header: Mapping[str, Any], algorithm: str, req: AnyRequest) -> list[Any]:
+    async def candidates(self, header: Mapping[str, object], algorithm: str, req: AnyRequest) -> list[object]:
         """The key for a token with that header, prepared for `algorithm`. Raises Refusal where there is none."""
         kid = header.get("kid")
         if kid is not None and not isinstance(kid, str):
@@ -57,11 +57,11 @@ class KeySet:
             raise Refusal("no key of the issuer has this kid and algorithm")
         return [found]
 
-    async def find(self, kid: str | None, algorithm: str, clock: Clock) -> Any:
+    async def find(self, kid: str | None, algorithm: str, clock: Clock) -> object:
         """The key of that name, or the only one for `algorithm` where a token names none; None where there is none."""
         return self._key(kid, algorithm)
 
-    def _key(self, kid: str | None, algorithm: str) -> Any:
+    def _key(self, kid: str | None, algorithm: str) -> object:
         kty = _FAMILIES[algorithm[:2]]
         fitting = [
             (number, key)
@@ -127,7 +127,7 @@ class FetchedKeySet(KeySet):
         self._under_way: asyncio.Task[None] | None = None
         self._may_wait: bool = sys.platform != "emscripten"
 
-    async def find(self, kid: str | None, algorithm: str, clock: Clock) -> Any:
+    async def find(self, kid: str | None, algorithm: str, clock: Clock) -> object:
         """As of a `KeySet`. Raises CoreError(503) while there are no keys at all."""
         now = clock.monotonic()
         if self._fetched is None or now - self._fetched >= _KEPT_SECONDS:
@@ -140,7 +140,7 @@ class FetchedKeySet(KeySet):
             raise CoreError(503, "Service Unavailable")
         return key
 
-    async def renew(self, header: Mapping[str, Any], req: AnyRequest) -> bool:
+    async def renew(self, header: Mapping[str, object], req: AnyRequest) -> bool:
         """Return True where there are newer keys now, for a token that names none and that ours do not prove."""
         if header.get("kid") is not None:
             return False
@@ -191,7 +191,7 @@ class FetchedKeySet(KeySet):
         self._fetched = now
 
 
-def _prepare(key: dict[str, Any], algorithm: str) -> Any:
+def _prepare(key: dict[str, object], algorithm: str) -> object:
     """A key of the set as `jwt_auth` wants it for `algorithm`. Raises for one that is not usable."""
     if sys.platform == "emscripten":
         from core.middleware.webcrypto import algorithms
@@ -226,7 +226,9 @@ def _fetch_blocking(url: str) -> bytes:
     from urllib.request import HTTPRedirectHandler, Request, build_opener
 
     class Stay(HTTPRedirectHandler):
-        def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
+        def redirect_request(
+            self, req: object, fp: object, code: object, msg: object, headers: object, newurl: object
+        ) -> None:
             return None
 
     opener = build_opener(Stay)

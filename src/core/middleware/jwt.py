@@ -90,7 +90,7 @@ def _allow_list(algorithms: Iterable[str] | None, *, symmetric: bool) -> tuple[s
     return given
 
 
-def _known_algorithms(allowed: Iterable[str]) -> dict[str, Any]:
+def _known_algorithms(allowed: Iterable[str]) -> dict[str, object]:
     """PyJWT's algorithms, in a worker those of WebCrypto too. Raises MissingExtraError where one is missing."""
     try:
         from jwt.algorithms import get_default_algorithms
@@ -118,16 +118,16 @@ class SecretKeys:
         self._demanding = max(
             (name for name in allowed if name in _LEAST_BYTES), key=_LEAST_BYTES.__getitem__, default=None
         )
-        self._prepared: dict[tuple[str, bytes], Any] = {}
+        self._prepared: dict[tuple[str, bytes], object] = {}
 
-    async def candidates(self, header: Mapping[str, Any], algorithm: str, req: AnyRequest) -> list[Any]:
+    async def candidates(self, header: Mapping[str, object], algorithm: str, req: AnyRequest) -> list[object]:
         """The keys that a token may be signed with, the newest first.
 
         Raises DeveloperError for one that is not a key.
         """
         return [self._prepare(given, algorithm) for given in await self._given(req)]
 
-    async def signing_key(self, algorithm: str, req: AnyRequest) -> Any:
+    async def signing_key(self, algorithm: str, req: AnyRequest) -> object:
         """The key that new tokens are signed with. Raises DeveloperError where it can only prove."""
         if algorithm not in _LEAST_BYTES:
             raise DeveloperError(
@@ -154,7 +154,7 @@ class SecretKeys:
             )
         return secrets
 
-    def _prepare(self, given: bytes, algorithm: str) -> Any:
+    def _prepare(self, given: bytes, algorithm: str) -> object:
         key = self._prepared.get((algorithm, given))
         if key is None:
             try:
@@ -199,7 +199,7 @@ class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
         """What the claims of a token must be."""
 
     async def issue(
-        self, req: Request[E_contra, Any, Any], claims: A | Mapping[str, Any], /, *, expires_in: float
+        self, req: Request[E_contra, Any, Any], claims: A | Mapping[str, object], /, *, expires_in: float
     ) -> str:
         """A new token with `claims`, for `expires_in` seconds from now on: `jwt_auth` lets in who brings it.
 
@@ -218,7 +218,7 @@ class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
             raise ValueError(f"issue(expires_in={expires_in!r}) must be a finite number above 0, in seconds")
         key = await keys.signing_key(self._algorithm, req)
         now = int(req.clock.time())
-        own: dict[str, Any] = {"iat": now, "exp": now + math.ceil(expires_in)}
+        own: dict[str, object] = {"iat": now, "exp": now + math.ceil(expires_in)}
         if self.demands.issuers is not None:
             own["iss"] = self.demands.issuers[0]
         if self.demands.audiences is not None:
@@ -229,7 +229,7 @@ class JWTAuthentication(Authentication[E_contra, A], Generic[E_contra, A]):
         return (signed + b"." + write_part(signature)).decode()
 
 
-def _object_of(claims: object) -> dict[str, Any]:
+def _object_of(claims: object) -> dict[str, object]:
     if isinstance(claims, JWTUser):
         claims = {**claims.claims, **({} if claims.sub is None else {"sub": claims.sub})}
     elif attrs.has(type(claims)):
@@ -237,7 +237,7 @@ def _object_of(claims: object) -> dict[str, Any]:
     given: Any = claims  # not narrowed by what follows
     if not isinstance(claims, Mapping):
         raise TypeError(f"issue(…) takes the claims as a mapping or an attrs instance, not {type(claims).__name__}")
-    found: dict[str, Any] = dict(given)
+    found: dict[str, object] = dict(given)
     # A UUID is a string in JSON.
     if not dumps(found.get("sub", "")).startswith('"'):
         raise TypeError("issue(…): sub is a str, as RFC 7519 demands. Write sub=str(user.id)")
@@ -271,7 +271,7 @@ def jwt_auth(
     secret: SecretGiver[Any] | None = None,
     jwks: str | None = None,
     keys: JWKS | None = None,
-    claims: Any = None,
+    claims: object = None,
     algorithms: Iterable[str] | None = None,
     fetch: JWKSFetch | None = None,
     issuer: str | Iterable[str] | None = None,
@@ -322,7 +322,7 @@ def jwt_auth(
     else:
         proving = FetchedKeySet(jwks, fetch) if jwks is not None else given_keys(keys)
 
-    async def authenticate(req: AnyRequest) -> Any:
+    async def authenticate(req: AnyRequest) -> object:
         token = parse_token(source.read(req))
         algorithm = token.header.get("alg")
         if not isinstance(algorithm, str) or algorithm not in allowed:

@@ -5,7 +5,7 @@ Keys of other kinds have the size of their algorithm.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 __all__ = ["WeakKeyError", "require_bits", "rsa_bits"]
 
@@ -24,6 +24,6 @@ def require_bits(bits: object) -> None:
         )
 
 
-def rsa_bits(key: Any, algorithm: str) -> object:
+def rsa_bits(key: object, algorithm: str) -> object:
     """The bits of a key that PyJWT prepared, where it is one of RSA."""
     return getattr(key, "key_size", None) if algorithm[:2] in ("RS", "PS") else None

@@ -23,7 +23,7 @@ T = TypeVar("T")
 def optional(authenticator: Authentication[E, T], /) -> Authentication[E, T | None]: ...
 @overload
 def optional(authenticator: Authenticator[E, T, U], /) -> Authenticator[E, T | None, U]: ...
-def optional(authenticator: Authenticator[Any, Any, Any], /) -> Any:
+def optional(authenticator: Authenticator[Any, Any, Any], /) -> object:
     """Ask `authenticator` who it is, and go on with None where a request brings no credentials.
 
         anyone = app.authenticated(optional(jwt_auth(secret=lambda req: req.env.JWT_SECRET, claims=User)))
@@ -45,7 +45,7 @@ def optional(authenticator: Authenticator[Any, Any, Any], /) -> Any:
         )
     require_async(authenticator, "optional")
 
-    async def authenticate(req: AnyRequest) -> Any:
+    async def authenticate(req: AnyRequest) -> object:
         users = req.users
         if authenticator not in users:
             try:

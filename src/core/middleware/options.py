@@ -137,7 +137,7 @@ def digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def resolve(call: str, binding: str | Callable[[Any], Any], req: Any) -> Any:
+def resolve(call: str, binding: str | Callable[[Any], object], req: Any) -> Any:
     """The binding that an option names: by a function of the request, or by its name on `req.env`.
 
     Raises EnvError where `Env` has nothing of that name.

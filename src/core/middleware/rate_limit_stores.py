@@ -216,7 +216,7 @@ class DurableObjectStore(Generic[E]):
     the worker exports and the configuration names. Each counted request costs a call to where the object lives.
     """
 
-    def __init__(self, binding: str | Callable[[Any], Any]) -> None:
+    def __init__(self, binding: str | Callable[[Any], object]) -> None:
         self.binding = binding
 
     async def take(self, hit: Hit, /) -> Taken:
@@ -236,7 +236,7 @@ class PlatformStore(Generic[E]):
     `binding` is its name on `Env`, or a function of the request.
     """
 
-    def __init__(self, binding: str | Callable[[Any], Any]) -> None:
+    def __init__(self, binding: str | Callable[[Any], object]) -> None:
         self.binding = binding
 
     async def take(self, hit: Hit, /) -> Taken:

@@ -62,7 +62,7 @@ def secure_hdrs(
 
     Raises OptionError for a value that is neither a string nor False, and for a value that no header can carry.
     """
-    given: dict[str, str | bool | Mapping[str, Any]] = {
+    given: dict[str, str | bool | Mapping[str, object]] = {
         "content-security-policy": content_security_policy,
         "strict-transport-security": strict_transport_security,
         "x-frame-options": x_frame_options,
@@ -158,7 +158,7 @@ def _policy(option: str, directives: Mapping[Any, Any]) -> str:
     return "; ".join(written)
 
 
-def _endpoint(name: Any, url: Any) -> str:
+def _endpoint(name: object, url: object) -> str:
     if not options.word(name) or not isinstance(url, str) or '"' in url or "\\" in url:
         raise options.refuse("secure_hdrs", "reporting_endpoints", {name: url}, "must be names to URLs")
     return f'{name}="{url}"'

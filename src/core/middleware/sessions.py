@@ -81,7 +81,7 @@ class Session(MutableMapping[str, Any]):
             self._read = json.dumps(self._values)  # it may be changed in place, which only a comparison shows
         return value
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: object) -> None:
         if not isinstance(key, str):
             raise TypeError(f"session[{key!r}]: a key is a str")
         self._values[key] = value
@@ -104,7 +104,7 @@ class Session(MutableMapping[str, Any]):
         """Return True if there is something to keep."""
         return self.changed or (self._read is not None and self._read != json.dumps(self._values))
 
-    def put_onto(self, before: dict[str, Any], newest: dict[str, Any]) -> None:
+    def put_onto(self, before: dict[str, object], newest: dict[str, object]) -> None:
         """Take over `newest`, which another request kept, with the changes of this one since `before`."""
         for key, value in self._values.items():
             if key not in before or json.dumps(value) != json.dumps(before[key]):
@@ -296,7 +296,7 @@ async def _end(kv: KVNamespace, id: str, how: str, max_age: int) -> None:
     await kv.delete(_stored(id))
 
 
-def _values_of(kept: str | None, now: float) -> tuple[dict[str, Any] | None, float]:
+def _values_of(kept: str | None, now: float) -> tuple[dict[str, object] | None, float]:
     if kept is None:
         return None, now
     try:

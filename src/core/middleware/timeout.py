@@ -13,7 +13,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from core.errors import CoreError
 from core.handlers import declare
@@ -97,7 +97,7 @@ class _Timer:
             raise RuntimeError("timeout() needs a task to cancel. Run the request with asyncio")
         self.expired = False
         self._res = res
-        self._state: dict[str, Any] = {}
+        self._state: dict[str, object] = {}
         self._task = task
         self._outer = _enclosing.get()
         self._before = task.cancelling()

@@ -63,7 +63,7 @@ class SubtleAlgorithm:
         to_js: Any = ffi.to_js
         subtle = runtime.crypto.subtle
 
-        def across(value: Mapping[str, Any]) -> Any:
+        def across(value: Mapping[str, object]) -> object:
             return to_js(dict(value), dict_converter=runtime.Object.fromEntries)
 
         imported = key.imported

@@ -121,7 +121,7 @@ class CorePlugin(TypesOfQueries):
         found = self.found(ctx.path)
         return hashlib.sha256(repr(found).encode()).hexdigest() if found else None
 
-    def _report(self, api: Any, tree: MypyFile) -> None:
+    def _report(self, api: object, tree: MypyFile) -> None:
         """Report the findings of the module that is being checked, once for each time that it was read."""
         if self._told.get(tree.path) is not tree:
             self._told[tree.path] = tree
@@ -129,7 +129,7 @@ class CorePlugin(TypesOfQueries):
                 if not one.typed or not _errors(api).is_error_code_enabled(error_codes[one.typed]):
                     self._tell(api, one)
 
-    def _tell(self, api: Any, one: Told) -> None:
+    def _tell(self, api: object, one: Told) -> None:
         errors = _errors(api)
         # While mypy tries overloads it holds messages back; and a daemon takes those of a function back with it.
         watchers, scope, errors._watchers, errors.scope = errors._watchers, errors.scope, [], None

@@ -311,7 +311,7 @@ class _Comparison:
         return all(any(self._fits(homes, at, one, other) for other in wholes) for one in parts)
 
 
-def _amount(bound: Any) -> Any:
+def _amount(bound: object) -> Any:
     """A bound to be compared: of a text with a decimal number the number. Dates and times are in order as texts."""
     try:
         return Decimal(bound) if isinstance(bound, str) else bound
@@ -374,7 +374,7 @@ def _shown(parts: Sequence[Named]) -> str:
     return " or ".join(dict.fromkeys(words))
 
 
-def _ways(document: Mapping[str, Any], given: Sequence[Mapping[str, Any]] | None) -> dict[str, str]:
+def _ways(document: Mapping[str, Any], given: Sequence[Mapping[str, object]] | None) -> dict[str, str]:
     """The ways to authenticate, by what clients send: the name of a scheme is no promise. "" is for nothing."""
     schemes = document.get("components", {}).get("securitySchemes", {})
     ways: dict[str, str] = {}

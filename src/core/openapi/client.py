@@ -63,7 +63,7 @@ _MODULE: Final = re.compile(
 ).findall
 
 
-def write_client(document: Mapping[str, Any]) -> str:
+def write_client(document: Mapping[str, object]) -> str:
     """The source of a client of the API that a document describes.
 
     Raises DeveloperError for a document that is not OpenAPI of version 3, or refers to other files.
@@ -173,7 +173,7 @@ class _Writer:
 
     # -- operations
 
-    def _operation(self, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
+    def _operation(self, path: str, method: str, item: Mapping[str, object], operation: Mapping[str, Any]) -> None:
         name = unique(identifier(operation.get("operationId") or f"{method}_{path}", FIELDS), self.functions)
         self.functions.add(name)
         returned: list[_Body] = []
@@ -225,7 +225,7 @@ class _Writer:
                 yield "default", succeeds, response
 
     def _response_body(self, method: str, response: Mapping[str, Any], name: str) -> _Body:
-        content: Mapping[str, Any] = response.get("content") or {}
+        content: Mapping[str, object] = response.get("content") or {}
         if not content or method == "HEAD":
             return _Body("", "none", (ast.Constant(None),))
         media, given = _preferred(content)
@@ -246,7 +246,7 @@ class _Writer:
         text = media.startswith("text/") or media.partition(";")[0].endswith(("xml", "javascript", "yaml"))
         return _Body(media, "text", (ast.Name("str"),)) if text else _Body(media, "bytes", (ast.Name("bytes"),))
 
-    def _event(self, content: Mapping[str, Any]) -> Schema:
+    def _event(self, content: Mapping[str, object]) -> Schema:
         """The schema of the data of an event: JSON where it is said to be, text otherwise."""
         item = merged(self.document, content.get("itemSchema") or {})
         found: list[Schema] = []
@@ -278,7 +278,7 @@ class _Writer:
             python = unique(identifier(str(json_name), _PARAMETERS), taken)
             taken.add(python)
             content = parameter.get("content") or {}
-            described: Mapping[str, Any] = next(iter(content.values()), {})
+            described: Mapping[str, object] = next(iter(content.values()), {})
             schema = parameter.get("schema") or described.get("schema") or {}
             annotation = self.classes.type_of(schema, f"{camel(name)} {camel(python)}")
             if place == "path":
@@ -303,7 +303,7 @@ class _Writer:
             sent += [ast.keyword("media", ast.Constant(body.media)), ast.keyword("body", ast.Name("body"))]
         return positional, named, sent
 
-    def _request_body(self, name: str, content: Mapping[str, Any]) -> _Body | None:
+    def _request_body(self, name: str, content: Mapping[str, object]) -> _Body | None:
         if not content:
             return None
         media, given = _preferred(content)
@@ -379,7 +379,7 @@ def _method(
     return cast("ast.stmt", made)
 
 
-def _preferred(content: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def _preferred(content: Mapping[str, object]) -> tuple[str, Mapping[str, Any]]:
     """The media type that a client speaks: JSON where it may, then forms that may have files, then other forms."""
     order = sorted(content, key=lambda media: 0 if is_json(media) else 1 + [*_FORMS, media].index(media))
     given = content[order[0]]

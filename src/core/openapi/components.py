@@ -197,10 +197,10 @@ class Kept:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._schemas = section(document, "schemas")
-        self._paths: Mapping[str, Mapping[str, Any]] = {
+        self._paths: Mapping[str, Mapping[str, object]] = {
             _shape(path): item for path, item in document.get("paths", {}).items()
         }
-        self._operations: Mapping[tuple[str, str], Mapping[str, Any]] = {
+        self._operations: Mapping[tuple[str, str], Mapping[str, object]] = {
             (_shape(each.path), each.method.upper()): each.operation for each in operations(document, sockets=True)
         }
 
@@ -208,12 +208,12 @@ class Kept:
         """The operation as it was; empty for a new one. The names of parameters in its path do not matter."""
         return self._operations.get((_shape(path), method.upper()), {})
 
-    def names(self, paths: Mapping[str, Any], used: Mapping[Key, Schema]) -> dict[Key, str]:
+    def names(self, paths: Mapping[str, object], used: Mapping[Key, Schema]) -> dict[Key, str]:
         """The names that schemas had in the same places."""
         found: dict[Key, str] = {}
         taken: set[str] = set()
 
-        def meet(new: Any, old: Any) -> None:
+        def meet(new: object, old: object) -> None:
             if is_object(new) and is_object(old):
                 key, link = new.get("$ref"), old.get("$ref")
                 if isinstance(key, tuple) and isinstance(link, str):
@@ -250,7 +250,7 @@ class Kept:
         return found
 
 
-def _unnamed(schema: Any) -> Any:
+def _unnamed(schema: object) -> object:
     """A schema without the names of others in it."""
     if is_object(schema):
         return {name: None if name == "$ref" else _unnamed(inner) for name, inner in schema.items()}

@@ -57,7 +57,7 @@ class Contract:
     Raises DeveloperError for a file that is missing or not an OpenAPI document.
     """
 
-    def __init__(self, document: Mapping[str, Any], *, path: Path | None = None) -> None:
+    def __init__(self, document: Mapping[str, object], *, path: Path | None = None) -> None:
         try:
             self._schemas: Any = import_module("jsonschema")
         except ImportError:
@@ -73,7 +73,7 @@ class Contract:
         """The bodies that were sent and answered, for examples in the document; None keeps none."""
         self._operations: list[_Operation] = list(_operations(document))
         self._hidden: list[tuple[str, re.Pattern[str]]] = []
-        self._validators: dict[int, Any] = {}
+        self._validators: dict[int, object] = {}
 
     @classmethod
     def read(cls, path: str | Path) -> Contract:
@@ -201,7 +201,7 @@ class Contract:
             yield f"{place + ': ' if place else ''}{_short(detail)}"
         yield from self._unknown(value, schema, "")
 
-    def _unknown(self, value: Any, schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    def _unknown(self, value: object, schema: Mapping[str, Any], place: str) -> Iterator[str]:
         """Fields that the document lacks: a schema allows them, but a document that leaves them out is behind."""
         schema = target(self.document, schema)
         alternatives = schema.get("anyOf") or schema.get("oneOf")
@@ -223,7 +223,7 @@ class Contract:
             for number, inner in enumerate(value):
                 yield from self._unknown(inner, schema.get("items", {}), f"{place}[{number}]")
 
-    def _validator(self, schema: Mapping[str, Any]) -> Any:
+    def _validator(self, schema: Mapping[str, object]) -> Any:
         validator = self._validators.get(id(schema))
         if validator is None:
             whole = {**schema, "components": self.document.get("components", {})}
@@ -243,7 +243,7 @@ def _media_of(headers: Mapping[str, str]) -> str:
     return plain_media(next((value for name, value in headers.items() if name.lower() == "content-type"), ""))
 
 
-def _operations(document: Mapping[str, Any]) -> Iterator[_Operation]:
+def _operations(document: Mapping[str, object]) -> Iterator[_Operation]:
     for each in operations(document):
         parts = re.split(r"(\{[^}]*\})", each.path.rstrip("/"))
         given = [*each.item.get("parameters", ()), *each.operation.get("parameters", ())]

@@ -76,7 +76,7 @@ class Examples:
             medias[media] = example
 
 
-def add_examples(document: Mapping[str, Any], examples: Examples) -> None:
+def add_examples(document: Mapping[str, object], examples: Examples) -> None:
     """Put examples into the operations that they are of.
 
     Those of operations that the document does not have are left out.
@@ -100,7 +100,7 @@ def _name(test: str) -> str:
     return test.rpartition("::")[2].partition("[")[0].removeprefix("test_") or "example"
 
 
-def _without_secrets(value: Any) -> Any:
+def _without_secrets(value: object) -> object:
     if is_object(value):
         return {
             name: _HIDDEN if isinstance(inner, str) and _SECRET(name) else _without_secrets(inner)

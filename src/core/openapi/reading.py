@@ -77,14 +77,14 @@ def objects_of(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
                     yield f"responses of {method.upper()} {name}", part[method].get("responses") or {}
 
 
-def _without_dates(loader: Any) -> dict[Any, Any]:
+def _without_dates(loader: Any) -> dict[object, object]:
     return {
         first: [(tag, pattern) for tag, pattern in known if tag != "tag:yaml.org,2002:timestamp"]
         for first, known in loader.yaml_implicit_resolvers.items()
     }
 
 
-def target(document: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
+def target(document: Mapping[str, object], value: object) -> Mapping[str, Any]:
     """The object behind a reference, or behind a chain of them.
 
     Raises DeveloperError for a reference to another file, and for one to nothing.
@@ -110,9 +110,9 @@ def target(document: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
     return {}
 
 
-def section(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def section(document: Mapping[str, Any], name: str) -> Mapping[str, object]:
     """A section of the components of a document; empty where it has none."""
-    components: Mapping[str, Any] = document.get("components") or {}
+    components: Mapping[str, object] = document.get("components") or {}
     found: object = components.get(name)
     return found if is_object(found) else {}
 
@@ -147,7 +147,7 @@ def operations(document: Mapping[str, Any], *, sockets: bool = False) -> Iterato
             yield Operation("WebSocket", path, item, item["x-websocket"])
 
 
-def merged(document: Mapping[str, Any], schema: Any, depth: int = 0) -> Mapping[str, Any]:
+def merged(document: Mapping[str, object], schema: object, depth: int = 0) -> Mapping[str, Any]:
     """The schema behind a reference, without `allOf`: its parts laid over each other."""
     found = target(document, schema)
     if not is_array(found.get("allOf")) or depth > 20:
@@ -165,7 +165,7 @@ def merged(document: Mapping[str, Any], schema: Any, depth: int = 0) -> Mapping[
 
 
 def alternatives(
-    home: Mapping[str, Any], schema: Any, name: str = "", seen: frozenset[str] = frozenset()
+    home: Mapping[str, object], schema: object, name: str = "", seen: frozenset[str] = frozenset()
 ) -> Iterator[Named]:
     """The kinds of value that a schema allows, one by one: constants too, and each once."""
     found: list[Named] = []
@@ -193,7 +193,7 @@ def alternatives(
             yield one
 
 
-def without_wording(value: Any, field: str = "") -> Any:
+def without_wording(value: object, field: str = "") -> Any:
     """A document whose texts for people are any text: their wording may change, and no client may depend on it.
 
     These are the constants of `error`, `title`, `detail` and `message` that are no codes, and any single constant of

@@ -124,13 +124,13 @@ def _by_class(handlers: ErrorHandlers) -> dict[str, Held]:
     return {f"{cls.__module__}.{cls.__qualname__}": hold(handler) for cls, handler in handlers.items()}
 
 
-def full_name(function: Callable[..., Any]) -> str:
+def full_name(function: Callable[..., object]) -> str:
     """The full name of the function that somebody wrote."""
     inner = _innermost(function)
     return f"{inner.__module__}.{inner.__qualname__}"
 
 
-def _innermost(function: Callable[..., Any]) -> Any:
+def _innermost(function: Callable[..., object]) -> Any:
     """The function that somebody wrote: behind `functools.partial`, a decorator, or an object that is called."""
     inner: Any = function
     while hasattr(inner, "func"):  # functools.partial
@@ -217,12 +217,12 @@ def _authentication(name: str, scheme: Mapping[str, object]) -> StepFacts:
     return StepFacts(answers=(UNAUTHORIZED,), security=Security(name, scheme), authenticates=True)
 
 
-def _declared(name: str, options: Mapping[str, Any], method: str) -> StepFacts | None:
+def _declared(name: str, options: Mapping[str, object], method: str) -> StepFacts | None:
     """Return the answers that a middleware of the framework gives by itself, with the options that it was built
     with.
     """
 
-    def option(key: str, otherwise: Any) -> Any:
+    def option(key: str, otherwise: object) -> Any:
         value = options.get(key, otherwise)
         return value if isinstance(value, type(otherwise)) else otherwise
 

@@ -60,7 +60,7 @@ def member(info: TypeInfo | None, name: str) -> SymbolNode | None:
 
 def attrs_fields(info: TypeInfo) -> dict[str, dict[str, Any]]:
     """Return the fields that mypy's attrs plugin, or its dataclass plugin, has recorded for a class, by name."""
-    fields: dict[str, dict[str, Any]] = {}
+    fields: dict[str, dict[str, object]] = {}
     for base in reversed(info.mro):
         if metadata := base.metadata:
             for key in ("attrs", "dataclass"):

@@ -39,7 +39,7 @@ def as_document(lists: Mapping[str, Any]) -> JsonObject:
     paths: dict[str, object] = {}
     schemas: dict[str, object] = {}
 
-    def content(schema: Any) -> JsonObject:
+    def content(schema: object) -> JsonObject:
         key = f"{len(schemas)}"
         # The references in a list are within the schema that they are in.
         schemas[key] = json.loads(json.dumps(schema).replace('"$ref": "#/', f'"$ref": "#/schemas/{key}/'))
@@ -53,7 +53,7 @@ def as_document(lists: Mapping[str, Any]) -> JsonObject:
     return {"paths": paths, "schemas": schemas}
 
 
-def _operations(server: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+def _operations(server: Mapping[str, Any]) -> Iterator[tuple[str, Any, object]]:
     for tool in server["tools"]:
         yield f"tools/{tool['name']}", tool["inputSchema"], tool.get("outputSchema", {})
     for prompt in server["prompts"]:

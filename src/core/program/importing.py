@@ -133,7 +133,7 @@ class Imports:
         variables: Any = type(os.environ)
         own = variables.__getitem__
 
-        def read(environ: Any, name: Any) -> Any:
+        def read(environ: object, name: object) -> object:
             value = None
             try:
                 value = own(environ, name)
@@ -180,7 +180,7 @@ class Imports:
         """Let `attrs.frozen` finish the plain classes of the program later, which takes three fifths of a start."""
         own: Any = attrs.frozen
 
-        def later(*args: Any, **options: Any) -> Any:
+        def later(*args: Any, **options: Any) -> object:
             return frozen(args[0]) if len(args) == 1 and not options and _is_plain(args[0]) else own(*args, **options)
 
         packages: Any = attr, attrs
@@ -248,7 +248,7 @@ class Imports:
         return "." in name and top is not None and is_own(file_of(top))
 
 
-def _is_plain(cls: Any) -> bool:
+def _is_plain(cls: object) -> bool:
     """Return True for a class of the program in which attrs finds nothing to refuse: fields without defaults alone."""
     if type(cls) is not type or cls.__bases__ != (object,) or not vars(cls).keys() <= _OF_PLAIN:
         return False
@@ -304,7 +304,7 @@ class _Meta(type):
 
 
 class _Anything(metaclass=_Meta):
-    def __new__(cls, *args: Any, **options: Any) -> Any:
+    def __new__(cls, *args: object, **options: object) -> Any:
         # A decorator gives back what it decorates.
         if len(args) == 1 and not options and (inspect.isfunction(args[0]) or inspect.isclass(args[0])):
             return args[0]

@@ -25,9 +25,9 @@ class Recorder(Imports):
     def __init__(self, *, assume: bool) -> None:
         super().__init__(assume=assume)
         self.apps: list[Any] = []
-        self.events: list[tuple[Any, str, str | None, object, Place]] = []
-        self.errors: list[tuple[Any, object, Place]] = []
-        self.routes: list[tuple[Any, Place]] = []
+        self.events: list[tuple[object, str, str | None, object, Place]] = []
+        self.errors: list[tuple[object, object, Place]] = []
+        self.routes: list[tuple[object, Place]] = []
         """The router of each route, and its line."""
         self.made: dict[int, Place] = {}
         """Where each declared middleware was made."""
@@ -48,7 +48,7 @@ class Recorder(Imports):
         self._after(core.handlers, "attach_info", self._make)
         make = app.__init__
 
-        def init(one: Any, env: Any = None, /, **options: Any) -> None:
+        def init(one: object, env: object = None, /, **options: object) -> None:
             self.apps.append(one)
             self.place(one)
             try:
@@ -74,25 +74,25 @@ class Recorder(Imports):
         self._watch_use(router)
         self._watch_foreign_names(router)
 
-    def _after(self, owner: Any, name: str, then: Callable[[tuple[Any, ...]], object]) -> None:
+    def _after(self, owner: object, name: str, then: Callable[[tuple[object, ...]], object]) -> None:
         own = getattr(owner, name)
 
-        def call(*args: Any, **options: Any) -> Any:
+        def call(*args: object, **options: object) -> object:
             result = own(*args, **options)
             then(args)
             return result
 
         setattr(owner, name, call)
 
-    def _make(self, args: tuple[Any, ...]) -> None:
+    def _make(self, args: tuple[object, ...]) -> None:
         self.kept.append(args[0])
         self.made[id(args[0])] = caller()
 
-    def _lenient(self, cls: Any, name: str, otherwise: Callable[[tuple[Any, ...]], Any]) -> None:
+    def _lenient(self, cls: object, name: str, otherwise: Callable[[tuple[object, ...]], object]) -> None:
         """Let a method note what it refuses, and return something else."""
         own = getattr(cls, name)
 
-        def call(*args: Any, **options: Any) -> Any:
+        def call(*args: object, **options: object) -> object:
             if self.imported:  # what is refused then is told by who proves it
                 return own(*args, **options)
             if _has_anything(args[1:]):
@@ -129,10 +129,10 @@ class Recorder(Imports):
         self._lenient(cls, name, lambda _: _same)
         own = getattr(cls, name)
 
-        def call(*args: Any, **options: Any) -> Any:
+        def call(*args: Any, **options: Any) -> object:
             register = own(*args, **options)
 
-            def decorate(handler: Any) -> Any:
+            def decorate(handler: object) -> object:
                 if is_anything(handler):
                     self.unread.setdefault(caller())
                     return handler
@@ -154,7 +154,7 @@ class Recorder(Imports):
         self._lenient(router, "use", lambda args: _same if isinstance(args[-1], str) else None)
         own = router.use
 
-        def use(one: Any, first: Any, /, *more: Any) -> Any:
+        def use(one: object, first: object, /, *more: object) -> object:
             # One by one, so that the others count where one is refused.
             prefix = (first,) if isinstance(first, str) else ()
             for step in more if prefix else (first, *more):
@@ -166,7 +166,7 @@ class Recorder(Imports):
     def _watch_foreign_names(self, router: Any) -> None:
         own = router.__getattr__
 
-        def get(one: object, name: str) -> Any:
+        def get(one: object, name: str) -> object:
             try:
                 return own(one, name)
             except AttributeError as error:
@@ -180,7 +180,7 @@ class Recorder(Imports):
     def _lenient_layout(self, own: Callable[..., Iterator[Route]]) -> Callable[..., Iterator[Route]]:
         """`Router._laid_out`, each entry with the place of its registration, and without those that are refused."""
 
-        def laid_out(router: Any, one: Route, prefix: Pattern, errors: Any) -> Iterator[Route]:
+        def laid_out(router: object, one: Route, prefix: Pattern, errors: object) -> Iterator[Route]:
             place = self.places[id(one)]
             try:
                 for entry in own(router, one, prefix, errors):
@@ -202,7 +202,7 @@ class Recorder(Imports):
         return laid_out
 
 
-def _same(handler: Any) -> Any:
+def _same(handler: object) -> object:
     return handler
 
 

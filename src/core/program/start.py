@@ -158,7 +158,7 @@ class Start(Recorder):
                 else:
                     scopes += [entry] if entry.method is None else []
 
-    def _routes(self, app: Any, servers: list[Any]) -> Iterator[Route]:
+    def _routes(self, app: Any, servers: list[object]) -> Iterator[Route]:
         for entry, chain in app._chains():
             steps = [self._step(step) for step, _ in chain if not _is_mark(step)]
             if entry.method is None:
@@ -180,7 +180,7 @@ class Start(Recorder):
                 bodiless_at(entry, servers),
             )
 
-    def _step(self, given: Any) -> int:
+    def _step(self, given: object) -> int:
         """The index of a step, which is described once."""
         known = self._steps.get(id(given))
         if known is None:
@@ -194,18 +194,18 @@ class Start(Recorder):
         return known
 
 
-def _maker(step: Any) -> str:
+def _maker(step: object) -> str:
     """The full name of the function that a step was made in."""
     return f"{getattr(step, '__module__', '')}.{getattr(step, '__qualname__', '')}".partition(".<locals>")[0]
 
 
-def _is_mark(step: Any) -> bool:
+def _is_mark(step: object) -> bool:
     """Return True for `public()`, which is no step: `Route.public` says it."""
     info = info_of(step)
     return info is not None and info.public
 
 
-def _declare(step: Any) -> None:
+def _declare(step: object) -> None:
     """Give a middleware of a package what the package declares of it, where it has no declaration of its own."""
     declaration = declared().middleware.get(_maker(step))
     if declaration is not None and info_of(step) is None:
@@ -239,7 +239,7 @@ def _env(cls: Any) -> Env:
 # The functions behind what was registered -----------------------------------------------------------------------------
 
 
-def functions_behind(given: Any) -> tuple[tuple[Function, ...], bool, bool]:
+def functions_behind(given: object) -> tuple[tuple[Function, ...], bool, bool]:
     """The functions behind a callable, the outermost first; whether one is found or it is the framework's; and whether
     a request calls the first of them itself, with no code of a package around it.
 

@@ -195,7 +195,7 @@ def from_json(text: str | bytes) -> Table | None:
 
 
 @lru_cache
-def _reader(kind: Any) -> Callable[[Any], Any]:
+def _reader(kind: Any) -> Callable[[Any], object]:
     """Reads a value of JSON as one of these classes."""
     if hasattr(kind, "_fields"):
         readers = [_reader(of) for of in get_type_hints(kind).values()]

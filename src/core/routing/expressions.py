@@ -58,7 +58,7 @@ def objection(source: str) -> str | None:
     return None
 
 
-def _sequence(items: Sequence[Any]) -> _Piece:
+def _sequence(items: Sequence[object]) -> _Piece:
     piece = _EMPTY
     for item in items:
         piece = _followed(piece, _piece(item))
@@ -135,7 +135,7 @@ def _require_decided(one: _Ranges, other: _Ranges) -> None:
 
 
 def _characters(kind: str, given: Any) -> _Ranges:
-    items: list[tuple[Any, Any]] = given if kind == "IN" else [("LITERAL", 10 if kind == "ANY" else given)]
+    items: list[tuple[object, Any]] = given if kind == "IN" else [("LITERAL", 10 if kind == "ANY" else given)]
     negated = kind in ("NOT_LITERAL", "ANY") or str(items[0][0]) == "NEGATE"
     ranges: list[tuple[int, int]] = []
     for op, value in items:

@@ -19,7 +19,7 @@ class Scope:
 
     __slots__ = ("names", "order", "prefix", "value")
 
-    def __init__(self, order: int, prefix: Pattern, value: Any) -> None:
+    def __init__(self, order: int, prefix: Pattern, value: object) -> None:
         self.order: int = order
         self.prefix: Pattern = prefix
         self.value: Any = value
@@ -53,7 +53,7 @@ class Scopes:
         """The scopes at the root, which cover every path, readable or not."""
         return self._root.scopes
 
-    def add(self, order: int, prefix: Pattern, value: Any) -> None:
+    def add(self, order: int, prefix: Pattern, value: object) -> None:
         """Add a prefix. `order` must be higher than every order before."""
         node = self._root
         for part in prefix.parts:

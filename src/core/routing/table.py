@@ -75,10 +75,10 @@ class Route:
         self,
         method: str | None,
         pattern: Pattern,
-        middleware: Sequence[Any],
-        handler: Any = None,
-        errors: tuple[Mapping[type[Exception], Any], ...] = (),
-        mounted: Any = None,
+        middleware: Sequence[object],
+        handler: object = None,
+        errors: tuple[Mapping[type[Exception], object], ...] = (),
+        mounted: object = None,
         tool: bool = False,
     ) -> None:
         self.method: str | None = method

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -128,8 +127,8 @@ async def start_node(
     brief: bool = False,
     closed: bool = False,
     sockets: Mapping[str, Socket] | None = None,
-    bindings: Sequence[Mapping[str, Any]] = (),
-    adjust: Callable[[Sequence[Mapping[str, Any]]], None] = lambda services: None,
+    bindings: Sequence[Mapping[str, object]] = (),
+    adjust: Callable[[Sequence[Mapping[str, object]]], None] = lambda services: None,
     on_line: Callable[[str], object] = lambda line: None,
 ) -> Node:
     """Start a node and return when it listens.
@@ -205,7 +204,7 @@ def node_output(
     *,
     write: Callable[[str], None] | None = None,
     label: str = "",
-    extra: Mapping[str, Any] | None = None,
+    extra: Mapping[str, object] | None = None,
     metrics: bool = False,
 ) -> tuple[Callable[[str], None], Sequence[Mapping[str, str]]]:
     """Return what takes the lines of a node whose application is in `root`, and the bindings that tell it what to give.
@@ -233,7 +232,7 @@ async def try_bundle(
     state: Path,
     env: Mapping[str, str],
     lock: int | None = None,
-    bindings: Sequence[Mapping[str, Any]] = (),
+    bindings: Sequence[Mapping[str, object]] = (),
 ) -> None:
     """The trial of a bundle, before a new build takes over, and before `core build` says that one is made.
 

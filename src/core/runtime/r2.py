@@ -131,7 +131,7 @@ class R2Service:
         finally:
             writer.close()
 
-    async def _answer(self, bucket: StoredR2Bucket, asked: Mapping[str, Any], body: _Incoming) -> _Answer:
+    async def _answer(self, bucket: StoredR2Bucket, asked: Mapping[str, object], body: _Incoming) -> _Answer:
         try:
             return await _carry_out(bucket, asked, body)
         except BindingError as error:
@@ -299,7 +299,7 @@ def _conditions(given: Mapping[str, Any]) -> Any:
     )
 
 
-def _etags(given: Sequence[Mapping[str, Any]] | None) -> Any:
+def _etags(given: Sequence[Mapping[str, object]] | None) -> Any:
     return None if given is None else [(etag["type"], etag.get("value", "")) for etag in given]
 
 

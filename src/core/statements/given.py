@@ -74,7 +74,7 @@ def never_unset(tokens: Sequence[Token]) -> frozenset[int]:
     return _update(tokens).elsewhere
 
 
-def only_given(sql: str, values: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+def only_given(sql: str, values: Sequence[object]) -> tuple[str, tuple[Any, ...]]:
     """Return the last statement of `sql` without the assignments whose values are UNSET, and the values that it reads.
 
     Where nothing was given, one column is set to itself, so that RETURNING answers.

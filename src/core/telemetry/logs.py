@@ -32,12 +32,12 @@ def json_line(
     *,
     at: float | None = None,
     exception: str | None = None,
-    failure: Mapping[str, Any] | None = None,
-    extra: Mapping[str, Any] | None = None,
+    failure: Mapping[str, object] | None = None,
+    extra: Mapping[str, object] | None = None,
 ) -> str:
     """One record as one line, without the line break."""
     moment = datetime.fromtimestamp(time.time() if at is None else at, UTC)
-    fields: dict[str, Any] = {
+    fields: dict[str, object] = {
         "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "level": level,
         "logger": logger,

@@ -259,7 +259,7 @@ def set_queue(meter: Meter, name: str, metrics: QueueMetrics, now: float) -> Non
 
 
 def _counting(meter: Meter) -> CallHook:
-    async def count(call: BindingCall, proceed: Proceed, /) -> Any:
+    async def count(call: BindingCall, proceed: Proceed, /) -> object:
         began = time.perf_counter()
         outcome = "error"
         try:

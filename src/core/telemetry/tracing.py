@@ -97,7 +97,7 @@ def trace_bindings(env: object, /) -> Callable[[], None]:
     return restore
 
 
-async def _trace_call(call: BindingCall, proceed: Proceed, /) -> Any:
+async def _trace_call(call: BindingCall, proceed: Proceed, /) -> object:
     above = running.get()
     if above is None:
         return await proceed()
@@ -127,15 +127,15 @@ def _describe_statements(call: BindingCall, attributes: dict[str, AttributeValue
     if call.target:
         attributes["db.query.text"] = str(call.target[0])
     elif call.method == "batch" and call.args and isinstance(call.args[0], (list, tuple)):
-        statements: list[Any] = [*call.args[0]]
+        statements: list[object] = [*call.args[0]]
         attributes["db.operation.batch.size"] = len(statements)
         attributes["db.query.text"] = "\n".join(str(getattr(statement, "sql", "")) for statement in statements)
     # Of `exec` there is no string: it may hold values, since nothing can be bound to it.
 
 
-def _describe_result(call: BindingCall, result: Any, current: Span) -> None:
+def _describe_result(call: BindingCall, result: object, current: Span) -> None:
     """The rows that a statement read and wrote, which a database bills."""
-    results: list[Any] = [*result] if isinstance(result, (list, tuple)) else [result]
+    results: list[object] = [*result] if isinstance(result, (list, tuple)) else [result]
     metas = [meta for each in results if (meta := getattr(each, "meta", None)) is not None]
     if call.kind == "d1" and metas:
         current.set_attribute("cloudflare.d1.response.rows_read", sum(meta.rows_read for meta in metas))

@@ -64,7 +64,7 @@ class FakeAi(Faulty, EmbeddedAi):
             self._scripts = [s for s in self._scripts if s.times is not None or s.model != model]
         self._scripts.append(_Scripted(answer, model, times))
 
-    def _said(self, model: str, inputs: Mapping[str, Any]) -> Any:
+    def _said(self, model: str, inputs: Mapping[str, object]) -> Any:
         fitting = [s for s in self._scripts if s.model in (None, model)]
         if not fitting:
             raise AiError(f'FakeAi has no answer for {model}. Write ai.script("...", model="{model}") before the run')
@@ -81,7 +81,7 @@ class FakeAi(Faulty, EmbeddedAi):
             raise answer
         return answer
 
-    async def answer(self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
+    async def answer(self, model: str, inputs: Mapping[str, object], headers: Mapping[str, str]) -> object:
         """The scripted answer."""
         said = self._said(model, inputs)
         if isinstance(said, str):
@@ -92,27 +92,27 @@ class FakeAi(Faulty, EmbeddedAi):
                 return {"response": "".join(pieces)}
         return cast("Any", said)
 
-    async def answer_raw(self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
+    async def answer_raw(self, model: str, inputs: Mapping[str, object], headers: Mapping[str, str]) -> Response:
         """The scripted answer, as JSON of a response."""
         from core.http import Response
 
         return Response.from_json(await self.answer(model, inputs, headers))
 
     async def open_stream(
-        self, model: str, inputs: Mapping[str, Any], headers: Mapping[str, str]
+        self, model: str, inputs: Mapping[str, object], headers: Mapping[str, str]
     ) -> AsyncIterator[bytes]:
         """The scripted answer in pieces; a string word by word."""
         said = self._said(model, inputs)
         if isinstance(said, str):
             words = said.split(" ")
-            pieces: list[Any] = [word + (" " if place < len(words) - 1 else "") for place, word in enumerate(words)]
+            pieces: list[object] = [word + (" " if place < len(words) - 1 else "") for place, word in enumerate(words)]
         elif isinstance(said, Mapping):
             pieces = [said]
         else:
             pieces = [*said]
         return self._events(pieces)
 
-    async def _events(self, pieces: Sequence[Any]) -> AsyncIterator[bytes]:
+    async def _events(self, pieces: Sequence[object]) -> AsyncIterator[bytes]:
         from core.http.json import dumps
 
         for piece in pieces:
@@ -145,6 +145,6 @@ class FakeAi(Faulty, EmbeddedAi):
         """A run has the model and the inputs, and says when it is a stream; options of a gateway are left out."""
         if call.method != "run":
             return Call(call.method, call.args)
-        inputs: Mapping[str, Any] = call.args[1] if len(call.args) > 1 else {}
+        inputs: Mapping[str, object] = call.args[1] if len(call.args) > 1 else {}
         streamed = call.options.get("stream") or inputs.get("stream")
         return Call("run", call.args[:2], {"stream": True} if streamed else {})

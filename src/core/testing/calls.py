@@ -67,7 +67,7 @@ class Faulty:
         args, options = call.canonical()
         return Call(call.method, (*call.target, *args), options)
 
-    async def _met(self, call: BindingCall, proceed: Proceed, /) -> Any:
+    async def _met(self, call: BindingCall, proceed: Proceed, /) -> object:
         self.calls.append(self._recorded(call))
         if seam.running is not seam.PLAIN:
             return await seam.running.passing(self, call, lambda: self._reached(call, proceed))
@@ -78,7 +78,7 @@ class Faulty:
             self._fail(call)
         return await proceed()
 
-    async def _reached(self, call: BindingCall, proceed: Proceed) -> Any:
+    async def _reached(self, call: BindingCall, proceed: Proceed) -> object:
         if self.latency > 0:
             await self.clock.sleep(self.latency)
         self._fail(call)

@@ -308,7 +308,7 @@ class Client(Generic[E]):
             raise LookupError(f"the application has {len(found)} MCP servers. Name one: client.mcp(server)")
         chosen = found[0] if server is None else server
 
-        async def send(path: str, headers: Mapping[str, str], json: dict[str, Any]) -> http.Response:
+        async def send(path: str, headers: Mapping[str, str], json: dict[str, object]) -> http.Response:
             message = self._message("POST", path, headers, json=json)
             res = await self._dispatched(message, {} if user is None else {chosen.behind: user})
             return res.to_http()

@@ -15,7 +15,6 @@ import asyncio
 import heapq
 from collections.abc import Callable, Generator
 from itertools import count
-from typing import Any
 
 import attrs
 
@@ -43,7 +42,7 @@ class Advance:
         self._clock: FakeClock | None = clock
         self._target = target
 
-    def __await__(self) -> Generator[Any, None, None]:
+    def __await__(self) -> Generator[object, None, None]:
         clock, self._clock = self._clock, None
         if clock is not None:
             yield from clock._walk(self._target).__await__()

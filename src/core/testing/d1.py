@@ -105,7 +105,7 @@ class _Versions:
         self._copies: dict[int, EmbeddedD1Database] = {}
         self.of_bookmark: dict[str, int] = {}
 
-    async def __call__(self, call: BindingCall, proceed: Proceed, /) -> Any:
+    async def __call__(self, call: BindingCall, proceed: Proceed, /) -> object:
         self.newest()
         answer = await proceed()
         self.newest()

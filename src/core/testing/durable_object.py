@@ -34,7 +34,7 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
     def __init__(
         self,
         cls: type[D],
-        env: Any = None,
+        env: object = None,
         *,
         name: str | None = None,
         clock: Clock = system_clock,
@@ -46,7 +46,7 @@ class FakeDurableObjectNamespace(Faulty, EmbeddedDurableObjectNamespace[D]):
             add_hook(self, self._evicting, name=name or cls.__name__, kind="durable_object")
         self._begin(name or cls.__name__, "durable_object", clock, latency)
 
-    async def _evicting(self, call: BindingCall, proceed: Proceed, /) -> Any:
+    async def _evicting(self, call: BindingCall, proceed: Proceed, /) -> object:
         """Let a simulation evict the objects in which nothing runs, before a call."""
         idle = self.objects.idle
         if idle and seam.running.draw("evict", 2):

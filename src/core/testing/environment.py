@@ -154,7 +154,7 @@ def _class_of(field: EnvField, configuration: Configuration | None) -> object:
     )
 
 
-def _from_configuration(configuration: Configuration | None, name: str, kind: str) -> dict[str, Any]:
+def _from_configuration(configuration: Configuration | None, name: str, kind: str) -> dict[str, object]:
     """The migrations of a database, the name of a queue and the delay of what is sent to it, the numbers of a limit."""
     binding = None if configuration is None else configuration.bindings.get(name)
     if configuration is None or binding is None or binding.kind != kind:

@@ -55,7 +55,7 @@ class MCPClient:
         data = result["structuredContent"]
         return cast("R", structure(data["result"] if registered.wrapped else data, registered.result))
 
-    async def call_by_name(self, name: str, arguments: Mapping[str, Any], /) -> dict[str, Any]:
+    async def call_by_name(self, name: str, arguments: Mapping[str, object], /) -> dict[str, Any]:
         """Call a tool as a model does, and return the result as it comes. Raises as `call` does."""
         result = await self.request("tools/call", name=name, arguments=arguments)
         if result.get("isError"):
@@ -76,13 +76,13 @@ class MCPClient:
         messages: list[dict[str, Any]] = (await self.request("prompts/get", name=name, arguments=arguments))["messages"]
         return messages
 
-    async def request(self, method: str, /, **params: Any) -> dict[str, Any]:
+    async def request(self, method: str, /, **params: object) -> dict[str, Any]:
         """The result of any request. Questions are answered by `answer`. Raises ProtocolError for an error."""
         while True:
             result = await self._once(method, params)
             if result.get("resultType") != "input_required" or self._answer is None:
                 return result
-            responses: dict[str, Any] = {}
+            responses: dict[str, object] = {}
             for key, question in result["inputRequests"].items():
                 given = question["params"]
                 content = self._answer(given.get("message", ""), given.get("requestedSchema", {}))
@@ -91,8 +91,8 @@ class MCPClient:
 
     async def _once(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         self._ids += 1
-        asks: dict[str, Any] = {} if self._answer is None else {"elicitation": {}}
-        meta: dict[str, Any] = {VERSION_KEY: LATEST, CAPABILITIES_KEY: asks}
+        asks: dict[str, object] = {} if self._answer is None else {"elicitation": {}}
+        meta: dict[str, object] = {VERSION_KEY: LATEST, CAPABILITIES_KEY: asks}
         headers = {"MCP-Protocol-Version": LATEST, "Mcp-Method": method, "Accept": "application/json"}
         name = params.get("uri" if method == "resources/read" else "name")
         if isinstance(name, str):

@@ -124,7 +124,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Send the faults and answers that were reached to the process that started this one (pytest-xdist)."""
-    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
     contract = session.config.stash.get(_CONTRACT, None)
     decorators = sys.modules.get("core.testing.simulation.decorators")
     if output is not None and decorators is not None:
@@ -328,7 +328,7 @@ def core_app(request: pytest.FixtureRequest) -> App[Any]:
 
 
 @pytest.fixture
-def core_env(core_app: App[Any], core_clock: FakeClock, core_config: Path | None) -> Any:
+def core_env(core_app: App[Any], core_clock: FakeClock, core_config: Path | None) -> object:
     """An `Env` of fakes for `core_app`, on `core_clock`, with the configuration's variables and migrations.
 
     `await core_env.crash()` lets the isolate die: see `core.testing.env`.
@@ -341,7 +341,7 @@ def core_env(core_app: App[Any], core_clock: FakeClock, core_config: Path | None
 
 
 @pytest.fixture
-def core_client(core_app: App[Any], core_env: Any, core_ctx: FakeExecutionContext) -> Client[Any]:
+def core_client(core_app: App[Any], core_env: object, core_ctx: FakeExecutionContext) -> Client[Any]:
     """A client of `core_app` over `core_env` and `core_ctx`."""
     from core.testing.client import Client
 

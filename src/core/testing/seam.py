@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextvars import ContextVar
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from core.bindings.calls import BindingCall
@@ -35,7 +35,7 @@ class Seam:
         """The clock of the run; None for that of each fake."""
         return None
 
-    async def passing(self, fake: object, call: BindingCall, answer: Callable[[], Awaitable[Any]], /) -> Any:
+    async def passing(self, fake: object, call: BindingCall, answer: Callable[[], Awaitable[object]], /) -> object:
         """Answer a call of a binding, when its turn has come."""
         return await answer()
 

@@ -145,10 +145,10 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
     converter.register_structure_hook_factory(is_optional, partial(optional, converter))
 
     # A string is iterable and a list has items, so each container checks first which values it is made from.
-    def guarded(inner: Callable[[Any, Any], Any], kind: type, wording: str) -> Callable[[Any, Any], Any]:
+    def guarded(inner: Callable[[Any, object], object], kind: type, wording: str) -> Callable[[object, object], object]:
         read = counting(inner) if detailed else inner
 
-        def hook(value: Any, type_: Any) -> Any:
+        def hook(value: object, type_: object) -> object:
             if not isinstance(value, kind):
                 raise Mismatch(wording)
             return read(value, type_)
@@ -157,11 +157,11 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
 
     converter.register_structure_hook_factory(is_mixed_union, partial(union, converter, guarded))
 
-    def read_as(type_: Any) -> Callable[[Any, Any], Any]:
+    def read_as(type_: object) -> Callable[[object, object], object]:
         read = converter.get_structure_hook(type_)
         return lambda value, _: read(value, type_)
 
-    def given(type_: Any) -> Callable[[Any, Any], Any]:
+    def given(type_: object) -> Callable[[object, object], object]:
         # What was left out is never a value, and no text stands for it.
         if type_ is Unset:
             raise StructureHandlerNotFoundError("", type_)
@@ -183,8 +183,8 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         names["other"] = guarded(lambda value, t: hook([*value], t), list, "must be an array")
         return hook
 
-    def gathered(build: Callable[[Any], Any]) -> Callable[[Any], Callable[[Any, Any], Any]]:
-        def factory(type_: Any) -> Callable[[Any, Any], Any]:
+    def gathered(build: Callable[[Any], object]) -> Callable[[object], Callable[[object, object], object]]:
+        def factory(type_: object) -> Callable[[object, object], object]:
             inner = sequences(type_)
             return lambda value, t: build(inner(value, t))
 
@@ -212,7 +212,7 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         inner = fixed_tuple(shape)
         return lambda value, _: type_(*inner(value, shape))
 
-    def mapping(type_: Any) -> Callable[[Any, Any], Any]:
+    def mapping(type_: object) -> Callable[[object, object], object]:
         # Not the converter's own gen_structure_mapping: it puts its own hook in the place of the one around it.
         made: Any = get_origin(type_) or type_
         arguments = get_args(type_)
@@ -270,7 +270,7 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
 
     being_made: set[Any] = set()
 
-    def alias(type_: Any) -> Callable[[Any, Any], Any]:
+    def alias(type_: object) -> Callable[[object, object], object]:
         meant = named(type_)
         if type_ in being_made:  # it has itself in it
             return lambda value, _: converter.get_structure_hook(meant)(value, meant)

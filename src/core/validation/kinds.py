@@ -16,7 +16,7 @@ def is_class(type_: Any) -> bool:
     return has(cls) or (isinstance(cls, type) and hasattr(cls, "__dataclass_fields__"))
 
 
-def attrs_fields(type_: Any) -> Sequence[Any]:
+def attrs_fields(type_: object) -> Sequence[Any]:
     """The fields of a class as attrs has them."""
     from attrs import has, resolve_types
     from cattrs import _compat  # it has no public name
@@ -35,70 +35,70 @@ def attrs_fields(type_: Any) -> Sequence[Any]:
     return cast("Sequence[Any]", cast("Any", _compat).adapted_fields(cls))
 
 
-def _has_quotes(type_: Any) -> bool:
+def _has_quotes(type_: object) -> bool:
     return isinstance(type_, str | ForwardRef) or (not is_literal(type_) and any(map(_has_quotes, get_args(type_))))
 
 
-def filled(type_: Any, hints: Mapping[str, Any]) -> Mapping[str, Any]:
+def filled(type_: object, hints: Mapping[str, object]) -> Mapping[str, object]:
     """The hints of the fields of a class, with the arguments of a generic one and of its generic bases."""
     given = _arguments(type_)
     return {name: _with(hint, given) for name, hint in hints.items()} if given else hints
 
 
-def _arguments(type_: Any) -> dict[Any, Any]:
+def _arguments(type_: object) -> dict[object, object]:
     """The arguments of a generic class and of its bases, by their parameters."""
     cls = get_origin(type_) or type_
-    found: dict[Any, Any] = dict(zip(getattr(cls, "__parameters__", ()), get_args(type_), strict=False))
+    found: dict[object, object] = dict(zip(getattr(cls, "__parameters__", ()), get_args(type_), strict=False))
     for base in getattr(cls, "__orig_bases__", ()):
         found |= {parameter: _with(given, found) for parameter, given in _arguments(base).items()}
     return found
 
 
-def _with(hint: Any, given: Mapping[Any, Any]) -> Any:
+def _with(hint: Any, given: Mapping[object, object]) -> object:
     if isinstance(hint, TypeVar):
         return given.get(hint, hint)
     inside = getattr(hint, "__parameters__", ()) if get_origin(hint) is not None else ()
     return hint[tuple(given.get(each, each) for each in inside)] if inside else hint
 
 
-def is_exactly(exact: object, type_: Any) -> bool:
+def is_exactly(exact: object, type_: object) -> bool:
     return type_ is exact
 
 
-def is_literal(type_: Any) -> bool:
+def is_literal(type_: object) -> bool:
     return is_exactly(Literal, get_origin(type_))
 
 
-def is_tuple(type_: Any) -> bool:
+def is_tuple(type_: object) -> bool:
     return type_ is tuple or get_origin(type_) is tuple
 
 
-def is_named_tuple(type_: Any) -> bool:
+def is_named_tuple(type_: object) -> bool:
     names: object = getattr(type_, "_fields", None)
     return isinstance(type_, type) and issubclass(type_, tuple) and names is not None
 
 
-def is_open_tuple(type_: Any) -> bool:
+def is_open_tuple(type_: object) -> bool:
     arguments = get_args(type_)
     return (not arguments and get_origin(type_) is None) or (len(arguments) == 2 and arguments[1] is ...)
 
 
-def is_mixed_union(type_: Any) -> bool:
+def is_mixed_union(type_: object) -> bool:
     """A union of several kinds of value, `T | None` being none: cattrs has its own words for what fits none of them."""
     return is_union(type_) and len([member for member in get_args(type_) if member is not type(None)]) > 1
 
 
-def is_optional(type_: Any) -> bool:
+def is_optional(type_: object) -> bool:
     return is_union(type_) and not is_mixed_union(type_)
 
 
-def is_union(type_: Any) -> bool:
+def is_union(type_: object) -> bool:
     from types import UnionType
 
     return get_origin(type_) in (Union, UnionType)
 
 
-def named(type_: Any) -> Any:
+def named(type_: object) -> object:
     """The type that a `type` statement gives a name, such as `type Author = …`; None for any other type.
 
     A `TypeAlias` that has itself in it has its name in quotes there, which `get_type_hints` leaves: it is looked up.

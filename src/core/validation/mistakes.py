@@ -98,7 +98,7 @@ def read_list(converter: Converter, element: object, value: list[object], _: obj
     return _every(value, lambda item: read(item, element), element)
 
 
-def _every(items: Iterable[object], read: Callable[[Any], object], type_: object) -> list[object]:
+def _every(items: Iterable[object], read: Callable[[object], object], type_: object) -> list[object]:
     """What is read of each item: a group of all mistakes where there are some, each with its place."""
     from cattrs.errors import IterableValidationError, IterableValidationNote
 
@@ -137,7 +137,7 @@ def read_mapping(inner: Callable[[object, object], object], value: dict[object, 
     return inner(value, type_)
 
 
-def read_field(converter: Converter, field: Any, value: Any, type_: Any) -> Any:
+def read_field(converter: Converter, field: Any, value: object, type_: object) -> object:
     """The value of a field, remembered for the validators of its object."""
     from cattrs.errors import StructureHandlerNotFoundError
 
@@ -155,7 +155,9 @@ def read_field(converter: Converter, field: Any, value: Any, type_: Any) -> Any:
     return read
 
 
-def read_object(inner: Callable[[Any, Any], Any], renamed: Mapping[str, str], value: dict[Any, Any], type_: Any) -> Any:
+def read_object(
+    inner: Callable[[object, object], object], renamed: Mapping[str, str], value: dict[object, object], type_: Any
+) -> object:
     """An object of a class: a group of all mistakes, those of validators too, each with its field's name."""
     from cattrs.errors import AttributeValidationNote, BaseValidationError, ClassValidationError
 
@@ -184,7 +186,7 @@ def read_object(inner: Callable[[Any, Any], Any], renamed: Mapping[str, str], va
         raise ClassValidationError("", errors or others, cls) from None  # pyright: ignore[reportCallIssue]  # pyright goes by the constructor of ExceptionGroup
 
 
-def _ask_validators(cls: Any, given: Mapping[str, Any], wrong: Any) -> dict[str, list[Exception]]:
+def _ask_validators(cls: Any, given: Mapping[str, object], wrong: Any) -> dict[str, list[Exception]]:
     """Run the converters and validators of a class over the fields that could be read."""
     found: dict[str, list[Exception]] = {}
     instance = object.__new__(cls)  # whatever it wants to be made of
@@ -225,7 +227,7 @@ def _ask_validators(cls: Any, given: Mapping[str, Any], wrong: Any) -> dict[str,
     return found
 
 
-def _ask(validate: Any, instance: Any, field: Any, value: Any) -> None:
+def _ask(validate: Any, instance: object, field: Any, value: object) -> None:
     """Run a validator. Of `deep_iterable`, which stops at the first item without its place, every item is asked."""
     each = getattr(validate, "member_validator", None)
     if each is None or not isinstance(value, list | tuple):
@@ -234,7 +236,7 @@ def _ask(validate: Any, instance: Any, field: Any, value: Any) -> None:
     if validate.iterable_validator is not None:
         validate.iterable_validator(instance, field, value)
 
-    def ask(item: Any) -> None:
+    def ask(item: object) -> None:
         try:
             each(instance, field, item)
         except Exception as error:

@@ -38,7 +38,7 @@ def structure_rows(rows: Sequence[dict[str, Any]], type_: TypeForm[T]) -> list[T
     return read_rows(columns, [tuple(row.values()) for row in rows], type_)
 
 
-def read_rows(columns: tuple[str, ...], rows: Sequence[Sequence[Any]], type_: TypeForm[T]) -> list[T]:
+def read_rows(columns: tuple[str, ...], rows: Sequence[Sequence[object]], type_: TypeForm[T]) -> list[T]:
     """Rows as a list of `type_`. Raises as `structure` does, with every row's mistakes, as `results[3].email`."""
     read = row_reader(type_, columns)
     try:
@@ -47,7 +47,7 @@ def read_rows(columns: tuple[str, ...], rows: Sequence[Sequence[Any]], type_: Ty
         raise StructureError(bounded([*_mistakes(read, rows)])) from None
 
 
-def _mistakes(read: RowReader, rows: Iterable[Sequence[Any]]) -> Iterator[Issue]:
+def _mistakes(read: RowReader, rows: Iterable[Sequence[object]]) -> Iterator[Issue]:
     """The mistakes of rows, up to the row with which there are as many as a StructureError has."""
     count = 0
     for index, row in enumerate(rows):
@@ -60,7 +60,7 @@ def _mistakes(read: RowReader, rows: Iterable[Sequence[Any]]) -> Iterator[Issue]
             yield from within(f"results[{index}]", error.issues)
 
 
-def row_reader(type_: Any, columns: tuple[str, ...]) -> RowReader:
+def row_reader(type_: object, columns: tuple[str, ...]) -> RowReader:
     """The function that reads rows of these columns as a `type_`. It raises as `structure` does, and so does this."""
     try:
         return _reader(type_, columns)
@@ -69,7 +69,7 @@ def row_reader(type_: Any, columns: tuple[str, ...]) -> RowReader:
 
 
 @lru_cache(1000)  # names of columns may be put together while a program runs
-def _reader(type_: Any, columns: tuple[str, ...]) -> RowReader:
+def _reader(type_: object, columns: tuple[str, ...]) -> RowReader:
     hook = hook_from("rows", type_)
     if "." in "".join(columns):
         try:
@@ -78,14 +78,14 @@ def _reader(type_: Any, columns: tuple[str, ...]) -> RowReader:
             path, message = error.args
             raise StructureError([{"path": path, "message": message}]) from None
 
-    def by_name(values: Sequence[Any]) -> Any:
+    def by_name(values: Sequence[object]) -> object:
         return hook(dict(zip(columns, values, strict=True)))
 
     call = _call(type_, columns) if is_class(type_) else None
     if call is None:
         return by_name
 
-    def read(values: Sequence[Any]) -> Any:
+    def read(values: Sequence[object]) -> object:
         try:
             return call(values)
         except Exception:
@@ -94,7 +94,7 @@ def _reader(type_: Any, columns: tuple[str, ...]) -> RowReader:
     return read
 
 
-def _call(type_: Any, columns: tuple[str, ...]) -> RowReader | None:
+def _call(type_: object, columns: tuple[str, ...]) -> RowReader | None:
     """The call of a class with the values of a row, written out; None where the row lacks a field, or another type
     says what a field's type is.
     """
@@ -102,7 +102,7 @@ def _call(type_: Any, columns: tuple[str, ...]) -> RowReader | None:
 
     places = {name: place for place, name in enumerate(columns)}  # of two columns of a name the last one counts
     converter = converter_of("rows", detailed=False)
-    names: dict[str, Any] = {"make": type_}
+    names: dict[str, object] = {"make": type_}
     arguments: list[str] = []
     in_order = hasattr(type_, "__attrs_attrs__")  # cattrs does not say which fields of a dataclass have no place
     for field in attrs_fields(type_):
@@ -121,7 +121,9 @@ def _call(type_: Any, columns: tuple[str, ...]) -> RowReader | None:
     return cast("RowReader", eval(f"lambda r: make({', '.join(arguments)})", names))
 
 
-def _nesting(type_: Any, columns: Iterable[str], read: Callable[[Any], Any]) -> Callable[[Sequence[Any]], Any]:
+def _nesting(
+    type_: object, columns: Iterable[str], read: Callable[[object], object]
+) -> Callable[[Sequence[object]], object]:
     """The function that nests the values of a row of these columns, and hands them to `read`, which makes a `type_`.
 
     A value that may be None is None if all of its columns are NULL. Columns that belong to no class stay as they are.
@@ -131,7 +133,7 @@ def _nesting(type_: Any, columns: Iterable[str], read: Callable[[Any], Any]) -> 
     return cast("Callable[[Sequence[Any]], Any]", eval(f"lambda r: read({written})", {"read": read}))
 
 
-def _written(type_: Any, columns: Mapping[str, str], path: str) -> str:
+def _written(type_: object, columns: Mapping[str, str], path: str) -> str:
     """The expression that makes the dict of a value. `columns` are the row's values, by their names below this one."""
     fields = [_fields(member) for member in members(type_)]
     plain: dict[str, str] = {}
@@ -156,16 +158,16 @@ def _written(type_: Any, columns: Mapping[str, str], path: str) -> str:
     return f"{{{', '.join(f'{name!r}: {value}' for name, value in plain.items())}}}"
 
 
-def _field(fields: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
+def _field(fields: Iterable[Mapping[str, object]], name: str) -> list[object]:
     """The members of the types that a field has, in each of the classes that a value may be."""
     return [member for each in fields if name in each for member in members(each[name])]
 
 
-def _has_fields(type_: Any) -> bool:
+def _has_fields(type_: object) -> bool:
     return is_class(type_) or is_typeddict(get_origin(type_) or type_)
 
 
-def _fields(type_: Any) -> Mapping[str, Any]:
+def _fields(type_: object) -> Mapping[str, object]:
     """The fields of a class, a dataclass or a TypedDict, with the arguments of a generic one; none of other types."""
     if is_class(type_):
         hints = {field.name: field.type for field in attrs_fields(type_)}

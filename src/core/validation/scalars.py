@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EXACT: Final = range(-(2**53) + 1, 2**53)
 
 
-def exactly(kind: type, wording: str, value: Any, _: object) -> Any:
+def exactly(kind: type, wording: str, value: object, _: object) -> object:
     """Return the value as it is. Raises Mismatch for one of another class, a class below it as well."""
     if value.__class__ is kind:
         return value
@@ -97,7 +97,7 @@ def from_text(read: Callable[[str], object], wording: str, value: object, _: obj
     raise Mismatch(wording)
 
 
-def decimal_number(decimal: Callable[[str], Any], value: Any, _: Any) -> Any:
+def decimal_number(decimal: Callable[[str], Any], value: object, _: object) -> object:
     text = str(value) if value.__class__ in (int, float) else value
     if _is_plain(text):
         try:
@@ -115,13 +115,13 @@ def is_subclass_of_scalar(type_: object) -> bool:
     return isinstance(type_, type) and issubclass(type_, (str, int, float))
 
 
-def subclass_of_scalar(converter: Converter, type_: Any) -> Callable[[Any, Any], Any]:
+def subclass_of_scalar(converter: Converter, type_: Any) -> Callable[[object, object], object]:
     base: Any = next(base for base in (str, int, float) if issubclass(type_, base))
     read = converter.get_structure_hook(base)
     return lambda value, _: type_(read(value, base))
 
 
-def enum_member(strings: bool, value: Any, type_: Any) -> Any:
+def enum_member(strings: bool, value: Any, type_: Any) -> object:
     for member in type_:
         if _same(member.value, value, strings):
             return member

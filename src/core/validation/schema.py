@@ -43,7 +43,7 @@ FORMATS: Final = {
 SCALARS: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
-def schema_of(type_: Any, *, written: bool = False) -> Schema:
+def schema_of(type_: object, *, written: bool = False) -> Schema:
     """The schema of a type, whose classes are in its `$defs`.
 
     `written`: of the values as they are written, which have every field that cannot be UNSET; otherwise of those that
@@ -118,7 +118,7 @@ def _format_of(kind: Any) -> str | None:
     return None
 
 
-def _alias(type_: Any, of: Callable[[], Schema], found: _Classes) -> Schema:
+def _alias(type_: object, of: Callable[[], Schema], found: _Classes) -> Schema:
     """A type with a name of its own, which is in the schema by that name where it has itself in it."""
     if type_ not in found:
         found[type_] = (_name_of(type_, found), {})
@@ -130,7 +130,7 @@ def _alias(type_: Any, of: Callable[[], Schema], found: _Classes) -> Schema:
     return {"$ref": f"#/$defs/{found[type_][0]}"}
 
 
-def _name_of(type_: Any, found: _Classes) -> str:
+def _name_of(type_: object, found: _Classes) -> str:
     """The name of a class or of a type with its arguments, which no other has."""
     whole = [getattr(each, "__name__", str(each)) for each in (get_origin(type_) or type_, *get_args(type_))]
     name = re.sub(r"\W+", "_", "_".join(whole))
@@ -139,12 +139,12 @@ def _name_of(type_: Any, found: _Classes) -> str:
     return name
 
 
-def _one_of(values: Sequence[Any]) -> Schema:
+def _one_of(values: Sequence[object]) -> Schema:
     kind = json_type(list(values))
     return {**({"type": kind} if kind else {}), "enum": list(values)}
 
 
-def fields_of(type_: Any) -> dict[str, tuple[Any, Schema, bool]] | None:
+def fields_of(type_: Any) -> dict[str, tuple[object, Schema, bool]] | None:
     """The names in JSON of a class's fields, each with its type, what else its schema says and whether it is required.
 
     None for a class that has none: neither of attrs, nor a dataclass, nor a TypedDict.
@@ -163,7 +163,7 @@ def fields_of(type_: Any) -> dict[str, tuple[Any, Schema, bool]] | None:
     hints = filled(type_, get_type_hints(origin, include_extras=True))
     if made is None:
         return {name: _key(hint, name in required) for name, hint in hints.items()}
-    result: dict[str, tuple[Any, Schema, bool]] = {}
+    result: dict[str, tuple[object, Schema, bool]] = {}
     for field in made:
         if not field.init:
             continue
@@ -176,19 +176,19 @@ def fields_of(type_: Any) -> dict[str, tuple[Any, Schema, bool]] | None:
     return result
 
 
-def _key(hint: Any, required: bool) -> tuple[Any, Schema, bool]:
+def _key(hint: object, required: bool) -> tuple[object, Schema, bool]:
     """A key of a TypedDict. Where its annotation is a text, the class itself has not read `NotRequired` in it."""
     while (mark := getattr(get_origin(hint), "_name", "")) in ("Required", "NotRequired", "ReadOnly"):
         hint, required = get_args(hint)[0], required if mark == "ReadOnly" else mark == "Required"
     return hint, {}, required
 
 
-def _has_factory(field: Any) -> bool:
+def _has_factory(field: object) -> bool:
     return type(getattr(field, "default_factory", None)).__name__ not in ("_MISSING_TYPE", "NoneType")
 
 
 def _object(
-    type_: Any, origin: Any, fields: Mapping[str, tuple[Any, Schema, bool]], written: bool, found: _Classes
+    type_: object, origin: Any, fields: Mapping[str, tuple[object, Schema, bool]], written: bool, found: _Classes
 ) -> Schema:
     if type_ not in found:
         name = _name_of(type_, found)
@@ -282,7 +282,7 @@ def constrained(schema: Schema, demands: Schema) -> Schema:
     return result
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any) -> object:
     """A value as JSON; None for one that it does not have."""
     given = value  # not narrowed by what follows
     if isinstance(value, Enum):
@@ -299,7 +299,7 @@ def plain(value: Any) -> Any:
 _BOUNDS: Final = {">=": "minimum", ">": "exclusiveMinimum", "<=": "maximum", "<": "exclusiveMaximum"}
 
 
-def _bound(sign: str, bound: Any) -> Schema:
+def _bound(sign: str, bound: object) -> Schema:
     """A bound in the words of JSON Schema, and for a date, a time or a decimal number in that of `format`."""
     if isinstance(bound, int | float):
         return {_BOUNDS[sign]: bound} if bound not in (float("inf"), float("-inf")) else {}
@@ -309,7 +309,7 @@ def _bound(sign: str, bound: Any) -> Schema:
     return {"$unread": [f"{sign} {bound!r}"]}
 
 
-def demands_of(field: Any) -> Schema:
+def demands_of(field: object) -> Schema:
     """What a field's validator demands of what is sent: nothing where a converter makes another value of it first."""
     validator = getattr(field, "validator", None)
     return {} if validator is None or getattr(field, "converter", None) is not None else demanded(validator)
@@ -363,7 +363,7 @@ def demanded(validator: Any) -> Schema:
             return {"$unread": [str(own).replace(".<locals>", "")]}
 
 
-def _pattern(pattern: re.Pattern[str], match: Callable[..., Any]) -> Schema:
+def _pattern(pattern: re.Pattern[str], match: Callable[..., object]) -> Schema:
     text = pattern.pattern
     if pattern.flags & (re.VERBOSE | re.DOTALL | re.MULTILINE):
         return {"$unread": [f"matches_re({text!r}) with flags that JSON Schema does not have"]}

@@ -36,7 +36,7 @@ T = TypeVar("T")
 _hooks: dict[tuple[Any, Source], Callable[[Any], Any]] = {}
 
 
-def structure(value: Any, type_: TypeForm[T], *, strings: bool = False, client: bool = False) -> T:
+def structure(value: object, type_: TypeForm[T], *, strings: bool = False, client: bool = False) -> T:
     """`value` as a `type_`. `client`: a client sent it.
 
     Raises StructureError with every mistake. A type that cannot be structured at all is a mistake of the
@@ -47,7 +47,7 @@ def structure(value: Any, type_: TypeForm[T], *, strings: bool = False, client: 
     return found
 
 
-def hook_of(type_: Any, *, strings: bool = False, client: bool = False) -> Callable[[Any], Any]:
+def hook_of(type_: object, *, strings: bool = False, client: bool = False) -> Callable[[object], Any]:
     """The function that structures `type_`."""
     return hook_from("strings" if strings else "client" if client else "json", type_)
 
@@ -89,7 +89,7 @@ def structure_headers(headers: Mapping[str, str], type_: TypeForm[T]) -> T:
         ) from None
 
 
-def hook_from(source: Source, type_: Any) -> Callable[[Any], Any]:
+def hook_from(source: Source, type_: object) -> Callable[[object], object]:
     """The function that structures `type_` from a source: worked out once, then kept."""
     try:
         hook = _hooks.get((type_, source))
@@ -100,7 +100,7 @@ def hook_from(source: Source, type_: Any) -> Callable[[Any], Any]:
     return hook
 
 
-def list_fields(type_: Any) -> frozenset[str]:
+def list_fields(type_: object) -> frozenset[str]:
     """The fields of an attrs class or TypedDict that hold several values, for query strings and forms."""
     try:
         return _list_fields(get_origin(type_) or type_)
@@ -109,19 +109,19 @@ def list_fields(type_: Any) -> frozenset[str]:
 
 
 @cache
-def _list_fields(cls: Any) -> frozenset[str]:
+def _list_fields(cls: object) -> frozenset[str]:
     from typing import get_type_hints
 
     aliases = {field.name: field.alias for field in getattr(cls, "__attrs_attrs__", ())}
     return frozenset(aliases.get(name, name) for name, hint in get_type_hints(cls).items() if _holds_several(hint))
 
 
-def _holds_several(hint: Any) -> bool:
+def _holds_several(hint: object) -> bool:
     several = (list, tuple, set, frozenset, deque, Sequence, MutableSequence, AbstractSet)
     return any((get_origin(member) or member) in several for member in members(hint))
 
 
-def _make_hook(type_: Any, source: Source) -> Callable[[Any], Any]:
+def _make_hook(type_: object, source: Source) -> Callable[[object], object]:
     from cattrs.errors import StructureHandlerNotFoundError
 
     fast, detailed = converter_of(source, detailed=False), converter_of(source, detailed=True)
@@ -135,7 +135,7 @@ def _make_hook(type_: Any, source: Source) -> Callable[[Any], Any]:
 
         raise TypeError(unreadable(name_of(error.type_))) from None
 
-    def hook(value: Any) -> Any:
+    def hook(value: object) -> object:
         try:
             return quick(value, type_)
         except Exception:

@@ -20,7 +20,7 @@ def optional(converter: Converter, type_: object) -> Callable[[object, object], 
     return lambda value, _: None if value is None else read(value, member)
 
 
-def union(converter: Converter, guarded: Callable[..., Any], type_: Any) -> Callable[[Any, Any], Any]:
+def union(converter: Converter, guarded: Callable[..., Any], type_: object) -> Callable[[object, object], object]:
     members = get_args(type_)
     classes = [member for member in members if is_class(member)]
     rest: list[object] = [member for member in members if member not in classes]
@@ -61,7 +61,7 @@ def union(converter: Converter, guarded: Callable[..., Any], type_: Any) -> Call
     return hook
 
 
-def _classes(converter: Converter, classes: Sequence[Any]) -> Callable[[Any, Any], Any]:
+def _classes(converter: Converter, classes: Sequence[Any]) -> Callable[[Any, Any], object]:
     """Make the hook that reads an object as the one of several classes whose fields it has.
 
     Raises DeveloperError where no field tells them apart.
@@ -76,7 +76,7 @@ def _classes(converter: Converter, classes: Sequence[Any]) -> Callable[[Any, Any
         raise DeveloperError(alike([name_of(cls) for cls in classes])) from None
     wording = f"must be {' or '.join(map(name_of, classes))}: {_told_by(classes)}"
 
-    def hook(value: dict[str, Any], _: Any) -> Any:
+    def hook(value: dict[str, object], _: object) -> object:
         try:
             cls = class_of(value)
         except Exception:

@@ -33,15 +33,15 @@ UNSET: Final = Unset.UNSET
 class Given:
     """A validator that is not asked of UNSET."""
 
-    def __init__(self, validator: Callable[[Any, Any, Any], object]) -> None:
+    def __init__(self, validator: Callable[[object, object, Any], object]) -> None:
         self.validator = validator
 
-    def __call__(self, instance: Any, attribute: Any, value: Any) -> None:
+    def __call__(self, instance: object, attribute: object, value: object) -> None:
         if value is not UNSET:
             self.validator(instance, attribute, value)
 
 
-def given(*validators: Callable[[Any, Any, T], object]) -> Callable[[Any, Any, T | Unset], None]:
+def given(*validators: Callable[[Any, Any, T], object]) -> Callable[[object, Any, T | Unset], None]:
     """Return the validators for a field that may be left out: they are asked of a value that was given.
 
     For a title of 1 to 80 characters:
@@ -53,13 +53,15 @@ def given(*validators: Callable[[Any, Any, T], object]) -> Callable[[Any, Any, T
     return and_(*map(Given, validators))
 
 
-def leaving_out(write: Callable[[Any], dict[str, Any]], fields: Iterable[Any]) -> Callable[[Any], dict[str, Any]]:
+def leaving_out(
+    write: Callable[[object], dict[str, object]], fields: Iterable[Any]
+) -> Callable[[Any], dict[str, object]]:
     """Return the function that makes a dict of an object, without the fields that are UNSET where some may be."""
     if any(field.default is UNSET or "Unset" in str(field.type) for field in fields):
         return lambda value: {name: part for name, part in write(value).items() if part is not UNSET}
     return write
 
 
-def may_be_left_out(hint: Any) -> bool:
+def may_be_left_out(hint: object) -> bool:
     """Return True if the type of a field takes UNSET."""
     return hint is Unset or Unset in get_args(hint)

@@ -6,7 +6,7 @@ Without a server every run raises one error, which says how to name one. The ser
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from core.backends.embedded.openai import AiServer, Task, events
 from core.bindings.ai import (
@@ -48,7 +48,7 @@ class EmbeddedAi(Hookable, Ai):
         /,
         *,
         extra_headers: Mapping[str, str] | None = None,
-        **given: Any,
+        **given: object,
     ) -> object:
         if given.get("queue_request"):
             _not_embedded("queued batches (queue_request=True)")
@@ -62,7 +62,7 @@ class EmbeddedAi(Hookable, Ai):
         return answer_as(await self.answer(model, inputs, headers), type_)
 
     async def _models(
-        self, *, search: str | None = None, page: int | None = None, per_page: int | None = None, **_: Any
+        self, *, search: str | None = None, page: int | None = None, per_page: int | None = None, **_: object
     ) -> list[AiModel]:
         found = await self.list_models()
         wanted = [model for model in found if search is None or search.lower() in model.id.lower()]

@@ -61,7 +61,7 @@ def _refuse(path: str, problem: str) -> NoReturn:
     )
 
 
-def _tag(value: Any, path: str, above: list[int]) -> Any:
+def _tag(value: Any, path: str, above: list[int]) -> object:
     given = value  # not narrowed by what follows
     if value is UNSET:
         _refuse(path, "is UNSET, which is left out of a class that has it as a field")
@@ -83,18 +83,18 @@ def _tag(value: Any, path: str, above: list[int]) -> Any:
     return tagged
 
 
-def _tag_container(value: Any, path: str, above: list[int]) -> Any:
+def _tag_container(value: Any, path: str, above: list[int]) -> object:
     whole = value  # not narrowed by what follows
     if isinstance(value, (list, tuple)):
         return [_tag(item, f"{path}[{place}]", above) for place, item in enumerate(whole)]
     if isinstance(value, Mapping):
-        mapping: Mapping[Any, Any] = whole
+        mapping: Mapping[object, object] = whole
         pairs = [(_plain(key, "a key", path), _tag(item, f"{path}[{key!r}]", above)) for key, item in mapping.items()]
         if all(isinstance(key, str) for key, _ in pairs) and "$" not in mapping:
             return dict(pairs)
         return {"$": "map", "v": [[_tag(key, path, above), item] for key, item in pairs]}
     if isinstance(value, AbstractSet):
-        members: AbstractSet[Any] = whole
+        members: AbstractSet[object] = whole
         return {"$": "set", "v": [_tag(_plain(item, "an item", path), path, above) for item in members]}
     names = _fields_of(value)
     if names is not None:
@@ -117,7 +117,7 @@ def _plain(value: object, part: str, path: str) -> object:
     raise CloneError(f"{part} of {path} is of type {type(value).__name__}. Use None, bool, int, float or str there")
 
 
-def _bare(value: Any) -> Any:
+def _bare(value: Any) -> object:
     """A text or a number without its class, a member of a StrEnum or IntEnum for one: JavaScript has no other."""
     match value:
         case None | bool():
@@ -138,7 +138,7 @@ def _fields_of(value: object) -> list[str] | None:
     return None if fields is None else [field.name for field in fields]
 
 
-def _untag(value: Any) -> Any:
+def _untag(value: Any) -> object:
     whole = value  # not narrowed by what follows
     if isinstance(value, list):
         return [_untag(item) for item in whole]
@@ -164,7 +164,7 @@ def _untag(value: Any) -> Any:
             )
 
 
-def copy_value(value: Any, path: str = "the value", depth: int = 0) -> Any:
+def copy_value(value: Any, path: str = "the value", depth: int = 0) -> object:
     """A copy for another object in the same process: as stored and read, but tuples and attrs objects keep their class.
     Texts and numbers do not: a member of an enum is what workerd makes of it.
 
@@ -188,12 +188,12 @@ def copy_value(value: Any, path: str = "the value", depth: int = 0) -> Any:
         make = whole.__class__
         return make(*items) if hasattr(make, "_fields") else tuple(items)
     if isinstance(value, Mapping):
-        mapping: Mapping[Any, Any] = whole
+        mapping: Mapping[object, object] = whole
         return {
             _plain(key, "a key", path): copy_value(item, f"{path}[{key!r}]", depth) for key, item in mapping.items()
         }
     if isinstance(value, (set, frozenset)):
-        members: AbstractSet[Any] = whole
+        members: AbstractSet[object] = whole
         copied = {_plain(item, "an item", path) for item in members}
         return copied if isinstance(value, set) else frozenset(copied)
     return _copy_object(value, path, depth)

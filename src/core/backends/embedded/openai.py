@@ -66,7 +66,7 @@ class AiServer:
     def name_of(self, model: str) -> str:
         return self.models.get(model) or self.model or model
 
-    async def json(self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> Any:
+    async def json(self, method: str, path: str, body: Mapping[str, object] | None, headers: Mapping[str, str]) -> Any:
         """Send a request, and return its answer's JSON. Raises AiError for a refusal."""
         data = await self.read(await self.send(method, path, body, headers))
         try:
@@ -78,7 +78,7 @@ class AiServer:
         self,
         method: str,
         path: str,
-        body: Mapping[str, Any] | None,
+        body: Mapping[str, object] | None,
         headers: Mapping[str, str],
         *,
         refusals: bool = False,
@@ -166,7 +166,7 @@ class Task:
     body: Mapping[str, object]
 
     @classmethod
-    def of(cls, server: AiServer, model: str, inputs: Mapping[str, Any]) -> Task:
+    def of(cls, server: AiServer, model: str, inputs: Mapping[str, object]) -> Task:
         """The task that inputs ask for. Raises AiError for one that is not embedded."""
         body: JsonObject = {"model": server.name_of(model)}
         if "messages" in inputs or "prompt" in inputs:
@@ -187,7 +187,7 @@ class Task:
     def path(self) -> str:
         return {"chat": "/chat/completions", "completion": "/completions", "embeddings": "/embeddings"}[self.kind]
 
-    def answer(self, given: Any) -> Any:
+    def answer(self, given: Any) -> object:
         try:
             if self.kind == "embeddings":
                 vectors = [entry["embedding"] for entry in sorted(given["data"], key=lambda entry: entry["index"])]
@@ -208,7 +208,7 @@ class Task:
         return answer
 
 
-def _arguments(call: Mapping[str, Any]) -> Any:
+def _arguments(call: Mapping[str, object]) -> object:
     """A tool's arguments. Servers write them as JSON in a string, and models do not always write JSON."""
     arguments = call.get("arguments")
     if isinstance(arguments, str):

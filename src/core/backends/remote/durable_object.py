@@ -108,7 +108,7 @@ class RemoteObject:
         self._objects = objects
         self._id = id
 
-    async def call(self, method: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    async def call(self, method: str, args: tuple[Any, ...], options: Mapping[str, object]) -> object:
         """Run a method of the object. Raises its error, and DurableObjectError where its process ends meanwhile."""
         objects = self._objects
         is_fetch = method == "fetch"
@@ -268,7 +268,7 @@ class ObjectServer:
         await relay(RemoteWebSocket(link, (1006, "")), socket)
 
     async def _answer(
-        self, link: Link, name: str, id: ObjectId, method: str, args: tuple[Any, ...], options: dict[str, Any]
+        self, link: Link, name: str, id: ObjectId, method: str, args: tuple[Any, ...], options: dict[str, object]
     ) -> WebSocket | None:
         """Run a call, and send its answer. Returns the WebSocket that it opened, for its messages to follow."""
         response: http.Response | None = None

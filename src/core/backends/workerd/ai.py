@@ -53,8 +53,8 @@ class WorkerdAi(JsEngine, Ai):
     async def _run(
         self,
         model: str,
-        inputs: Mapping[str, Any],
-        type_: Any = None,
+        inputs: Mapping[str, object],
+        type_: object = None,
         /,
         *,
         stream: bool = False,
@@ -62,8 +62,8 @@ class WorkerdAi(JsEngine, Ai):
         queue_request: bool = False,
         gateway: GatewayOptions | None = None,
         tags: Sequence[str] | None = None,
-        **others: Any,
-    ) -> Any:
+        **others: object,
+    ) -> object:
         if stream:
             inputs = {**inputs, "stream": True}
         given = options(
@@ -86,7 +86,7 @@ class WorkerdAi(JsEngine, Ai):
             return AiAsyncBatchResponse(found["request_id"])
         return answer_as(found, type_)
 
-    async def _models(self, **given: Any) -> list[AiModel]:
+    async def _models(self, **given: object) -> list[AiModel]:
         # The platform has these names as Python has them.
         asked = {name: value for name, value in given.items() if value is not None}
         found: list[dict[str, Any]] = from_js(await call_js(_error, self._js.models, js_value(asked)))
@@ -127,7 +127,7 @@ class WorkerdAiGateway(JsEngine, AiGateway):
         super().__init__(gateway, hook)
         self._id = id
 
-    def _call_target(self) -> tuple[Any, ...]:
+    def _call_target(self) -> tuple[object, ...]:
         return (self._id,)
 
     async def _run(
@@ -151,7 +151,7 @@ class WorkerdAiGateway(JsEngine, AiGateway):
         }
         return AiGatewayLog(**given)
 
-    async def _patch_log(self, log_id: str, **given: Any) -> None:
+    async def _patch_log(self, log_id: str, **given: object) -> None:
         await call_js(_error, self._js.patchLog, log_id, js_value(options(**given)))
 
     async def _get_url(self, provider: str | None = None) -> str:

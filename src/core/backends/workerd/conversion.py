@@ -49,8 +49,8 @@ class Bridge:
         self.JsException: type[Exception] = ffi.JsException
         # Before pyodide 0.29 there is no jsnull: null arrives as None there.
         self.jsnull: Any = getattr(ffi, "jsnull", None)
-        self.to_js: Callable[..., Any] = ffi.to_js
-        self.create_proxy: Callable[[Any], Any] = ffi.create_proxy
+        self.to_js: Callable[..., object] = ffi.to_js
+        self.create_proxy: Callable[[object], Any] = ffi.create_proxy
         self.from_entries: Any = js.Object.fromEntries
         self.parse: Any = js.JSON.parse
         self.stringify: Any = js.JSON.stringify
@@ -70,7 +70,7 @@ def bridge() -> Bridge:
 _WRAPPED = ("_binding", "_env", "_ctx", "_js_request", "_js_response")
 
 
-def unwrap(value: Any) -> Any:
+def unwrap(value: object) -> Any:
     """The JavaScript object inside one of the SDK's wrappers, and any other value as it is."""
     if isinstance(value, bridge().JsProxy):
         return value
@@ -83,7 +83,7 @@ def unwrap(value: Any) -> Any:
     return value
 
 
-def is_null(value: Any) -> bool:
+def is_null(value: object) -> bool:
     """Return True if a value is JavaScript's null or undefined."""
     return value is None or value is bridge().jsnull
 
@@ -93,12 +93,12 @@ def none_of(value: T) -> T | None:
     return None if value is None or value is bridge().jsnull else value
 
 
-def attribute(value: Any, name: str) -> Any:
+def attribute(value: object, name: str) -> Any:
     """An attribute of a JavaScript object; None where it has none of that name, or a nothing."""
     return none_of(getattr(value, name, None))
 
 
-def constructor_name(value: Any) -> str:
+def constructor_name(value: object) -> str:
     """The name of the JavaScript class of an object: `KvNamespace`, `Date`, ...; empty for a value that has none."""
     value = unwrap(value)
     if not isinstance(value, bridge().JsProxy):
@@ -161,7 +161,7 @@ def _checked(value: T) -> T:
     return value
 
 
-def structured(value: Any) -> Any:
+def structured(value: object) -> Any:
     """A JSON-like JavaScript value as plain Python, in two crossings however large it is.
 
     For values that are known to be JSON (rows, metadata): numbers, texts, booleans, null, arrays and plain objects.
@@ -176,7 +176,7 @@ _LONG = 32
 times slower at 100 kB, and below this number the calls that make bytes of it cost more."""
 
 
-def rows_of(value: Any) -> Any:
+def rows_of(value: object) -> Any:
     """As `structured`, for results of SQLite: a value, a row, a result, or an array of them."""
     value = unwrap(value)
     across = bridge()
@@ -188,7 +188,7 @@ def rows_of(value: Any) -> Any:
     return loads(document.to_bytes())
 
 
-def _convert(value: Any, convert: Callable[[Any], Any], cache: Callable[[Any, Any], None]) -> Any:
+def _convert(value: Any, convert: Callable[[object], object], cache: Callable[[object, object], None]) -> object:
     match constructor_name(value):
         case "Date":
             return date_of(value)
@@ -224,7 +224,7 @@ def _plain(value: Any, classes: bool) -> Any:
             return None if value is bridge().jsnull else value
 
 
-def _instance(plain: dict[str, Any]) -> Any:
+def _instance(plain: dict[str, Any]) -> object:
     """The attrs instance that was sent, where its class is loaded here; else its fields as a dict."""
     name = plain.pop(CLASS)
     module, _, qualname = str(name).partition(":")
@@ -233,7 +233,7 @@ def _instance(plain: dict[str, Any]) -> Any:
         cls = getattr(cls, part, None)
     if not isinstance(cls, type) or not attrs.has(cls):
         return plain
-    given: dict[str, Any] = {}
+    given: dict[str, object] = {}
     for field in attrs.fields(cls):
         if field.init and field.name in plain:
             value = plain[field.name]
@@ -311,7 +311,7 @@ async def chunks_of(stream: ReadableStream) -> AsyncIterator[bytes]:
 _SINGLE: Final = (str, int, float, NoneType, bytes, bytearray, memoryview)
 
 
-def js_value(value: Any, *, classes: bool = False) -> Any:
+def js_value(value: object, *, classes: bool = False) -> object:
     """A Python value as JavaScript's own: objects, arrays, Uint8Array, Date, null; to any depth.
 
     An attrs instance is an object of its fields, with the name of its class if `classes`: what is kept has none. Whole
@@ -326,7 +326,7 @@ def js_value(value: Any, *, classes: bool = False) -> Any:
     return across.to_js(_outgoing(_checked(given), classes), dict_converter=across.from_entries)
 
 
-def _outgoing(value: Any, classes: bool) -> Any:
+def _outgoing(value: Any, classes: bool) -> object:
     """`value` with null for None, Date for datetime and Uint8Array for bytes, ready for `to_js`."""
     given = value  # not narrowed by what follows
     match value:
@@ -369,7 +369,7 @@ def _outgoing(value: Any, classes: bool) -> Any:
             )
 
 
-def _plain_key(value: object) -> Any:
+def _plain_key(value: object) -> object:
     """A key of a dict or an item of a set, which JavaScript's Map and Set find again by its value."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return _outgoing(value, False)
@@ -383,7 +383,7 @@ def js_number(value: int) -> int | float:
     return float(value) if 2**31 <= abs(value) <= MAX_SAFE_INTEGER else value
 
 
-def js_json(text: str) -> Any:
+def js_json(text: str) -> object:
     """Return the value of a JSON document as JavaScript's own. Raises ValueError for integers that a Number cannot
     hold.
     """
@@ -398,14 +398,14 @@ def js_bytes(value: bytes | bytearray | memoryview) -> Any:
     return bridge().to_js(value if isinstance(value, bytes) else bytes(value))
 
 
-def js_date(value: datetime) -> Any:
+def js_date(value: datetime) -> object:
     """A Date, which has milliseconds and no smaller part. Raises BindingTypeError for a datetime without a zone."""
     if value.tzinfo is None:
         raise BindingTypeError(f"{value!r} has no time zone. Write datetime(..., tzinfo=timezone.utc)")
     return bridge().js.Date.new((value - _EPOCH) // timedelta(milliseconds=1))
 
 
-def options(**given: Any) -> dict[str, Any]:
+def options(**given: object) -> dict[str, object]:
     """The keyword arguments of a JavaScript call, of options by their names in Python, without those that are None.
 
     Pyodide gives the keywords of a call as one options object, which the platform's methods take.
@@ -413,7 +413,7 @@ def options(**given: Any) -> dict[str, Any]:
     return {js_name(name): js_value(value) for name, value in given.items() if value is not None}
 
 
-def js_fields(value: attrs.AttrsInstance) -> dict[str, Any]:
+def js_fields(value: attrs.AttrsInstance) -> dict[str, object]:
     """The fields of an attrs instance that are not None, by the names that JavaScript has for them; to any depth."""
     return {
         js_name(field.name): js_fields(item) if attrs.has(item.__class__) else item
@@ -422,7 +422,7 @@ def js_fields(value: attrs.AttrsInstance) -> dict[str, Any]:
     }
 
 
-def of_fields(cls: type[A], found: Mapping[str, Any]) -> A:
+def of_fields(cls: type[A], found: Mapping[str, object]) -> A:
     """An attrs instance of an object that came as `from_js` gives it: the way back of `js_fields`.
 
     What the object does not have, or has as null, keeps its default.
@@ -453,7 +453,7 @@ def js_stream(chunks: AsyncIterable[bytes], *, on_end: Callable[[], None] | None
         if on_end is not None:
             on_end()
 
-    pulling: list[asyncio.Task[Any]] = []
+    pulling: list[asyncio.Task[object]] = []
 
     async def pull(controller: Any) -> None:
         task = asyncio.current_task()
@@ -476,7 +476,7 @@ def js_stream(chunks: AsyncIterable[bytes], *, on_end: Callable[[], None] | None
         finally:
             pulling.clear()
 
-    async def cancel(reason: Any = None) -> None:
+    async def cancel(reason: object = None) -> None:
         # The iterator may be in the middle of making a chunk that nobody wants any more.
         for task in pulling:
             task.cancel()
@@ -495,7 +495,7 @@ def js_stream(chunks: AsyncIterable[bytes], *, on_end: Callable[[], None] | None
     return stream
 
 
-async def fixed_length(chunks: AsyncIterable[bytes], length: int, use: Callable[[Any], Awaitable[T]]) -> T:
+async def fixed_length(chunks: AsyncIterable[bytes], length: int, use: Callable[[object], Awaitable[T]]) -> T:
     """Give `use` a stream that says beforehand how long it is, while `chunks` are written to it."""
     across = bridge()
     pipe = across.js.FixedLengthStream.new(length)
@@ -550,7 +550,7 @@ def js_error(error: BaseException) -> Any:
     return bridge().js.Error.new(words_of(error))
 
 
-async def call_js(translate: Callable[[str, str], BindingError], method: Any, /, *args: Any, **given: Any) -> Any:
+async def call_js(translate: Callable[[str, str], BindingError], method: Any, /, *args: object, **given: object) -> Any:
     """Call a JavaScript method and await its promise; an error of either is raised as `translate(name, message)`."""
     try:
         return await method(*args, **given)
@@ -558,7 +558,7 @@ async def call_js(translate: Callable[[str, str], BindingError], method: Any, /,
         raise translated(error, translate) from None
 
 
-def call_now(translate: Callable[[str, str], BindingError], method: Any, /, *args: Any, **given: Any) -> Any:
+def call_now(translate: Callable[[str, str], BindingError], method: Any, /, *args: object, **given: object) -> object:
     """`call_js` for a method that answers at once."""
     try:
         return method(*args, **given)

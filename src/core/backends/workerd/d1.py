@@ -51,10 +51,10 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
     def __init__(
         self,
         session: WorkerdD1Session,
-        statement: Any,
+        statement: object,
         sql: str,
         values: tuple[D1Value, ...] = (),
-        type_: Any = None,
+        type_: object = None,
         written: str | None = None,
     ) -> None:
         super().__init__(statement, session._hook)
@@ -64,7 +64,7 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
         self.values: tuple[D1Value, ...] = values
         self.type: Any = type_
 
-    def _call_target(self) -> tuple[Any, ...]:
+    def _call_target(self) -> tuple[object, ...]:
         return self.sql, *self.values
 
     def bind(self, *values: D1Value | Unset) -> WorkerdD1PreparedStatement[R]:
@@ -83,17 +83,17 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
     def as_(self, type_: TypeForm[T], /) -> D1PreparedStatement[T]:
         return WorkerdD1PreparedStatement(self._session, self._js, self.sql, self.values, type_, self._written)
 
-    async def _first(self, column_or_type: Any = None, /) -> Any:
+    async def _first(self, column_or_type: object = None, /) -> object:
         row = await call_js(_error, self._js.first)
         return None if is_null(row) else self._read(_row(rows_of(row)), column_or_type)
 
-    async def _one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
+    async def _one(self, column_or_type: object = None, /, *, error: Exception | None = None) -> object:
         row = await call_js(_error, self._js.first)
         if is_null(row):
             raise CoreError(404, "Not Found") if error is None else error
         return self._read(_row(rows_of(row)), column_or_type)
 
-    def _read(self, row: D1Row, column_or_type: Any) -> Any:
+    def _read(self, row: D1Row, column_or_type: Any) -> object:
         type_ = self.type if column_or_type is None else column_or_type
         if type_ is None:
             return row
@@ -105,14 +105,14 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
 
         return structure_row(row, type_)
 
-    async def _all(self, type_: Any = None, /) -> Any:
+    async def _all(self, type_: object = None, /) -> object:
         return _result(rows_of(await call_js(_error, self._js.all)), self.type if type_ is None else type_)
 
     async def _run(self) -> D1Result[R]:
         return _result(rows_of(await call_js(_error, self._js.run)), self.type)
 
-    async def _raw(self, column_names: bool = False) -> list[list[Any]]:
-        rows: list[list[Any]] = rows_of(await call_js(_error, self._js.raw, columnNames=bool(column_names)))
+    async def _raw(self, column_names: bool = False) -> list[list[object]]:
+        rows: list[list[object]] = rows_of(await call_js(_error, self._js.raw, columnNames=bool(column_names)))
         return [[_cell(value) for value in row] for row in rows]
 
 
@@ -120,7 +120,7 @@ class WorkerdD1Session(JsEngine, D1DatabaseSession):
     def prepare(self, sql: str, /) -> WorkerdD1PreparedStatement:
         return WorkerdD1PreparedStatement(self, self._js.prepare(well_formed(check_sql(sql))), sql)
 
-    async def _batch(self, statements: Sequence[Any], /) -> Any:
+    async def _batch(self, statements: Sequence[object], /) -> object:
         checked = check_statements(statements, WorkerdD1PreparedStatement)
         outgoing = [statement._js for statement in checked]
         types = [statement.type for statement in checked if statement.sql.strip()]
@@ -148,7 +148,7 @@ class WorkerdD1Database(WorkerdD1Session, D1Database):
 # Values out -----------------------------------------------------------------------------------------------------------
 
 
-def _bindable(value: D1Value) -> Any:
+def _bindable(value: D1Value) -> object:
     match value:
         case None:
             # None alone would cross as undefined, which the platform refuses.

@@ -91,7 +91,7 @@ class WorkerdDurableObjectId(JsBacked, DurableObjectId):
 
 
 class WorkerdDurableObjectNamespace(JsEngine, DurableObjectNamespace[Any]):
-    def __init__(self, namespace: Any, cls: Any = None, hook: BoundHook | None = None) -> None:
+    def __init__(self, namespace: object, cls: object = None, hook: BoundHook | None = None) -> None:
         super().__init__(namespace, hook)
         self._cls = cls
 
@@ -104,7 +104,7 @@ class WorkerdDurableObjectNamespace(JsEngine, DurableObjectNamespace[Any]):
     def new_unique_id(self, *, jurisdiction: str | None = None) -> WorkerdDurableObjectId:
         return WorkerdDurableObjectId(_call(self._js.newUniqueId, **options(jurisdiction=jurisdiction)))
 
-    def get(self, id: Any, *, location_hint: str | None = None) -> Any:
+    def get(self, id: object, *, location_hint: str | None = None) -> object:
         if not isinstance(id, WorkerdDurableObjectId):
             raise DurableObjectTypeError(
                 f"get() takes an id, as id_from_name() and id_from_string() give them, not {type(id).__name__}"
@@ -116,7 +116,7 @@ class WorkerdDurableObjectNamespace(JsEngine, DurableObjectNamespace[Any]):
             raise DurableObjectTypeError("Durable Object ID is not valid for this namespace.") from None
         return WorkerdDurableObjectStub(lambda: _call(self._js.get, id._js, **given), self._cls, self._hook)
 
-    def get_by_name(self, name: str, *, location_hint: str | None = None) -> Any:
+    def get_by_name(self, name: str, *, location_hint: str | None = None) -> object:
         return self.get(self.id_from_name(name), location_hint=location_hint)
 
     def jurisdiction(self, jurisdiction: str) -> WorkerdDurableObjectNamespace:
@@ -129,13 +129,13 @@ class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
     The runtime's stub is broken for good once its object was reset, so a new one is got after a call that failed.
     """
 
-    def __init__(self, get: Callable[[], Any], cls: Any, hook: BoundHook | None) -> None:
+    def __init__(self, get: Callable[[], object], cls: object, hook: BoundHook | None) -> None:
         self._get = get
         self._cls = cls
         self._hook = hook
         self._kept: Any = get()
 
-    def _call_target(self) -> tuple[Any, ...]:
+    def _call_target(self) -> tuple[object, ...]:
         return (self.name or str(self.id),)
 
     @property
@@ -161,14 +161,14 @@ class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
             self._kept = None
             raise
 
-    def __getattr__(self, name: str, /) -> Callable[..., Awaitable[Any]]:
+    def __getattr__(self, name: str, /) -> Callable[..., Awaitable[object]]:
         if name.startswith("_") or not _may_be_called(self._cls, name):
             raise AttributeError(
                 f"{getattr(self._cls, '__name__', 'the object')} has no public async method {name}. Only those can be "
                 "called on a stub"
             )
 
-        async def call(*args: Any, **keywords: Any) -> Any:
+        async def call(*args: object, **keywords: object) -> object:
             try:
                 return await rpc_method(self._stub(), name, self._cls, _error)(*args, **keywords)
             except Exception:
@@ -178,7 +178,7 @@ class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
         return call if self._hook is None else self._hook.around(name, call, self._call_target())
 
 
-def _may_be_called(cls: Any, name: str) -> bool:
+def _may_be_called(cls: object, name: str) -> bool:
     """Return True if a class has a method that a stub may call; anything may where the class is not known."""
     # `Any` is a class since Python 3.11.
     return cls is Any or not isinstance(cls, type) or getattr(cls, "_is_protocol", False) or can_be_called(cls, name)
@@ -200,7 +200,7 @@ class WorkerdDurableObjectState(JsBacked, DurableObjectState):
     def storage(self) -> WorkerdStorage:
         return self._storage
 
-    def wait_until(self, awaitable: Awaitable[Any], /) -> None:
+    def wait_until(self, awaitable: Awaitable[object], /) -> None:
         require_awaitable(awaitable)
         task = asyncio.ensure_future(awaitable)
         proxy = bridge().create_proxy(task)
@@ -223,7 +223,7 @@ class WorkerdDurableObjectState(JsBacked, DurableObjectState):
             section.resolve()
             return value
 
-        def begin() -> Any:
+        def begin() -> object:
             running.append(asyncio.ensure_future(run()))
             return section.promise
 
@@ -261,7 +261,7 @@ class WorkerdDurableObjectState(JsBacked, DurableObjectState):
         return [str(tag) for tag in _call(self._js.getTags, _js_socket(socket))]
 
     def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
-        given: tuple[Any, ...] = ()
+        given: tuple[object, ...] = ()
         if pair is not None:
             given = (_call(bridge().js.WebSocketRequestResponsePair.new, pair.request, pair.response),)
         _call(self._js.setWebSocketAutoResponse, *given)
@@ -283,7 +283,7 @@ class WorkerdDurableObjectState(JsBacked, DurableObjectState):
         raise DurableObjectError(reason or "Durable Object reset because it called abort()")
 
 
-def _js_socket(socket: DurableObjectWebSocket) -> Any:
+def _js_socket(socket: DurableObjectWebSocket) -> object:
     from core.backends.workerd.object_socket import WorkerdSocketCarrier
 
     carrier = socket.carrier
@@ -295,14 +295,14 @@ def _js_socket(socket: DurableObjectWebSocket) -> Any:
 class _Operations(JsEngine, StorageOperations):
     """Operations shared by storage and a transaction."""
 
-    async def _get(self, keys: Any, /, **given: Unpack[ReadOptions]) -> Any:
+    async def _get(self, keys: object, /, **given: Unpack[ReadOptions]) -> object:
         return from_js(await call_js(_error, self._js.get, _keys(keys), **options(**given)))
 
-    async def _list(self, **given: Any) -> dict[str, Any]:
-        found: dict[str, Any] = from_js(await call_js(_error, self._js.list, **options(**given)))
+    async def _list(self, **given: object) -> dict[str, object]:
+        found: dict[str, object] = from_js(await call_js(_error, self._js.list, **options(**given)))
         return found
 
-    async def _put(self, key: Any, value: Any = ..., /, **given: Unpack[WriteOptions]) -> None:
+    async def _put(self, key: Any, value: object = ..., /, **given: Unpack[WriteOptions]) -> None:
         if isinstance(key, str):
             if value is ...:
                 raise DurableObjectTypeError("put() takes a key and a value, or a dict of both")
@@ -310,7 +310,7 @@ class _Operations(JsEngine, StorageOperations):
         else:
             await call_js(_error, self._js.put, _copied(dict(key)), **options(**given))
 
-    async def _delete(self, keys: Any, /, **given: Unpack[WriteOptions]) -> Any:
+    async def _delete(self, keys: object, /, **given: Unpack[WriteOptions]) -> object:
         return from_js(await call_js(_error, self._js.delete, _keys(keys), **options(**given)))
 
     async def _get_alarm(self, **given: Unpack[ReadOptions]) -> int | None:
@@ -337,7 +337,7 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
         kept: list[T] = []
         failed: list[BaseException] = []
 
-        async def run(transaction: Any) -> None:
+        async def run(transaction: object) -> None:
             try:
                 kept.append(await closure(WorkerdTransaction(transaction)))
             except BaseException as error:
@@ -399,7 +399,7 @@ class WorkerdStorage(_Operations, DurableObjectStorage):
 
 
 class WorkerdSyncKv(JsBacked, SyncKvStorage):
-    def get(self, key: str, /) -> Any:
+    def get(self, key: str, /) -> object:
         return from_js(_call(self._js.get, key))
 
     def list(
@@ -416,7 +416,7 @@ class WorkerdSyncKv(JsBacked, SyncKvStorage):
         for entry in _call(self._js.list, **given):
             yield str(entry[0]), from_js(entry[1])
 
-    def put(self, key: str, value: Any, /) -> None:
+    def put(self, key: str, value: object, /) -> None:
         _call(self._js.put, key, _copied(value))
 
     def delete(self, key: str, /) -> bool:
@@ -428,13 +428,13 @@ class WorkerdSqlStorage(JsBacked, SqlStorage):
     def database_size(self) -> int:
         return int(self._js.databaseSize)
 
-    def exec(self, query: str, /, *bindings: Any) -> WorkerdSqlCursor:
+    def exec(self, query: str, /, *bindings: object) -> WorkerdSqlCursor:
         outgoing = [js_value(sql_binding(value)) for value in bindings]
         return WorkerdSqlCursor(_call(self._js.exec, query, *outgoing))
 
 
 class WorkerdSqlCursor(JsBacked, SqlStorageCursor[R]):
-    def __init__(self, js: object, read: Callable[[dict[str, Any]], Any] = lambda row: row) -> None:
+    def __init__(self, js: object, read: Callable[[dict[str, object]], Any] = lambda row: row) -> None:
         super().__init__(js)
         self._read = read
 
@@ -479,14 +479,14 @@ class WorkerdSqlCursor(JsBacked, SqlStorageCursor[R]):
             yield [_sql_cell(value) for value in row]
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: object) -> Any:
     try:
         return js_value(value)
     except BindingTypeError as error:
         raise DurableObjectTypeError(f"the value cannot be stored: {error}") from None
 
 
-def _sql_cell(value: Any) -> Any:
+def _sql_cell(value: object) -> object:
     if is_null(value):
         return None
     return bytes_of(value) if isinstance(value, bridge().JsProxy) else value
@@ -495,7 +495,7 @@ def _sql_cell(value: Any) -> Any:
 # Arguments and errors -------------------------------------------------------------------------------------------------
 
 
-def _keys(keys: Any) -> Any:
+def _keys(keys: Any) -> object:
     return keys if isinstance(keys, str) else bridge().to_js(list(keys))
 
 
@@ -505,5 +505,5 @@ def _time(time: datetime | float) -> float:
     return time
 
 
-def _call(method: Any, *args: Any, **given: Any) -> Any:
+def _call(method: object, *args: object, **given: object) -> Any:
     return call_now(_error, method, *args, **given)

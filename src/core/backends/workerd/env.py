@@ -82,7 +82,7 @@ def _absent(env_class: type | None, source: object) -> Mapping[str, object]:
     }
 
 
-def _binding(value: Any, field: EnvField | None = None) -> object:
+def _binding(value: object, field: EnvField | None = None) -> object:
     """A value of the runtime's `env` as Python's: a binding, JSON, or a text."""
     found = unwrap(value)
     kind = None if field is None else kind_of(field.kind)

@@ -29,12 +29,12 @@ async def fetch_through(
     return response_of(await call_js(translate, target.fetch, js_request(request, parent)))
 
 
-def js_request(request: Request, parent: str = "") -> Any:
+def js_request(request: Request, parent: str = "") -> object:
     across = bridge()
     headers = request.headers.raw()
     if parent and "traceparent" not in request.headers:
         headers = [*headers, ("traceparent", parent)]
-    given: dict[str, Any] = {"method": request.method, "headers": across.to_js(headers)}
+    given: dict[str, object] = {"method": request.method, "headers": across.to_js(headers)}
     if request.method not in ("GET", "HEAD"):
         body = request.body_bytes_or_none()
         given["body"] = js_stream(request.stream()) if body is None else js_bytes(body)

@@ -32,14 +32,14 @@ class WorkerdImages(JsEngine, Images):
 
 
 class WorkerdImageTransformer(JsEngine, ImageTransformer):
-    def transform(self, transform: Mapping[str, Any], /) -> WorkerdImageTransformer:
+    def transform(self, transform: Mapping[str, object], /) -> WorkerdImageTransformer:
         return WorkerdImageTransformer(self._js.transform(js_value(dict(transform))), self._hook)
 
     def draw(self, image: Any, /, **placing: Any) -> WorkerdImageTransformer:
         drawn = image._js if isinstance(image, WorkerdImageTransformer) else _stream(image)
         return WorkerdImageTransformer(self._js.draw(drawn, **options(**placing)), self._hook)
 
-    async def _output(self, **given: Any) -> WorkerdImageResult:
+    async def _output(self, **given: object) -> WorkerdImageResult:
         return WorkerdImageResult(await call_js(binding_error, self._js.output, **options(**given)))
 
 
@@ -54,7 +54,7 @@ class WorkerdImageResult(JsBacked, ImageTransformationResult):
         return chunks_of(self._js.image())
 
 
-def _stream(image: ImageSource) -> Any:
+def _stream(image: ImageSource) -> object:
     if isinstance(image, bytes):
         return bridge().js.Response.new(js_bytes(image)).body
     return js_stream(image)

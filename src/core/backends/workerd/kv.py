@@ -51,7 +51,7 @@ _TYPES: Final = {
 
 
 class WorkerdKVNamespace(JsEngine, KVEngine):
-    async def _get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> Any:
+    async def _get(self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None) -> object:
         if not isinstance(key, str):
             texts = await self._bulk(self._js.get, key, type, cache_ttl)
             return {name: _read_of_bulk(value, type) for name, value in texts.items()}
@@ -62,7 +62,7 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
 
     async def _get_with_metadata(
         self, key: str | Sequence[str], type: KVType = "text", *, cache_ttl: int | None = None
-    ) -> Any:
+    ) -> object:
         if not isinstance(key, str):
             found = await self._bulk(self._js.getWithMetadata, key, type, cache_ttl)
             return {
@@ -79,7 +79,7 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
         *,
         expiration: float | None = None,
         expiration_ttl: float | None = None,
-        metadata: Any = None,
+        metadata: object = None,
     ) -> None:
         check_key(key)
         _check_whole(key)
@@ -120,13 +120,13 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
             page.get("cacheStatus"),
         )
 
-    async def _bulk(self, method: Any, keys: object, type: str, cache_ttl: int | None) -> dict[str, Any]:
+    async def _bulk(self, method: object, keys: object, type: str, cache_ttl: int | None) -> dict[str, Any]:
         asked = keys_of(keys)
         for key in asked:
             _check_whole(key)
         given = {"type": "text" if type == "json" else type, **_cache(cache_ttl)}
         # A Map; its entries are in the order of the answer, which is not the order asked.
-        entries: Mapping[str, Any] = from_js(await call_js(_error, method, bridge().to_js(asked), **given))
+        entries: Mapping[str, object] = from_js(await call_js(_error, method, bridge().to_js(asked), **given))
         # The runtime loses `__proto__` from it, and keys that look like the index of an array.
         return {
             key: entries[key] if key in entries else _entry(await call_js(_error, method, key, **given))
@@ -134,7 +134,7 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
         }
 
 
-def _entry(one: Any) -> Any:
+def _entry(one: object) -> object:
     """The answer for one key as that for several keys has it."""
     if none_of(one) is None or isinstance(one, str):
         return none_of(one)
@@ -167,11 +167,11 @@ def _read_as(value: Any, type: str) -> Any:
             return value
 
 
-def _read_of_bulk(value: str | None, type: str) -> Any:
+def _read_of_bulk(value: str | None, type: str) -> object:
     return parse_bulk(value) if type == "json" and value is not None else value
 
 
-def _cache(cache_ttl: int | None) -> dict[str, Any]:
+def _cache(cache_ttl: int | None) -> dict[str, object]:
     return options(cache_ttl=_number("cache_ttl", cache_ttl))
 
 

@@ -27,7 +27,7 @@ class WorkerdSocketCarrier(SocketCarrier):
 
     __slots__ = ("js_socket",)
 
-    def __init__(self, socket: Any) -> None:
+    def __init__(self, socket: object) -> None:
         self.js_socket: Any = socket
 
     def __eq__(self, other: object) -> bool:
@@ -60,14 +60,14 @@ class WorkerdSocketCarrier(SocketCarrier):
             self.js_socket.closed_by_object = True
             say_close(self.js_socket, code, reason)
 
-    def serialize_attachment(self, value: Any, /) -> None:
+    def serialize_attachment(self, value: object, /) -> None:
         try:
             outgoing = js_value(value)
         except BindingTypeError as error:
             raise DurableObjectTypeError(f"the attachment cannot be kept: {error}") from None
         call_now(_error, self.js_socket.serializeAttachment, outgoing)
 
-    def deserialize_attachment(self) -> Any:
+    def deserialize_attachment(self) -> object:
         return from_js(self.js_socket.deserializeAttachment())
 
 

@@ -180,7 +180,7 @@ def _entries(requests: Iterable[MessageSendRequest[Any]], parent: str) -> tuple[
     return entries, sizes
 
 
-def _outgoing(body: Any, content_type: str, parent: str) -> tuple[Any, int]:
+def _outgoing(body: Any, content_type: str, parent: str) -> tuple[object, int]:
     """A body as the runtime takes it, and the bytes of it that count."""
     match content_type:
         case "json":
@@ -212,13 +212,13 @@ def _delay(verb: Verb, seconds: object) -> int | None:
     return None if seconds is None else check_delay(verb, seconds)
 
 
-def _response(answer: Any) -> QueueSendResponse:
+def _response(answer: object) -> QueueSendResponse:
     found: dict[str, Any] = from_js(answer) or {}
     metadata: dict[str, Any] = found.get("metadata") or {}
     return QueueSendResponse(QueueSendMetadata(_metrics(metadata.get("metrics"))))
 
 
-def _metrics(found: Mapping[str, Any] | None) -> QueueMetrics:
+def _metrics(found: Mapping[str, object] | None) -> QueueMetrics:
     given = found or {}
     oldest = given.get("oldestMessageTimestamp")
     return of_fields(QueueMetrics, {**given, "oldestMessageTimestamp": None if oldest is None else date_of(oldest)})

@@ -56,7 +56,7 @@ class WorkerdR2Bucket(JsEngine, R2Bucket):
         found = await call_js(_error, self._js.head, _key(key))
         return None if is_null(found) else _object(found)
 
-    async def _get(self, key: str, *, only_if: Any = None, range: Any = None, ssec_key: Any = None) -> Any:
+    async def _get(self, key: str, *, only_if: object = None, range: object = None, ssec_key: object = None) -> object:
         given = options(only_if=_stated(R2Conditional, only_if), range=_stated(R2Range, range), ssec_key=ssec_key)
         found = await call_js(_error, self._js.get, _key(key), **given)
         if is_null(found):
@@ -64,10 +64,10 @@ class WorkerdR2Bucket(JsEngine, R2Bucket):
         # An object whose condition failed comes without a body.
         return _object_body(found) if hasattr(found, "body") and not is_null(found.body) else _object(found)
 
-    async def _put(self, key: str, value: Any, *, only_if: Any = None, **given: Any) -> Any:
+    async def _put(self, key: str, value: object, *, only_if: object = None, **given: object) -> object:
         told = _metadata(only_if=_stated(R2Conditional, only_if), **given)
 
-        async def store(outgoing: Any) -> Any:
+        async def store(outgoing: object) -> object:
             return await call_js(_error, self._js.put, _key(key), outgoing, **told)
 
         stored = await _with_value(value, store)
@@ -77,7 +77,9 @@ class WorkerdR2Bucket(JsEngine, R2Bucket):
         outgoing = _key(keys) if isinstance(keys, str) else bridge().to_js([_key(key) for key in keys])
         await call_js(_error, self._js.delete, outgoing)
 
-    async def _list(self, *, limit: int | None = None, include: Iterable[str] | None = None, **given: Any) -> R2Objects:
+    async def _list(
+        self, *, limit: int | None = None, include: Iterable[str] | None = None, **given: object
+    ) -> R2Objects:
         if limit is not None and not 1 <= limit <= 1000:
             # A negative number would cross as a large one.
             raise _error("Error", "list: MaxKeys params must be positive integer <= 1000. (10022)")
@@ -90,7 +92,7 @@ class WorkerdR2Bucket(JsEngine, R2Bucket):
             delimited_prefixes=from_js(page.delimitedPrefixes),
         )
 
-    async def _create_multipart_upload(self, key: str, **given: Any) -> WorkerdR2MultipartUpload:
+    async def _create_multipart_upload(self, key: str, **given: object) -> WorkerdR2MultipartUpload:
         upload = await call_js(_error, self._js.createMultipartUpload, _key(key), **_metadata(**given))
         return WorkerdR2MultipartUpload(upload, self._hook)
 
@@ -100,7 +102,7 @@ class WorkerdR2Bucket(JsEngine, R2Bucket):
 
 
 class WorkerdR2MultipartUpload(JsEngine, R2MultipartUpload):
-    def _call_target(self) -> tuple[Any, ...]:
+    def _call_target(self) -> tuple[object, ...]:
         return self.key, self.upload_id
 
     @property
@@ -111,16 +113,16 @@ class WorkerdR2MultipartUpload(JsEngine, R2MultipartUpload):
     def upload_id(self) -> str:
         return str(self._js.uploadId)
 
-    async def _upload_part(self, part_number: int, value: Any, *, ssec_key: Any = None) -> R2UploadedPart:
+    async def _upload_part(self, part_number: int, value: object, *, ssec_key: object = None) -> R2UploadedPart:
         given = options(ssec_key=ssec_key)
 
-        async def store(outgoing: Any) -> Any:
+        async def store(outgoing: object) -> object:
             return await call_js(_error, self._js.uploadPart, part_number, outgoing, **given)
 
         part = await _with_value(value, store)
         return R2UploadedPart(int(part.partNumber), str(part.etag))
 
-    async def _complete(self, uploaded_parts: Sequence[R2UploadedPart | Mapping[str, Any]]) -> R2Object:
+    async def _complete(self, uploaded_parts: Sequence[R2UploadedPart | Mapping[str, object]]) -> R2Object:
         parts = [
             {"partNumber": part["part_number"], "etag": part["etag"]}
             if isinstance(part, Mapping)
@@ -167,7 +169,7 @@ async def _with_value(value: Any, store: Any) -> Any:
     )
 
 
-def _stated(cls: Any, value: Any) -> Any:
+def _stated(cls: Any, value: Any) -> object:
     """Conditions, a range or metadata for JavaScript: given as headers, as an instance of `cls`, or as its fields."""
     if value is None:
         return None
@@ -177,7 +179,7 @@ def _stated(cls: Any, value: Any) -> Any:
     return js_fields(cls(**value) if isinstance(value, Mapping) else value)
 
 
-def _metadata(*, http_metadata: Any = None, custom_metadata: Any = None, **others: Any) -> dict[str, Any]:
+def _metadata(*, http_metadata: object = None, custom_metadata: Any = None, **others: object) -> dict[str, object]:
     custom = check_custom_metadata(custom_metadata)
     return options(http_metadata=_stated(R2HTTPMetadata, http_metadata), custom_metadata=custom, **others)
 
@@ -185,11 +187,11 @@ def _metadata(*, http_metadata: Any = None, custom_metadata: Any = None, **other
 # Values in ------------------------------------------------------------------------------------------------------------
 
 
-def _object(found: Any, included: Collection[str] | None = None) -> R2Object:
+def _object(found: object, included: Collection[str] | None = None) -> R2Object:
     return R2Object(**_parts(found, included))
 
 
-def _object_body(found: Any) -> R2ObjectBody:
+def _object_body(found: object) -> R2ObjectBody:
     parts = _parts(found, None)
     covered = parts["range"]
     length = covered.length if covered is not None and covered.length is not None else parts["size"]
@@ -216,11 +218,11 @@ def _parts(found: Any, included: Collection[str] | None) -> dict[str, Any]:
     }
 
 
-def _ssec(value: Any) -> str | None:
+def _ssec(value: object) -> str | None:
     return value if value is None or isinstance(value, str) else bytes_of(value).hex()
 
 
-def _checksums(found: Any) -> R2Checksums:
+def _checksums(found: object) -> R2Checksums:
     given = {name: attribute(found, name) for name in _HASHES}
     return R2Checksums(**{name: bytes_of(value) for name, value in given.items() if value is not None})
 

@@ -42,7 +42,7 @@ def rpc_method(
     return call
 
 
-def _placed(cls: Any, name: str, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> list[Any]:
+def _placed(cls: Any, name: str, args: tuple[Any, ...], keywords: Mapping[str, object]) -> list[object]:
     """The arguments of a call in the order of the method's parameters, and after them what is ours, if anything is."""
     places, others = list(args), dict(keywords)
     method = getattr(cls, name, None) if keywords else None

@@ -68,18 +68,18 @@ class IsolateTracer(Tracer):
     """The one of this isolate, where the supervisor collects spans."""
 
     def __init__(self) -> None:
-        self._ended: list[dict[str, Any]] = []
+        self._ended: list[dict[str, object]] = []
 
     def start_span(
         self, name: str, /, *, kind: SpanKind, parent: Span | str | None, attributes: Mapping[str, AttributeValue]
     ) -> IsolateSpan:
         return IsolateSpan(self, name, kind, parent, attributes)
 
-    def keep(self, span: dict[str, Any]) -> None:
+    def keep(self, span: dict[str, object]) -> None:
         if len(self._ended) < _MOST_KEPT:
             self._ended.append(span)
 
-    def taken(self) -> list[dict[str, Any]]:
+    def taken(self) -> list[dict[str, object]]:
         """Those kept so far, for the last time."""
         ended, self._ended = self._ended, []
         return ended
@@ -104,7 +104,7 @@ def follow(parent: str | None) -> None:
 class PlatformSpan(Span):
     __slots__ = ("js",)
 
-    def __init__(self, js: Any) -> None:
+    def __init__(self, js: object) -> None:
         self.js: Any = js
 
     @property

@@ -37,7 +37,7 @@ class WorkerdWebSocket(WebSocket):
         self._messages: deque[str | bytes] = deque()
         self._arrived = asyncio.Event()
         self._closed: WebSocketClosed | None = None
-        self._proxies: list[Any] = []
+        self._proxies: list[object] = []
         self._stay: Callable[[], object] = lambda: None
         # The messages of other requests, and the function that resolves the promise which sends it.
         self._outbox: deque[Callable[[], object]] = deque()
@@ -87,7 +87,7 @@ class WorkerdWebSocket(WebSocket):
             send()
         self._drained.set()
 
-    def _drain(self, _: Any = None) -> None:
+    def _drain(self, _: object = None) -> None:
         """Send the messages of other requests, in the turn of the socket's own."""
         self._wake = None
         self._drain_now()
@@ -170,7 +170,7 @@ class WorkerdWebSocket(WebSocket):
         self._messages.append(data if isinstance(data, str) else bytes_of(data))
         self._arrived.set()
 
-    def _on_close(self, event: Any) -> None:
+    def _on_close(self, event: object) -> None:
         code, reason = getattr(event, "code", None), getattr(event, "reason", None)
         code = code if isinstance(code, int) else 1006
         if self._closed is None:
@@ -190,7 +190,7 @@ class WorkerdWebSocket(WebSocket):
         destroy_later(*proxies)
 
 
-def js_message(message: object) -> Any:
+def js_message(message: object) -> object:
     """A message as JavaScript sends it. Raises TypeError for a value that is neither text nor bytes."""
     sent = as_message(message)
     return sent if isinstance(sent, str) else js_bytes(sent)

@@ -106,7 +106,7 @@ async def _replay(req: Request[Places], res: Response) -> None:
     unread = [{"type": "http.request", "body": body, "more_body": False}]
     done = asyncio.Event()
 
-    async def receive() -> Any:
+    async def receive() -> object:
         if unread:
             return unread.pop()
         await done.wait()

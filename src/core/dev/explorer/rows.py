@@ -255,7 +255,7 @@ def tables_of(connection: sqlite3.Connection, *, counted: bool = True) -> list[J
     return tables
 
 
-def key_of_row(table: JsonObject, row: tuple[Any, ...]) -> JsonObject | None:
+def key_of_row(table: JsonObject, row: tuple[object, ...]) -> JsonObject | None:
     """The values that find a row again; None for a view, whose rows cannot be changed."""
     if table["type"] != "table" or not table["key"]:
         return None

@@ -20,7 +20,7 @@ class Given:
 
     __slots__ = ("ctx", "received", "request")
 
-    def __init__(self, ctx: Any, request: Any = None) -> None:
+    def __init__(self, ctx: object, request: object = None) -> None:
         self.ctx: Any = ctx
         self.request: Any = request
         self.received: float = perf_counter() * 1000
@@ -56,7 +56,7 @@ class WorkersContext:
         return RunningSpan(name, attributes, root=None if tracing is None else PlatformTracer(tracing))
 
 
-async def entered(app: App[Any], work: Coroutine[Any, Any, None], env: Any, ctx: WorkersContext) -> None:
+async def entered(app: App[Any], work: Coroutine[Any, Any, None], env: object, ctx: WorkersContext) -> None:
     """Run the work of an event that is no request, when the lifespans of the application are entered."""
     if app.lifespans is not None:
         try:
@@ -67,7 +67,7 @@ async def entered(app: App[Any], work: Coroutine[Any, Any, None], env: Any, ctx:
     await work
 
 
-async def _logged(awaitable: Awaitable[Any]) -> None:
+async def _logged(awaitable: Awaitable[object]) -> None:
     try:
         await awaitable
     except Exception as error:

@@ -41,7 +41,9 @@ def method_names(cls: type[object]) -> list[str]:
     )
 
 
-async def call_method(instance: Any, method: str, args: Sequence[Any], instruments: Sequence[Instrument] = ()) -> Any:
+async def call_method(
+    instance: Any, method: str, args: Sequence[Any], instruments: Sequence[Instrument] = ()
+) -> object:
     """Call `method` of a Durable Object with JavaScript's arguments, for JavaScript. `instruments` see alarms."""
     match method:
         case "fetch":
@@ -65,7 +67,7 @@ async def call_method(instance: Any, method: str, args: Sequence[Any], instrumen
             return None
         case _:
             incoming = [from_js(unwrap(value), classes=True) for value in args]
-            keywords: dict[str, Any] = {}
+            keywords: dict[str, object] = {}
             if incoming and isinstance(incoming[-1], dict) and KEYWORDS in incoming[-1]:
                 last: Any = incoming.pop()
                 keywords = last[KEYWORDS]

@@ -26,9 +26,9 @@ E = TypeVar("E")
 
 def entrypoint(app: App[Any], /) -> type[Any]:
     """The class `Default` for `app`. Name it so in the main module: the platform asks for that name."""
-    kept: list[Any] = []
+    kept: list[object] = []
 
-    def env_of(env: Any) -> Any:
+    def env_of(env: object) -> object:
         # Every event brings the same bindings, so the Env is built by the first.
         if not kept:
             from core.backends.workerd.env import build_env
@@ -37,7 +37,7 @@ def entrypoint(app: App[Any], /) -> type[Any]:
         return kept[0]
 
     class Default(_base("WorkerEntrypoint")):  # type: ignore[misc]  # which base it is, is known at run time
-        async def fetch(self, request: Any) -> Any:
+        async def fetch(self, request: object) -> object:
             from core.backends.workerd.conversion import unwrap
 
             own = unwrap(request)
@@ -46,13 +46,13 @@ def entrypoint(app: App[Any], /) -> type[Any]:
             req._app = app
             return await answer(app, req)
 
-        async def queue(self, batch: Any, env: Any = None, ctx: Any = None) -> None:
+        async def queue(self, batch: object, env: object = None, ctx: object = None) -> None:
             from core.backends.workerd.queue import WorkerdMessageBatch
 
             own, context = env_of(self.env), WorkersContext(Given(self.ctx))
             await entered(app, app.consume(WorkerdMessageBatch(batch), own, context), own, context)
 
-        async def scheduled(self, event: Any, env: Any = None, ctx: Any = None) -> None:
+        async def scheduled(self, event: object, env: object = None, ctx: object = None) -> None:
             from core.backends.workerd.conversion import unwrap
 
             came = unwrap(event)
@@ -72,21 +72,21 @@ def durable_object(cls: type[DurableObject[E]], /, env_class: type[E] | None = N
     """
     from core.hosts.workers.durable import WEB_SOCKET_EVENTS, call_method, method_names
 
-    def __init__(self: Any, ctx: Any, env: Any) -> None:
+    def __init__(self: Any, ctx: object, env: object) -> None:
         from core.backends.workerd.durable_object import WorkerdDurableObjectState
         from core.backends.workerd.env import build_env
 
         cast("Any", super(made, self)).__init__(ctx, env)
         self._core_object = cls(WorkerdDurableObjectState(ctx), build_env(env_class, env))
 
-    def method(name: str) -> Any:
-        async def call(self: Any, *args: Any) -> Any:
+    def method(name: str) -> object:
+        async def call(self: Any, *args: Any) -> object:
             return await call_method(self._core_object, name, args)
 
         call.__name__ = name
         return call
 
-    members: dict[str, Any] = {
+    members: dict[str, object] = {
         name: method(name) for name in method_names(cls) if name not in WEB_SOCKET_EVENTS.values()
     }
     members |= {event: method(name) for event, name in WEB_SOCKET_EVENTS.items()}
@@ -108,6 +108,6 @@ def _base(name: str) -> type[Any]:
 class _Bare:
     """Stands for a class of the SDK outside the platform: it keeps its arguments."""
 
-    def __init__(self, ctx: Any = None, env: Any = None) -> None:
+    def __init__(self, ctx: object = None, env: object = None) -> None:
         self.ctx = ctx
         self.env = env

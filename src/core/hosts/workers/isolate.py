@@ -199,13 +199,13 @@ def _env(env: object, secrets: Mapping[str, str] | None = None) -> object:
     return _isolate.env
 
 
-def _run(work: Coroutine[Any, Any, Any]) -> object:
+def _run(work: Coroutine[Any, Any, object]) -> object:
     """Run a coroutine up to its first pause: its result when there was none, else the task that goes on."""
     task: asyncio.Task[object] = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)  # type: ignore[call-arg,unused-ignore]  # 3.12
     return task.result() if task.done() else task
 
 
-def fetch(given: Any, method: str, url: str) -> Any:
+def fetch(given: Any, method: str, url: str) -> object:
     """Answer the request of `given`, which has the runtime's `request`, `env` and `ctx`."""
     own = _isolate.env if _isolate.has_env else _env(given.env)
     req = WorkersRequest(given, method, url, own, WorkersContext(given), _isolate.ip_header)
@@ -237,7 +237,7 @@ async def _consume(batch: WorkerdMessageBatch, env: object, ctx: WorkersContext,
         raise
 
 
-def scheduled(event: Any, env: Any, ctx: Any) -> Any:
+def scheduled(event: Any, env: object, ctx: object) -> object:
     """Run the handlers scheduled for a cron trigger."""
     came = ScheduledEvent(str(event.cron), float(event.scheduledTime) / 1000)
     own, context = _env(env), WorkersContext(Given(ctx))

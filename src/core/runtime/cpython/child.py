@@ -261,7 +261,7 @@ class Fronted:
         self._believes = front != Front()
         self._origin = None if front.origin is None else front.origin.split("://")
 
-    def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
+    def __call__(self, scope: Any, receive: object, send: object) -> Awaitable[None]:
         if self._believes:
             self._see(scope)
         if scope["type"] == "websocket":
@@ -286,10 +286,10 @@ class Fronted:
             address = one_address(headers.get(front.ip_header))
             scope["client"] = None if address is None else (address, 0)
 
-    def _session(self, receive: Any, send: Any) -> tuple[Any, Any]:
+    def _session(self, receive: Any, send: Any) -> tuple[Any, object]:
         closed = False
 
-        async def receive_until_stopped() -> Any:
+        async def receive_until_stopped() -> object:
             nonlocal closed
             message = await unless_stopped(self._stop, receive())
             if message is not None:
@@ -299,7 +299,7 @@ class Fronted:
                 await send({"type": "websocket.close", "code": 1001, "reason": "the server stops"})
             return {"type": "websocket.disconnect", "code": 1001}
 
-        async def send_while_open(message: Any) -> None:
+        async def send_while_open(message: object) -> None:
             if closed:
                 raise OSError("the server has stopped")
             await send(message)
@@ -307,7 +307,7 @@ class Fronted:
         return receive_until_stopped, send_while_open
 
 
-async def unless_stopped(stop: asyncio.Event, work: Awaitable[Any]) -> Any:
+async def unless_stopped(stop: asyncio.Event, work: Awaitable[object]) -> object:
     """The result of `work`, or None where `stop` is set first: then it is cancelled."""
     waiting = asyncio.ensure_future(work)
     try:

@@ -192,13 +192,13 @@ def _write(value: Any, out: bytearray) -> None:
                     _write(part, out)
             out += b"{" + _varint(len(mapping)) if plain else b":" + _varint(2 * len(mapping))
         case AbstractSet():
-            members: AbstractSet[Any] = whole
+            members: AbstractSet[object] = whole
             out += b"'"
             for item in members:
                 _write(item, out)
             out += b"," + _varint(len(members))
         case _:
-            items: Sequence[Any] = whole
+            items: Sequence[object] = whole
             out += b"A" + _varint(len(items))
             for item in items:
                 _write(item, out)

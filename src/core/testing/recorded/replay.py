@@ -56,7 +56,7 @@ async def play(
         _watch(bindings, seen)
     context = FakeExecutionContext(clock=clock)
 
-    def real(value: Any) -> Any:
+    def real(value: object) -> Any:
         return mapped(value, lambda part, _: part.text(reveal) if isinstance(part, StandIn) else part)
 
     def reveal(name: str) -> str:
@@ -134,9 +134,9 @@ class Recorded:
         method: str,
         url: str,
         *,
-        headers: dict[str, Any] | None = None,
-        cookies: dict[str, Any] | None = None,
-        json: Any = ...,
+        headers: dict[str, object] | None = None,
+        cookies: dict[str, object] | None = None,
+        json: object = ...,
         body: str | bytes | None = None,
         seed: State | None = None,
         time: float = 1_800_000_000,

@@ -82,11 +82,11 @@ def common(one: Answer, other: Answer) -> Answer:
     """The answer that both are, with ANY_TIME and ANY_ID where they differ. Raises DeveloperError where they differ in
     more than that.
     """
-    fields: dict[str, Any] = attrs.asdict(one, recurse=False)
+    fields: dict[str, object] = attrs.asdict(one, recurse=False)
     return Answer(**{name: _common(name, value, getattr(other, name)) for name, value in fields.items()})
 
 
-def _common(what: str, one: Any, other: Any) -> Any:
+def _common(what: str, one: object, other: object) -> Any:
     if one == other:
         return one
     match one, other:

@@ -10,7 +10,7 @@ import ast
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote_plus, unquote_plus
 
 import attrs
@@ -57,7 +57,7 @@ class StandIns:
 
         return _FIELD.sub(other, text)
 
-    def _other(self, value: Any, name: str) -> Any:
+    def _other(self, value: object, name: str) -> object:
         return self._value(value, name) if value and isinstance(value, str) and is_secret(name.lower()) else value
 
     def _value(self, value: str, name: str) -> str | StandIn:
@@ -104,7 +104,7 @@ class StandIns:
             known = [instead for text, instead in self.texts.items() if await passwords.verify(text, value)]
             texts[value] = await passwords.hash(known[0] if known else "The password of somebody else")
 
-        def other(value: Any, name: str) -> Any:
+        def other(value: object, name: str) -> object:
             if not isinstance(value, str):
                 return value
             if value and value not in texts and is_secret(name.lower()) and not value.isdigit():

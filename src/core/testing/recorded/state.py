@@ -109,7 +109,7 @@ def text_of(value: bytes) -> str | bytes:
         return value
 
 
-def parsed(text: Any) -> Any:
+def parsed(text: Any) -> object:
     """What a text says as JSON, or the text, where it is none."""
     try:
         return json.loads(text)
@@ -117,7 +117,7 @@ def parsed(text: Any) -> Any:
         return text
 
 
-def values_of(env: object) -> dict[str, Any]:
+def values_of(env: object) -> dict[str, object]:
     """The values of an Env by name."""
     return {} if env is None else {each.name: getattr(env, each.attribute, None) for each in fields_of(type(env))}
 

@@ -37,7 +37,7 @@ _HASHES: Final = {"HS256": "sha256", "HS384": "sha384", "HS512": "sha512"}
 _NEVER: Final = 4_102_444_800
 
 
-def mapped(value: Any, change: Callable[[Any, str], Any], name: str = "") -> Any:
+def mapped(value: object, change: Callable[[object, str], object], name: str = "") -> Any:
     """A value with `change(part, name)` for every part that is no dict and no list; its name is the key above it."""
     match value:
         case dict():
@@ -51,7 +51,7 @@ def mapped(value: Any, change: Callable[[Any, str], Any], name: str = "") -> Any
 class _Any:
     """Equal to every value that fits."""
 
-    def __init__(self, name: str, fits: Callable[[Any], bool]) -> None:
+    def __init__(self, name: str, fits: Callable[[object], bool]) -> None:
         self._name = name
         self._fits = fits
 
@@ -62,7 +62,7 @@ class _Any:
         return self._name
 
 
-def is_time(value: Any) -> bool:
+def is_time(value: object) -> bool:
     """True for a date, also as text (ISO 8601, or that of HTTP), or as seconds or milliseconds of this century."""
     if isinstance(value, datetime):
         return True
@@ -79,7 +79,7 @@ def is_time(value: Any) -> bool:
     return False
 
 
-def is_id(value: Any) -> bool:
+def is_id(value: object) -> bool:
     """True for what may name something: a text that is not empty, bytes, or a number."""
     return isinstance(value, int | float | str | bytes) and not isinstance(value, bool) and value not in ("", b"")
 

@@ -40,7 +40,7 @@ def linearizable(key: str, /) -> Check:
         initial = next((call.result for call in ours if call.method == "get"), None)
         seen: set[tuple[frozenset[int], str]] = set()
 
-        def explained(done: frozenset[int], value: Any) -> bool:
+        def explained(done: frozenset[int], value: object) -> bool:
             if len(done) == len(ours):
                 return True
             state = (done, repr(value))  # a value of JSON has no hash

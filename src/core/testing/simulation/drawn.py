@@ -104,7 +104,7 @@ class CoreStateMachine(RuleBasedStateMachine):
             self.client: Client[Any] = Client(self.app, self.env)
             self._opened = opened.pop_all()
 
-    def make_env(self) -> Any:
+    def make_env(self) -> object:
         """The Env of a machine: fakes on its clock, unless overridden."""
         assert self.app.env_class is not None, "the application was made without an Env class: override make_env"
         return env(self.app.env_class, clock=self.clock)

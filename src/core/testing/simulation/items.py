@@ -28,7 +28,7 @@ def simulate_item(item: pytest.Function, nextitem: pytest.Item | None, runs: int
         raised: list[BaseException] = []
 
         @wraps(test)
-        async def driven(*args: Any, **fixtures: Any) -> None:
+        async def driven(*args: object, **fixtures: object) -> None:
             try:
                 await simulation.drive(test(*args, **fixtures))
             except BaseException as error:
@@ -52,7 +52,7 @@ def simulate_item(item: pytest.Function, nextitem: pytest.Item | None, runs: int
         failure = error
 
     @wraps(test)
-    async def told(*args: Any, **fixtures: Any) -> None:
+    async def told(*args: object, **fixtures: object) -> None:
         if failure is not None:
             raise failure
 

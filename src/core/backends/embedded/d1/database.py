@@ -78,7 +78,7 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         sql = self._written
         if UNSET in values:
             sql, values = only_given(sql, values)
-        bound: list[Any] = []
+        bound: list[object] = []
         value: Any
         for value in values:
             # The most usual kinds first: this runs before every query.
@@ -94,17 +94,17 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
     def as_(self, type_: TypeForm[T], /) -> EmbeddedD1PreparedStatement[T]:
         return EmbeddedD1PreparedStatement(self._database, self.sql, self.values, self._session, type_, self._written)
 
-    async def _first(self, column_or_type: Any = None, /) -> Any:
+    async def _first(self, column_or_type: object = None, /) -> object:
         columns, rows, _ = await self._database._answer(self)
         return self._row(columns, rows[0], column_or_type) if rows else None
 
-    async def _one(self, column_or_type: Any = None, /, *, error: Exception | None = None) -> Any:
+    async def _one(self, column_or_type: object = None, /, *, error: Exception | None = None) -> object:
         columns, rows, _ = await self._database._answer(self)
         if not rows:
             raise CoreError(404, "Not Found") if error is None else error
         return self._row(columns, rows[0], column_or_type)
 
-    def _row(self, columns: tuple[str, ...], values: tuple[Any, ...], column_or_type: Any) -> Any:
+    def _row(self, columns: tuple[str, ...], values: tuple[object, ...], column_or_type: object) -> object:
         type_ = self.type if column_or_type is None else column_or_type
         if type_ is not None and not isinstance(type_, str):
             return row_reader(type_, columns)(values)
@@ -115,13 +115,13 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
             raise d1_error("", f"D1_COLUMN_NOTFOUND: Column not found ({type_})", cause="Column not found")
         return row[type_]
 
-    async def _all(self, type_: Any = None, /) -> Any:
+    async def _all(self, type_: object = None, /) -> object:
         return self._result(await self._database._answer(self), self.type if type_ is None else type_)
 
     def _result(self, answer: Answer, type_: Any) -> D1Result[Any]:
         columns, rows, numbers = answer
         result: D1Result[Any] = _new(D1Result)
-        results: list[Any] = []
+        results: list[object] = []
         if rows:  # most writes have none
             if type_ is None:
                 results = [dict(zip(columns, row, strict=True)) for row in rows]
@@ -134,7 +134,7 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
     async def _run(self) -> D1Result[Any]:
         return self._result(await self._database._answer(self), self.type)
 
-    async def _raw(self, column_names: bool = False) -> list[list[Any]]:
+    async def _raw(self, column_names: bool = False) -> list[list[object]]:
         columns, rows, _ = await self._database._answer(self)
         lists = [list(row) for row in rows]
         return [list(columns), *lists] if column_names else lists

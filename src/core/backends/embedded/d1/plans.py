@@ -55,7 +55,7 @@ class Step:
             piece.keyword == "ALTER" or absent_tables(piece) or refused_default(piece)
         )
 
-    def bindings(self, values: tuple[Any, ...]) -> Any:
+    def bindings(self, values: tuple[object, ...]) -> Any:
         """`values` as the sqlite3 module wants them."""
         if self.plain:
             return values

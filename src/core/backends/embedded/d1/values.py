@@ -18,7 +18,7 @@ AT_ONCE: Final = 128
 _INFINITIES: Final = (math.inf, -math.inf)
 
 
-def to_sqlite(value: Any) -> Any:
+def to_sqlite(value: Any) -> object:
     """A value as SQLite is given it: every number is a REAL, a list of bytes is a blob."""
     given = value  # not narrowed by what follows
     match value:
@@ -71,8 +71,8 @@ def _number(value: Any) -> Any:
 
 
 def further_rows(
-    cursor: sqlite3.Cursor, part: list[tuple[Any, ...]], megabytes: int, owner: str
-) -> Iterator[tuple[Any, ...]]:
+    cursor: sqlite3.Cursor, part: list[tuple[object, ...]], megabytes: int, owner: str
+) -> Iterator[tuple[object, ...]]:
     """The rows behind `part`, the first ones, for as long as a result may be: one without an end fills the memory."""
     # About as long as they are in JSON.
     size, names = 0, sum(len(column[0]) + 12 for column in cursor.description)

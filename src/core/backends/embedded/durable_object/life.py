@@ -44,10 +44,10 @@ class LiveObject:
         self.blocked: asyncio.Future[None] | None = None
         self.broken: BaseException | None = None
         # The awaitables of `wait_until` that still run.
-        self.background: set[asyncio.Future[Any]] = set()
+        self.background: set[asyncio.Future[object]] = set()
         self._instance: DurableObject[Any] | None = None
         # Each call with the answer that its caller waits for; a critical section has none.
-        self._tasks: dict[asyncio.Task[Any], asyncio.Future[Any] | None] = {}
+        self._tasks: dict[asyncio.Task[object], asyncio.Future[object] | None] = {}
         self.alarm: AlarmRunner = AlarmRunner(self)
         # On the namespace's clock: when the last call began or ended.
         self.used: float = objects.clock.monotonic()
@@ -62,19 +62,19 @@ class LiveObject:
     def sockets(self) -> ObjectSockets:
         return self.objects.sockets(self.id)
 
-    async def call(self, method: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    async def call(self, method: str, args: tuple[object, ...], options: Mapping[str, object]) -> Any:
         """Run a method in it, as a task of its own: a caller that goes away does not end it."""
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Any] = loop.create_future()
+        answer: asyncio.Future[object] = loop.create_future()
         self._begin(loop.create_task(self._run(answer, method, args, options)), answer)
         return await answer
 
-    def _begin(self, task: asyncio.Task[Any], answer: asyncio.Future[Any] | None) -> None:
+    def _begin(self, task: asyncio.Task[object], answer: asyncio.Future[object] | None) -> None:
         self.used = self.objects.clock.monotonic()
         self._tasks[task] = answer
         task.add_done_callback(self._end)
 
-    def _end(self, task: asyncio.Task[Any]) -> None:
+    def _end(self, task: asyncio.Task[object]) -> None:
         self.used = self.objects.clock.monotonic()
         answer = self._tasks.pop(task)
         if answer is not None:
@@ -82,7 +82,7 @@ class LiveObject:
             answer.cancel()
 
     async def _run(
-        self, answer: asyncio.Future[Any], method: str, args: tuple[Any, ...], options: Mapping[str, Any]
+        self, answer: asyncio.Future[object], method: str, args: tuple[object, ...], options: Mapping[str, object]
     ) -> None:
         """Run a method, and give its answer. A reset gave another one before, and that one counts."""
         try:
@@ -186,7 +186,7 @@ class LiveObject:
             assert self.blocked is not None
             await asyncio.shield(self.blocked)
 
-    def reset(self, why: BaseException, *, raised_by: asyncio.Task[Any] | None = None) -> None:
+    def reset(self, why: BaseException, *, raised_by: asyncio.Task[object] | None = None) -> None:
         """Drop the instance: writes that were not kept are gone, and running calls fail with `why`.
 
         Every call has its answer from here on, whatever its method makes of it. `raised_by` is the task that raises

@@ -117,7 +117,7 @@ class Stub:
         return partial(self._remote, method)
 
     async def _remote(self, method: str, /, *args: object, **options: object) -> object:
-        def copied(value: Any, what: str) -> Any:
+        def copied(value: object, what: str) -> Any:
             try:
                 return copy_value(value, what)
             except CloneError as error:
@@ -126,8 +126,8 @@ class Stub:
         args, options = copied(args, "the arguments"), copied(options, "the arguments")
         return copied(await self._call(method, args, options), "the result")
 
-    async def _call(self, method: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        def proceed() -> Awaitable[Any]:
+    async def _call(self, method: str, args: tuple[object, ...], options: dict[str, object]) -> Any:
+        def proceed() -> Awaitable[object]:
             return self._objects.object(self.id).call(method, args, options)
 
         if self._hook is None:

@@ -90,13 +90,13 @@ class ObjectRecords:
         engine: Engine = self._database.engine
         return engine
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         try:
             return self._database.connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise self.failed(error) from error
 
-    def change(self, sql: str, *values: Sequence[Any]) -> int:
+    def change(self, sql: str, *values: Sequence[object]) -> int:
         """Run a statement of ours that writes, once for each of `values`, and return how many rows changed."""
         self.writing()
         try:
@@ -195,7 +195,7 @@ class ObjectRecords:
 
     # ------------------------------------------------------------------ keys and values
 
-    def read(self, raw: bytes, missing: Any = None) -> Any:
+    def read(self, raw: bytes, missing: object = None) -> object:
         found = self.rows("SELECT value FROM _cf_KV WHERE key = ?", (raw,))
         return load(found[0][0]) if found else missing
 
@@ -222,7 +222,7 @@ class ObjectRecords:
         prefix: str | None = None,
         reverse: bool = False,
         limit: int | None = None,
-    ) -> Iterator[tuple[str, Any]]:
+    ) -> Iterator[tuple[str, object]]:
         """Keys and values of a range, in the order of the keys' bytes."""
         if start is not None and start_after is not None:
             raise DurableObjectTypeError("list() cannot be called with both start and startAfter values.")

@@ -59,7 +59,7 @@ class Operations(Hookable, StorageOperations):
         """Raise if nothing can be done here any more; wait while another's transaction is open."""
         raise NotImplementedError
 
-    async def _get(self, keys: Any, /, **_: Any) -> Any:
+    async def _get(self, keys: Any, /, **_: object) -> object:
         await self._check("get()")
         if isinstance(keys, str):
             return self._storage.read(encode_key(keys))
@@ -67,11 +67,11 @@ class Operations(Hookable, StorageOperations):
         values = [(raw, self._storage.read(raw, _MISSING)) for raw in raws]
         return {raw.decode(): value for raw, value in values if value is not _MISSING}
 
-    async def _list(self, *, allow_concurrency: bool = False, no_cache: bool = False, **keys: Any) -> dict[str, Any]:
+    async def _list(self, *, allow_concurrency: bool = False, no_cache: bool = False, **keys: Any) -> dict[str, object]:
         await self._check("list()")
         return dict(self._storage.scan(**keys))
 
-    async def _put(self, key: Any, value: Any = ..., /, **_: Any) -> None:
+    async def _put(self, key: Any, value: Any = ..., /, **_: object) -> None:
         await self._check("put()")
         if isinstance(key, str):
             if value is ...:
@@ -84,29 +84,29 @@ class Operations(Hookable, StorageOperations):
                 "put() may only be called with a single key-value pair and optional options as put(key, value, options) "
                 "or with multiple key-value pairs and optional options as put(entries, options)"
             )
-        entries: Mapping[Any, Any] = given
+        entries: Mapping[object, object] = given
         if len(entries) > MAX_PAIRS:
             raise DurableObjectValueError(
                 f"Maximum number of key value pairs is {MAX_PAIRS}. {len(entries)} pairs were provided."
             )
         self._storage.write([(encode_key(name), encode_value(item)) for name, item in entries.items()])
 
-    async def _delete(self, keys: Any, /, **_: Any) -> Any:
+    async def _delete(self, keys: Any, /, **_: Any) -> object:
         await self._check("delete()")
         if isinstance(keys, str):
             return self._storage.remove([encode_key(keys)]) > 0
         return self._storage.remove([encode_key(key) for key in several(keys)])
 
-    async def _get_alarm(self, **_: Any) -> int | None:
+    async def _get_alarm(self, **_: object) -> int | None:
         await self._check("getAlarm()")
         row = self._storage.read_alarm()
         return None if row is None or row.mark == self._storage.firing else row.time
 
-    async def _set_alarm(self, scheduled_time: datetime | float, **_: Any) -> None:
+    async def _set_alarm(self, scheduled_time: datetime | float, **_: object) -> None:
         await self._check("setAlarm()")
         self._storage.write_alarm(to_milliseconds(scheduled_time))
 
-    async def _delete_alarm(self, **_: Any) -> None:
+    async def _delete_alarm(self, **_: object) -> None:
         await self._check("deleteAlarm()")
         self._storage.change("DELETE FROM _cf_ALARM", ())
 
@@ -144,13 +144,13 @@ class SyncKv(SyncKvStorage):
     def __init__(self, storage: ObjectRecords) -> None:
         self._storage = storage
 
-    def get(self, key: str, /) -> Any:
+    def get(self, key: str, /) -> object:
         return self._storage.read(encode_key(key))
 
-    def list(self, **keys: Any) -> Iterator[tuple[str, Any]]:
+    def list(self, **keys: Any) -> Iterator[tuple[str, object]]:
         return self._storage.scan(**keys)
 
-    def put(self, key: str, value: Any, /) -> None:
+    def put(self, key: str, value: object, /) -> None:
         self._storage.write([(encode_key(key), encode_value(value))])
 
     def delete(self, key: str, /) -> bool:
@@ -228,7 +228,7 @@ class ObjectStorage(ObjectRecords, Operations, DurableObjectStorage):
     def kv(self) -> SyncKv:
         return SyncKv(self)
 
-    async def _delete_all(self, **_: Any) -> None:
+    async def _delete_all(self, **_: object) -> None:
         await self._object.turn()
         if self._transactions:
             raise DurableObjectError("Cannot call deleteAll() within a transaction")

@@ -158,7 +158,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
 
     async def _get_bulk(
         self, keys: Sequence[str], type: str, cache_ttl: int | None
-    ) -> dict[str, tuple[Any, Any] | None]:
+    ) -> dict[str, tuple[object, object] | None]:
         keys = keys_of(keys)
         if type not in ("text", "json"):
             refuse("GET_BULK", 400, f'"{type}" is not a valid type. Use "json" or "text"')
