@@ -11,7 +11,7 @@ from typing import Any
 
 from core.dispatch.dispatcher import Dispatcher
 from core.http.streams import well_formed
-from core.http.websocket import WebSocket, WebSocketClosed, as_message, check_close
+from core.http.websocket import HostedWebSocket, WebSocketClosed, as_message, check_close
 from core.request import AnyRequest
 from core.response import Response
 
@@ -20,28 +20,21 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
-class AsgiWebSocket(WebSocket):
+class AsgiWebSocket(HostedWebSocket):
     """An accepted connection."""
 
     def __init__(self, receive: Receive, send: Send, protocol: str | None) -> None:
+        super().__init__(protocol)
         self._receive = receive
         self._send = send
-        self._protocol = protocol
-        self._closed: WebSocketClosed | None = None
-
-    @property
-    def protocol(self) -> str | None:
-        """The subprotocol that was agreed on, if any."""
-        return self._protocol
 
     async def receive(self) -> str | bytes:
         """The next message. Raises WebSocketClosed when there will be none."""
-        if self._closed is not None:
-            raise self._closed
+        self.require_open()
         message = await self._receive()
         if message["type"] != "websocket.receive":
-            self._closed = WebSocketClosed(message.get("code") or 1005, message.get("reason") or "", self)
-            raise self._closed
+            self.closed = WebSocketClosed(message.get("code") or 1005, message.get("reason") or "", self)
+            raise self.closed
         text: str | None = message.get("text")
         if text is not None:
             return text
@@ -50,25 +43,24 @@ class AsgiWebSocket(WebSocket):
 
     async def send(self, message: str | bytes, /) -> None:
         """Send one message. Raises WebSocketClosed when the connection is closed."""
-        if self._closed is not None:
-            raise self._closed
+        self.require_open()
         sent = as_message(message)
         await self._give({"type": "websocket.send", "text" if isinstance(sent, str) else "bytes": sent})
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Close the connection. A second call does nothing."""
         check_close(code, reason)
-        if self._closed is None:
-            self._closed = WebSocketClosed(code, reason, self)
+        if self.closed is None:
+            self.closed = WebSocketClosed(code, reason, self)
             await self._give({"type": "websocket.close", "code": code, "reason": well_formed(reason)})
 
     async def _give(self, message: Message) -> None:
         try:
             await self._send(message)
         except OSError:  # the error of servers for a client that is gone (ASGI, 2.4)
-            self._closed = WebSocketClosed(1006, "", self)
+            self.closed = WebSocketClosed(1006, "", self)
             if message["type"] == "websocket.send":
-                raise self._closed from None
+                raise self.closed from None
 
 
 async def serve_websocket(

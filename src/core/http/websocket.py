@@ -21,8 +21,10 @@ from core.http.headers import Headers
 from core.http.streams import encode, well_formed
 
 __all__ = [
+    "BufferedWebSocket",
     "ClientEnd",
     "ConnectedWebSocket",
+    "HostedWebSocket",
     "Upgrade",
     "WebSocket",
     "WebSocketClosed",
@@ -206,16 +208,48 @@ def check_close(code: int, reason: str) -> None:
         raise ValueError(f"close(reason=…) must be at most {_MOST_REASON_BYTES} bytes of UTF-8")
 
 
-class ConnectedWebSocket(WebSocket):
-    """One end of a pair in memory."""
+class HostedWebSocket(WebSocket):
+    """The base of a host's own: the subprotocol, and how the connection was closed."""
 
     def __init__(self, protocol: str | None = None) -> None:
         self._protocol = protocol
-        self._other: ConnectedWebSocket = self
-        self._messages: deque[str | bytes] = deque()
-        self._arrived = asyncio.Event()
         self.closed: WebSocketClosed | None = None
         """The close of the connection, None while it is open."""
+
+    @property
+    def protocol(self) -> str | None:
+        """The subprotocol that was agreed on, if any."""
+        return self._protocol
+
+    def require_open(self) -> None:
+        """Raise WebSocketClosed when the connection is closed."""
+        if self.closed is not None:
+            raise self.closed
+
+
+class BufferedWebSocket(HostedWebSocket):
+    """The base of those whose messages come by themselves, and wait to be received."""
+
+    def __init__(self, protocol: str | None = None) -> None:
+        super().__init__(protocol)
+        self._messages: deque[str | bytes] = deque()
+        self._arrived = asyncio.Event()
+
+    async def receive(self) -> str | bytes:
+        """The next message. Raises WebSocketClosed when there will be none."""
+        while not self._messages:
+            self.require_open()
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._messages.popleft()
+
+
+class ConnectedWebSocket(BufferedWebSocket):
+    """One end of a pair in memory."""
+
+    def __init__(self, protocol: str | None = None) -> None:
+        super().__init__(protocol)
+        self._other: ConnectedWebSocket = self
         self.headers: Headers = Headers()
         """The headers of the answer to the handshake, at a client's end."""
 
@@ -223,25 +257,10 @@ class ConnectedWebSocket(WebSocket):
         """Make `other` the other end."""
         self._other, other._other = other, self
 
-    @property
-    def protocol(self) -> str | None:
-        """The subprotocol that was agreed on, if any."""
-        return self._protocol
-
-    async def receive(self) -> str | bytes:
-        """The next message. Raises WebSocketClosed when there will be none."""
-        while not self._messages:
-            if self.closed is not None:
-                raise self.closed
-            self._arrived.clear()
-            await self._arrived.wait()
-        return self._messages.popleft()
-
     async def send(self, message: str | bytes, /) -> None:
         """Send one message. Raises WebSocketClosed when the connection is closed."""
         message = as_message(message)
-        if self.closed is not None:
-            raise self.closed
+        self.require_open()
         self._other._messages.append(message)
         self._other._arrived.set()
         await asyncio.sleep(0)  # as on a wire: the other side has its turn

@@ -14,31 +14,26 @@ from typing import Final
 
 from core.backends.remote.link import Frame, Link, Lost
 from core.http.streams import encode
-from core.http.websocket import WebSocket, WebSocketClosed, as_message, check_close
+from core.http.websocket import HostedWebSocket, WebSocketClosed, as_message, check_close
 
 _CODE: Final = struct.Struct(">H")
 _RESTART: Final = 1012, "Service Restart"
 
 
-class RemoteWebSocket(WebSocket):
+class RemoteWebSocket(HostedWebSocket):
     """A WebSocket whose other end is in the process at the end of `link`.
 
-    `lost` is the code and reason of its close where that process ends without a word.
+    `lost` is the code and reason of its close where that process ends without a word. The subprotocol is a header of
+    the object's response.
     """
 
     def __init__(self, link: Link, lost: tuple[int, str] = _RESTART) -> None:
+        super().__init__()
         self._link = link
         self._lost = lost
-        self._closed: WebSocketClosed | None = None
-
-    @property
-    def protocol(self) -> str | None:
-        """None: the subprotocol is a header of the object's response."""
-        return None
 
     async def receive(self) -> str | bytes:
-        if self._closed is not None:
-            raise self._closed
+        self.require_open()
         try:
             kind, payload = await self._link.receive()
         except Lost:
@@ -48,8 +43,7 @@ class RemoteWebSocket(WebSocket):
         return payload.decode() if kind is Frame.TEXT else payload
 
     async def send(self, message: str | bytes, /) -> None:
-        if self._closed is not None:
-            raise self._closed
+        self.require_open()
         sent = as_message(message)
         with suppress(Lost):  # its last messages, and why it closed, may not have been read yet
             if isinstance(sent, str):
@@ -63,11 +57,11 @@ class RemoteWebSocket(WebSocket):
 
     def end(self, code: int, reason: str = "") -> None:
         """Close with any code, as a host does when the client is lost (1006)."""
-        if self._closed is None:
+        if self.closed is None:
             self._link.put(Frame.CLOSE, _CODE.pack(code) + encode(reason))
             self._end(code, reason)
 
     def _end(self, code: int, reason: str) -> WebSocketClosed:
-        self._closed = WebSocketClosed(code, reason, self)
+        self.closed = WebSocketClosed(code, reason, self)
         self._link.close()
-        return self._closed
+        return self.closed

@@ -17,27 +17,24 @@ from typing import Any, Final
 from core.backends.workerd.conversion import bridge, bytes_of, js_bytes
 from core.backends.workerd.leaving import GOING_AWAY, destroy_later, when_leaving
 from core.errors import DeveloperError
-from core.http.websocket import WebSocket, WebSocketClosed, as_message, check_close
+from core.http.websocket import BufferedWebSocket, WebSocketClosed, as_message, check_close
 
 _OF_ANOTHER_REQUEST: Final = "on behalf of a different request"
 
 _session: ContextVar[object] = ContextVar("session", default=None)
 
 
-class WorkerdWebSocket(WebSocket):
+class WorkerdWebSocket(BufferedWebSocket):
     """`WebSocket` over the runtime's. It is accepted when it is first used: until then it can be handed on."""
 
     def __init__(self, socket: Any, protocol: str | None) -> None:
+        super().__init__(protocol)
         self.js_socket = socket
         """The runtime's own object."""
-        self._protocol = protocol
         self._accepted = False
         self.session: object | None = None
         """Stands for the session that the socket is of; `within` sets it."""
-        self._messages: deque[str | bytes] = deque()
-        self._arrived = asyncio.Event()
-        self._closed: WebSocketClosed | None = None
-        self._proxies: list[object] = []
+        self._proxies: list[Any] = []
         self._stay: Callable[[], object] = lambda: None
         # The messages of other requests, and the function that resolves the promise which sends it.
         self._outbox: deque[Callable[[], object]] = deque()
@@ -70,7 +67,7 @@ class WorkerdWebSocket(WebSocket):
         self._stay = when_leaving(self._go_away)
 
     def _go_away(self) -> None:
-        if self._closed is None:
+        if self.closed is None:
             self._drain_now()
             say_close(self.js_socket, *GOING_AWAY)
             self._end(*GOING_AWAY)
@@ -91,7 +88,7 @@ class WorkerdWebSocket(WebSocket):
         """Send the messages of other requests, in the turn of the socket's own."""
         self._wake = None
         self._drain_now()
-        if self._closed is None:
+        if self.closed is None:
             self._arm()
         else:
             destroy_later(self._drain_proxy)
@@ -108,29 +105,18 @@ class WorkerdWebSocket(WebSocket):
         """Return when nothing is left to be sent by the socket's own request, which has to live until then."""
         await self._drained.wait()
 
-    @property
-    def protocol(self) -> str | None:
-        return self._protocol
-
     async def receive(self) -> str | bytes:
         self.accept()
-        while not self._messages:
-            if self._closed is not None:
-                raise self._closed
-            self._arrived.clear()
-            await self._arrived.wait()
-        return self._messages.popleft()
+        return await super().receive()
 
     async def send(self, message: str | bytes, /) -> None:
         outgoing = js_message(message)
         self.accept()
-        if self._closed is not None:
-            raise self._closed
+        self.require_open()
         # Behind the messages that wait already, or it would overtake them.
         if self._outbox or not self._send(outgoing):
             self._leave(lambda: self._send(outgoing))
-        if self._closed is not None:
-            raise self._closed
+        self.require_open()
         # JavaScript has no word for a full connection: others have their turn instead.
         await asyncio.sleep(0)
 
@@ -151,7 +137,7 @@ class WorkerdWebSocket(WebSocket):
         and sends nothing.
         """
         check_close(code, reason)
-        if self._closed is not None:
+        if self.closed is not None:
             return
         if self.session is not None and _session.get() is not self.session:
             raise DeveloperError(
@@ -173,13 +159,13 @@ class WorkerdWebSocket(WebSocket):
     def _on_close(self, event: object) -> None:
         code, reason = getattr(event, "code", None), getattr(event, "reason", None)
         code = code if isinstance(code, int) else 1006
-        if self._closed is None:
+        if self.closed is None:
             say_close(self.js_socket, code, "")
         self._end(code, reason if isinstance(reason, str) else "")
 
     def _end(self, code: int, reason: str) -> None:
-        if self._closed is None:
-            self._closed = WebSocketClosed(code, reason, self)
+        if self.closed is None:
+            self.closed = WebSocketClosed(code, reason, self)
         self._arrived.set()
         self._stay()
         proxies, self._proxies = self._proxies, []
