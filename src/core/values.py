@@ -4,7 +4,8 @@ cost no more than a plain one: `@frozen` is `attrs.frozen`, later.
 attrs writes and compiles the methods of a class, which takes a quarter of a millisecond: for every worker that starts,
 and for values that most workers never meet. Here the class stays as it is written, and attrs finishes that very class
 when it is first used: called, compared, shown, or asked for its attributes by attrs, cattrs or `match`. attrs itself is
-imported then: a check of a program that changes little needs none of it. `field` is `attrs.field`, later.
+imported then: a check of a program that changes little needs none of it. `field` is `attrs.field`, later. Beside them,
+what a value of JSON is.
 
 `import core` loads this file, which therefore imports nothing but what Python has loaded itself.
 """
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from attrs import field as field
     from attrs import frozen as frozen
+    from typing_extensions import TypeIs
 
 
 def lazily(module: str, names: Mapping[str, str]) -> Callable[[str], object]:
@@ -42,6 +44,16 @@ def lazily(module: str, names: Mapping[str, str]) -> Callable[[str], object]:
         return value
 
     return get
+
+
+def is_object(value: object) -> TypeIs[dict[str, Any]]:
+    """Return True if a value of JSON is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeIs[list[Any]]:
+    """Return True if a value of JSON is an array."""
+    return isinstance(value, list)
 
 
 if not TYPE_CHECKING:

@@ -306,7 +306,7 @@ def _check(file: Path, text: str, outcome: _Outcome, mcp: bool) -> int:
 
 def _parsed(text: str, name: str, command: str, kind: str) -> Mapping[str, object]:
     from core.openapi.reading import load_document, objects_of
-    from core.validation.schema import is_object
+    from core.values import is_object
 
     document = load_document(text, name, command, _WHAT[kind])
     if kind not in document:

@@ -20,8 +20,7 @@ from core.mcp.messages import Call, InputRequired, ProtocolError
 from core.mcp.registered import Prompt, Resource, Tool, ToolError, words_of
 from core.request import AnyRequest
 from core.response import Response
-from core.validation.schema import is_array
-from core.values import field, frozen
+from core.values import field, frozen, is_array
 
 if TYPE_CHECKING:
     from core.app import App

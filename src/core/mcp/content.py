@@ -5,8 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any, Literal, TypeAlias, get_args, get_origin
 
-from core.validation.schema import is_array
-from core.values import frozen
+from core.values import frozen, is_array
 
 
 @frozen

@@ -13,8 +13,7 @@ from core.errors import CoreError
 from core.http import json
 from core.http.json import JsonObject
 from core.request import AnyRequest
-from core.validation.schema import is_object
-from core.values import frozen
+from core.values import frozen, is_object
 
 LATEST: Final = "2026-07-28"
 """The revision that carries everything in one request."""

@@ -18,10 +18,10 @@ from typing import Any
 from core.context import Clock
 from core.errors import CoreError, OptionError
 from core.http import json
-from core.middleware import options
 from core.middleware.authentication import Refusal
 from core.middleware.key_strength import require_bits, rsa_bits
 from core.request import AnyRequest
+from core.values import is_array, is_object
 
 __all__ = ["FetchedKeySet", "JWKSFetch", "KeySet", "fetch_text", "given_keys"]
 
@@ -89,7 +89,7 @@ class KeySet:
 
 def _may_verify(operations: object) -> bool:
     """True if the operations that a key is for, where it names them, have that of proving signatures."""
-    return operations is None or (options.is_list(operations) and "verify" in operations)
+    return operations is None or (is_array(operations) and "verify" in operations)
 
 
 def given_keys(keys: object) -> KeySet:
@@ -97,12 +97,12 @@ def given_keys(keys: object) -> KeySet:
 
     Raises OptionError for anything else, for a key of another kind, and for a private one: nobody needs it to prove.
     """
-    listed: Any = keys.get("keys") if options.is_dict(keys) else keys
+    listed: Any = keys.get("keys") if is_object(keys) else keys
     given = listed  # not narrowed by what follows
     if not isinstance(listed, list | tuple) or not listed:
         raise OptionError('jwt_auth(keys=…) must be a JSON Web Key Set, {"keys": [{"kty": …}]}, or the list in it')
     for key in given:
-        if not options.is_dict(key) or key.get("kty") not in _FAMILIES.values():
+        if not is_object(key) or key.get("kty") not in _FAMILIES.values():
             raise OptionError("jwt_auth(keys=…): each key is public, an object whose kty is RSA, EC or OKP")
         if "d" in key:
             raise OptionError(
@@ -179,9 +179,9 @@ class FetchedKeySet(KeySet):
                 raise ValueError(f"it is longer than {_MOST_BYTES} bytes")
             document = json.loads(text)
             keys: Any = document["keys"]
-            if not options.is_list(keys) or len(keys) > _MOST_KEYS:
+            if not is_array(keys) or len(keys) > _MOST_KEYS:
                 raise ValueError(f"`keys` is not a list of at most {_MOST_KEYS}")
-            listed = [key for key in keys if options.is_dict(key)]
+            listed = [key for key in keys if is_object(key)]
         except Exception as error:
             # Old keys are better than none: an issuer that is away for a while locks nobody out.
             log.warning("the keys under %s could not be fetched: %s: %s", self.url, type(error).__name__, error)

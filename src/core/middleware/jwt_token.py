@@ -16,6 +16,7 @@ import attrs
 from core.http.json import check_depth, dumps, parse_float
 from core.middleware import options
 from core.middleware.authentication import Refusal
+from core.values import is_array, is_object
 
 _MOST_LEEWAY: Final = 60
 
@@ -80,7 +81,7 @@ def _object_of(data: bytes) -> dict[str, object]:
         value = decoder.decode(text)
     except (ValueError, RecursionError):
         raise Refusal("a part is not JSON") from None
-    if not options.is_dict(value):
+    if not is_object(value):
         raise Refusal("a part is not a JSON object")
     return value
 
@@ -133,9 +134,7 @@ class Claims:
             if audience is not None:
                 raise Refusal("the token is for an audience, and none is expected here")
             return
-        listed: list[object] = (
-            [audience] if isinstance(audience, str) else audience if options.is_list(audience) else []
-        )
+        listed: list[object] = [audience] if isinstance(audience, str) else audience if is_array(audience) else []
         if not all(isinstance(name, str) for name in listed) or not set(self.audiences).intersection(listed):
             raise Refusal("the token is for another audience")
 

@@ -14,6 +14,7 @@ from typing_extensions import TypeIs
 
 from core.errors import EnvError, OptionError, plain_status
 from core.http import headers
+from core.values import is_object
 
 UNNAMED: Any = None
 """The default of a factory's first argument, where no Env is named. It is Any: a None would be taken for the type of
@@ -110,16 +111,6 @@ def word(value: Any) -> bool:
     return True
 
 
-def is_list(value: object) -> TypeIs[list[Any]]:
-    """Return True if something that was parsed is a list, of anything."""
-    return isinstance(value, list)
-
-
-def is_dict(value: object) -> TypeIs[dict[str, Any]]:
-    """Return True if something that was parsed is an object, of anything."""
-    return isinstance(value, dict)
-
-
 def is_awaitable(value: object) -> TypeIs[Awaitable[Any]]:
     """Return True if a function of an option turned out to be async."""
     return isinstance(value, Awaitable)
@@ -146,7 +137,7 @@ def resolve(call: str, binding: str | Callable[[Any], object], req: Any) -> Any:
         return binding(req)
     env: Any = req.env
     found: Any = getattr(env, binding, None)
-    if found is None and is_dict(env):
+    if found is None and is_object(env):
         found = env.get(binding)
     if found is None:
         problem = f'{call}: req.env has no binding "{binding}". Add it to Env and its table to the configuration file'

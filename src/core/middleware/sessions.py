@@ -25,6 +25,7 @@ from core.middleware.authentication import SecretGiver, secrets_of
 from core.request import AnyRequest, Request
 from core.response import Response
 from core.types import Middleware, Next
+from core.values import is_object
 
 __all__ = ["Session", "session_of", "sessions"]
 
@@ -304,4 +305,4 @@ def _values_of(kept: str | None, now: float) -> tuple[dict[str, object] | None, 
         values, at = document["values"], float(document["at"])
     except (ValueError, KeyError, TypeError):
         return None, now
-    return (values, at) if options.is_dict(values) else (None, now)
+    return (values, at) if is_object(values) else (None, now)

@@ -10,7 +10,7 @@ from core import http
 from core.mcp import ToolError
 from core.mcp.messages import CAPABILITIES_KEY, LATEST, VERSION_KEY, ProtocolError, text_of
 from core.request import Request
-from core.validation.schema import is_object
+from core.values import is_object
 
 if TYPE_CHECKING:
     from core.mcp import MCP

@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
+from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from core.description import description_of
 from core.validation.kinds import filled, named
 from core.validation.scalars import mask_of
 from core.validation.unset import UNSET, Given, Unset, may_be_left_out
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
+from core.values import is_array as is_array
+from core.values import is_object as is_object
 
 Schema: TypeAlias = dict[str, Any]
 _Classes: TypeAlias = dict[Any, tuple[str, Schema]]
@@ -248,16 +247,6 @@ def json_type(value: object) -> str | None:
 
 def _scalar(kind: Any) -> str | None:
     return next((name for scalar, name in SCALARS.items() if issubclass(kind, scalar)), None)
-
-
-def is_object(value: object) -> TypeIs[dict[str, Any]]:
-    """Return True if a value of JSON is an object."""
-    return isinstance(value, dict)
-
-
-def is_array(value: object) -> TypeIs[list[Any]]:
-    """Return True if a value of JSON is an array."""
-    return isinstance(value, list)
 
 
 def constrained(schema: Schema, demands: Schema) -> Schema:

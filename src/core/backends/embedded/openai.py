@@ -17,7 +17,7 @@ import attrs
 from core.bindings.ai import AiStream
 from core.errors import AiError, MissingExtraError, OptionError
 from core.http.json import JsonObject, dumps, loads
-from core.validation.schema import is_object
+from core.values import is_object
 
 if TYPE_CHECKING:
     import httpx
