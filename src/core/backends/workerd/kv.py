@@ -72,15 +72,7 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
         one = await call_js(_error, self._js.getWithMetadata, key, type=_TYPES.get(type, type), **_cache(cache_ttl))
         return KVValue(_read_as(one.value, type), from_js(one.metadata), attribute(one, "cacheStatus"))
 
-    async def _put(
-        self,
-        key: str,
-        value: KVPutValue,
-        *,
-        expiration: float | None = None,
-        expiration_ttl: float | None = None,
-        metadata: object = None,
-    ) -> None:
+    async def _put(self, key: str, value: KVPutValue, *, metadata: Any = None, **expiring: float | None) -> None:
         check_key(key)
         _check_whole(key)
         failed: list[Exception] = []
@@ -93,8 +85,7 @@ class WorkerdKVNamespace(JsEngine, KVEngine):
         else:
             refuse_value(value)
         given = options(
-            expiration=_number("expiration", expiration),
-            expiration_ttl=_number("expiration_ttl", expiration_ttl),
+            **{name: _number(name, at) for name, at in expiring.items()},
             metadata=None if metadata is None else js_json(dump_metadata(metadata)),
         )
         try:

@@ -14,16 +14,13 @@ from core.bindings.workflow import (
     WorkflowError,
     WorkflowInstance,
     WorkflowInstanceCreateOptions,
-    WorkflowRetention,
     WorkflowStatus,
 )
 
 
 class WorkerdWorkflow(JsEngine, Workflow[Any]):
-    async def _create(
-        self, *, id: str | None = None, params: object = None, retention: WorkflowRetention | None = None
-    ) -> WorkerdWorkflowInstance:
-        given = _options(WorkflowInstanceCreateOptions(id, params, retention))
+    async def _create(self, **options: Any) -> WorkerdWorkflowInstance:
+        given = _options(WorkflowInstanceCreateOptions(**options))
         return WorkerdWorkflowInstance(await call_js(binding_error, self._js.create, js_value(given)), self._hook)
 
     async def _create_batch(self, batch: Sequence[WorkflowInstanceCreateOptions[Any]]) -> list[WorkflowInstance]:

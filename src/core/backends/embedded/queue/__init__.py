@@ -4,19 +4,11 @@ The time and order of batches, and the effects of ack and retry, follow the reco
 platform's documentation says otherwise, the documentation.
 """
 
-from __future__ import annotations
-
-from core.backends.embedded.queue.broker import EmbeddedQueue, QueueBroker, broker_of
-from core.backends.embedded.queue.consumer import Consumer, ConsumerSettings
-from core.backends.embedded.queue.messages import DeliveredMessage, Delivery, StoredMessage
-
-__all__ = [
-    "Consumer",
-    "ConsumerSettings",
-    "DeliveredMessage",
-    "Delivery",
-    "EmbeddedQueue",
-    "QueueBroker",
-    "StoredMessage",
-    "broker_of",
-]
+from core.backends.embedded.queue.broker import EmbeddedQueue as EmbeddedQueue
+from core.backends.embedded.queue.broker import QueueBroker as QueueBroker
+from core.backends.embedded.queue.broker import broker_of as broker_of
+from core.backends.embedded.queue.consumer import Consumer as Consumer
+from core.backends.embedded.queue.consumer import ConsumerSettings as ConsumerSettings
+from core.backends.embedded.queue.messages import DeliveredMessage as DeliveredMessage
+from core.backends.embedded.queue.messages import Delivery as Delivery
+from core.backends.embedded.queue.messages import StoredMessage as StoredMessage
