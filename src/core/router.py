@@ -415,12 +415,7 @@ class Router(Generic[E, U, M_contra]):
             )
         else:
             yield Route(
-                registered.method,
-                pattern,
-                registered.middleware,
-                registered.handler,
-                errors,
-                tool=registered.tool,
+                registered.method, pattern, registered.middleware, registered.handler, errors, tool=registered.tool
             )
 
     def _everything_below(self) -> Iterator[Router[Any, Any, Any]]:

@@ -16,14 +16,7 @@ from typing_extensions import TypeVar
 from core.request import Request
 from core.response import Response
 
-__all__ = [
-    "Authenticator",
-    "ErrorHandler",
-    "Handler",
-    "Middleware",
-    "Next",
-    "WebSocketHandler",
-]
+__all__ = ["Authenticator", "ErrorHandler", "Handler", "Middleware", "Next", "WebSocketHandler"]
 
 E_contra = TypeVar("E_contra", contravariant=True, default=Any)
 U_contra = TypeVar("U_contra", contravariant=True, default=object)

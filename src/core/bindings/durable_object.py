@@ -258,13 +258,7 @@ class StorageOperations(Protocol):
     async def delete(self, keys: Keys, /, **options: Unpack[WriteOptions]) -> int: ...
     @binding_call
     async def delete(
-        self,
-        keys: Any,
-        /,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
-        no_cache: bool = False,
+        self, keys: Any, /, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False, no_cache: bool = False
     ) -> Any:
         """Delete a key and say whether it was there, or at most 128 keys and say how many were."""
         raise AssertionError
@@ -279,11 +273,7 @@ class StorageOperations(Protocol):
 
     @binding_call
     async def set_alarm(
-        self,
-        scheduled_time: datetime | float,
-        *,
-        allow_concurrency: bool = False,
-        allow_unconfirmed: bool = False,
+        self, scheduled_time: datetime | float, *, allow_concurrency: bool = False, allow_unconfirmed: bool = False
     ) -> None:
         """Have `alarm` called at a time (a number is milliseconds since 1970); one in the past means now.
 

@@ -14,15 +14,7 @@ from core.values import frozen
 if TYPE_CHECKING:
     T = TypeVar("T")
 
-__all__ = [
-    "KVBulkType",
-    "KVKey",
-    "KVListResult",
-    "KVNamespace",
-    "KVPutValue",
-    "KVType",
-    "KVValue",
-]
+__all__ = ["KVBulkType", "KVKey", "KVListResult", "KVNamespace", "KVPutValue", "KVType", "KVValue"]
 
 V = TypeVar("V", default=Any)
 

@@ -12,11 +12,7 @@ from core.errors import DurableObjectError
 from core.http.websocket import ClientEnd, WebSocket
 from core.values import frozen
 
-__all__ = [
-    "DurableObjectWebSocket",
-    "WebSocketRequestResponsePair",
-    "web_socket_pair",
-]
+__all__ = ["DurableObjectWebSocket", "WebSocketRequestResponsePair", "web_socket_pair"]
 
 
 class SocketCarrier(Protocol):

@@ -26,8 +26,7 @@ VectorizeMetadata: TypeAlias = Mapping[str, VectorizeMetadataValue | Mapping[str
 
 _Plain: TypeAlias = str | int | float | bool | None
 VectorizeFilter: TypeAlias = Mapping[
-    str,
-    _Plain | Mapping[Literal["$eq", "$ne", "$lt", "$lte", "$gt", "$gte", "$in", "$nin"], _Plain | Sequence[_Plain]],
+    str, _Plain | Mapping[Literal["$eq", "$ne", "$lt", "$lte", "$gt", "$gte", "$in", "$nin"], _Plain | Sequence[_Plain]]
 ]
 """Conditions on metadata that is indexed; all must hold. At most 2048 bytes as JSON."""
 

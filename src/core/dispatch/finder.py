@@ -51,10 +51,7 @@ class Finder:
     """
 
     def __init__(
-        self,
-        load: Callable[[], Iterable[Route]],
-        end: Run,
-        catch: Callable[[tuple[ErrorHandlers, ...], Run], Run],
+        self, load: Callable[[], Iterable[Route]], end: Run, catch: Callable[[tuple[ErrorHandlers, ...], Run], Run]
     ) -> None:
         self._load = load
         self._end = end

@@ -49,12 +49,7 @@ class Response(Body):
     _headers: Headers | tuple[dict[str, str], list[str]]
 
     def __init__(
-        self,
-        body: BodyInit = None,
-        *,
-        status: int = 200,
-        headers: HeadersInit | None = None,
-        status_text: str = "",
+        self, body: BodyInit = None, *, status: int = 200, headers: HeadersInit | None = None, status_text: str = ""
     ) -> None:
         self.status = _check_status(status)
         self.status_text = _check_status_text(status_text) if status_text else status_text

@@ -18,15 +18,7 @@ from core.bindings.kv import KVNamespace
 from core.middleware import options
 from core.middleware.memory import Memory
 
-__all__ = [
-    "DurableObjectStore",
-    "Hit",
-    "KVStore",
-    "MemoryStore",
-    "PlatformStore",
-    "RateLimitStore",
-    "Taken",
-]
+__all__ = ["DurableObjectStore", "Hit", "KVStore", "MemoryStore", "PlatformStore", "RateLimitStore", "Taken"]
 
 E = TypeVar("E", default=Any)
 

@@ -365,10 +365,7 @@ def _describe(connection: sqlite3.Connection) -> Iterator[tuple[str, TableInfo]]
         unlisted = frozenset(str(column).lower() for _, column, *_, hidden in columns if hidden == 1)
         foreign = _foreign_keys(connection, str(name), kind == "view")
         guarded = bool(_CONFLICT.search(text)) or str(name).lower() in triggered
-        yield (
-            str(name).lower(),
-            TableInfo(str(name), described, kind == "view", text, foreign, guarded, unlisted),
-        )
+        yield (str(name).lower(), TableInfo(str(name), described, kind == "view", text, foreign, guarded, unlisted))
 
 
 _CONFLICT: Final = re.compile(r"\bON\s+CONFLICT\b", re.IGNORECASE)

@@ -240,12 +240,7 @@ def _module_refusal(tokens: tuple[Token, ...]) -> str | None:
 # SQLite's authorizer ------------------------------------------------------------------------------------------------
 
 _ON_TWO_NAMES: Final = frozenset(
-    {
-        sqlite3.SQLITE_CREATE_INDEX,
-        sqlite3.SQLITE_DROP_INDEX,
-        sqlite3.SQLITE_CREATE_TRIGGER,
-        sqlite3.SQLITE_DROP_TRIGGER,
-    }
+    {sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_DROP_INDEX, sqlite3.SQLITE_CREATE_TRIGGER, sqlite3.SQLITE_DROP_TRIGGER}
 )
 _ON_NAMES: Final = _ON_TWO_NAMES | {
     sqlite3.SQLITE_ALTER_TABLE,

@@ -227,12 +227,7 @@ class _Traces(Instrument):
         return partial(self._event, f"alarm {name}", "internal", attributes, run)
 
     async def _event(
-        self,
-        name: str,
-        kind: SpanKind,
-        attributes: Mapping[str, AttributeValue],
-        run: Work,
-        parent: str | None = None,
+        self, name: str, kind: SpanKind, attributes: Mapping[str, AttributeValue], run: Work, parent: str | None = None
     ) -> None:
         token = running.set(None if parent is None else Running(self.tracer, Elsewhere(parent)))
         try:

@@ -43,11 +43,7 @@ class FakeD1Database(Faulty, EmbeddedD1Database):
     """
 
     def __init__(
-        self,
-        *,
-        migrations: str | os.PathLike[str] | None = None,
-        clock: Clock = system_clock,
-        latency: float = 0.0,
+        self, *, migrations: str | os.PathLike[str] | None = None, clock: Clock = system_clock, latency: float = 0.0
     ) -> None:
         super().__init__(Store(clock=clock), "DB")
         self._versions: _Versions | None = None

@@ -15,14 +15,7 @@ from typing import Any, Generic
 import attrs
 from typing_extensions import TypeVar
 
-from core.backends.embedded.queue import (
-    Consumer,
-    ConsumerSettings,
-    Delivery,
-    EmbeddedQueue,
-    QueueBroker,
-    StoredMessage,
-)
+from core.backends.embedded.queue import Consumer, ConsumerSettings, Delivery, EmbeddedQueue, QueueBroker, StoredMessage
 from core.backends.embedded.queue.database import QueueDatabase
 from core.backends.embedded.store import Store
 from core.bindings.calls import BindingCall
@@ -100,10 +93,7 @@ class FakeQueue(Faulty, EmbeddedQueue[T]):
         return response
 
     async def send_batch(
-        self,
-        messages: Iterable[MessageSendRequest[T] | MessageSendRequestDict[T]],
-        *,
-        delay_seconds: int | None = None,
+        self, messages: Iterable[MessageSendRequest[T] | MessageSendRequestDict[T]], *, delay_seconds: int | None = None
     ) -> QueueSendResponse:
         """Send several messages. See `Queue.send_batch`."""
         requests = [request_of(_copied(message)) for message in messages]

@@ -22,11 +22,7 @@ class FakeR2Bucket(Faulty, EmbeddedR2Bucket):
     """
 
     def __init__(
-        self,
-        objects: Mapping[str, str | bytes] | None = None,
-        *,
-        clock: Clock = system_clock,
-        latency: float = 0.0,
+        self, objects: Mapping[str, str | bytes] | None = None, *, clock: Clock = system_clock, latency: float = 0.0
     ) -> None:
         super().__init__(Store(clock=clock), "BUCKET")
         self._begin("BUCKET", "r2", clock, latency)

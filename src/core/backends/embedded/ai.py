@@ -9,15 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from core.backends.embedded.openai import AiServer, Task, events
-from core.bindings.ai import (
-    Ai,
-    AiGateway,
-    AiModel,
-    AiStream,
-    MarkdownDocument,
-    MarkdownResult,
-    answer_as,
-)
+from core.bindings.ai import Ai, AiGateway, AiModel, AiStream, MarkdownDocument, MarkdownResult, answer_as
 from core.bindings.calls import Hookable
 from core.errors import UnsupportedBindingError
 

@@ -12,10 +12,7 @@ from core.bindings.hyperdrive import Hyperdrive
 from core.config.addresses import PORTS, connection_problem
 from core.errors import ConfigurationError, UnsupportedBindingError
 
-VARIABLES: Final = (
-    "CLOUDFLARE_HYPERDRIVE_LOCAL_CONNECTION_STRING_",
-    "WRANGLER_HYPERDRIVE_LOCAL_CONNECTION_STRING_",
-)
+VARIABLES: Final = ("CLOUDFLARE_HYPERDRIVE_LOCAL_CONNECTION_STRING_", "WRANGLER_HYPERDRIVE_LOCAL_CONNECTION_STRING_")
 """The beginning of the environment variable of a binding; its name follows. The first one that is set counts."""
 
 

@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from typing_extensions import TypeVar
 
 from core.backends.d1 import check_sql, check_statements, unfit
-from core.backends.workerd.conversion import (
-    bridge,
-    call_js,
-    call_now,
-    is_null,
-    js_bytes,
-    js_number,
-    none_of,
-    rows_of,
-)
+from core.backends.workerd.conversion import bridge, call_js, call_now, is_null, js_bytes, js_number, none_of, rows_of
 from core.backends.workerd.engine import JsEngine
 from core.bindings.d1 import (
     D1Database,

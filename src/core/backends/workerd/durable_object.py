@@ -45,12 +45,7 @@ from core.bindings.durable_object import (
 )
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
 from core.context import require_awaitable
-from core.errors import (
-    BindingTypeError,
-    DurableObjectError,
-    DurableObjectTypeError,
-    DurableObjectValueError,
-)
+from core.errors import BindingTypeError, DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 from core.http import Request, Response
 
 if TYPE_CHECKING:

@@ -6,15 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from core.backends.workerd.conversion import (
-    binding_error,
-    call_js,
-    js_bytes,
-    js_fields,
-    js_stream,
-    js_value,
-    options,
-)
+from core.backends.workerd.conversion import binding_error, call_js, js_bytes, js_fields, js_stream, js_value, options
 from core.backends.workerd.engine import JsEngine
 from core.bindings.email import EmailAddress, EmailBuilder, EmailMessage, EmailSendResult, SendEmail
 

@@ -67,11 +67,7 @@ async def play(
         client.cookies.update(real(sent.cookies))
         async with asyncio.timeout(_LONGEST):
             response = await client.request(
-                sent.method,
-                sent.url,
-                headers=real(sent.headers),
-                json=real(sent.json),
-                body=sent.body,
+                sent.method, sent.url, headers=real(sent.headers), json=real(sent.json), body=sent.body
             )
             data = await response.bytes()
             await context.drain()

@@ -28,12 +28,7 @@ reached: set[tuple[str, str]] = set()
 
 
 def simulate(
-    *,
-    runs: int = 200,
-    faults: Collection[Fault] = (),
-    places: int = 1,
-    seed: int = 0,
-    checks: Sequence[Check] = (),
+    *, runs: int = 200, faults: Collection[Fault] = (), places: int = 1, seed: int = 0, checks: Sequence[Check] = ()
 ) -> Callable[[AsyncTest], Callable[..., Any]]:
     """Run an async test `runs` times, each in another order of its calls of bindings.
 

@@ -33,12 +33,7 @@ from core.bindings.durable_object import (
     SyncKvStorage,
     sql_binding,
 )
-from core.errors import (
-    DurableObjectError,
-    DurableObjectTypeError,
-    DurableObjectValueError,
-    UnsupportedBindingError,
-)
+from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError, UnsupportedBindingError
 from core.validation.rows import row_reader
 
 if TYPE_CHECKING:

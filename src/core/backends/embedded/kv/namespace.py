@@ -33,14 +33,7 @@ from core.backends.embedded.kv.arguments import (
     to_int32,
 )
 from core.backends.embedded.kv.rows import KVRows
-from core.backends.kv import (
-    KVEngine,
-    check_page,
-    dump_metadata,
-    keys_of,
-    parse_bulk,
-    refuse_value,
-)
+from core.backends.kv import KVEngine, check_page, dump_metadata, keys_of, parse_bulk, refuse_value
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.errors import KVError
 from core.http.streams import encode

@@ -26,14 +26,7 @@ from core.bindings.queue import (
     QueueSendMetadata,
     QueueSendResponse,
 )
-from core.bindings.queue_limits import (
-    MAX_BATCH_BYTES,
-    check_batch,
-    check_delay,
-    check_message,
-    request_of,
-    size_of_v8,
-)
+from core.bindings.queue_limits import MAX_BATCH_BYTES, check_batch, check_delay, check_message, request_of, size_of_v8
 from core.context import Clock
 from core.errors import QueueTypeError
 
@@ -129,12 +122,7 @@ class EmbeddedQueue(Hookable, Queue[T]):
     """
 
     def __init__(
-        self,
-        store: Store,
-        name: str,
-        *,
-        delivery_delay: int = 0,
-        max_batch_bytes: int = MAX_BATCH_BYTES,
+        self, store: Store, name: str, *, delivery_delay: int = 0, max_batch_bytes: int = MAX_BATCH_BYTES
     ) -> None:
         self.name = name
         self._broker = broker_of(store)
@@ -155,10 +143,7 @@ class EmbeddedQueue(Hookable, Queue[T]):
         return await self._broker.send("send", self.name, [(kind, data, delay)])
 
     async def _send_batch(
-        self,
-        messages: Iterable[MessageSendRequest[T] | MessageSendRequestDict[T]],
-        *,
-        delay_seconds: int | None = None,
+        self, messages: Iterable[MessageSendRequest[T] | MessageSendRequestDict[T]], *, delay_seconds: int | None = None
     ) -> QueueSendResponse:
         requests = [request_of(message) for message in messages]
         if not requests:
