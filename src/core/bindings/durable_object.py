@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
-from typing_extensions import TypedDict, TypeVar, Unpack
+from typing_extensions import TypedDict, TypeForm, TypeVar, Unpack
 
 from core.bindings import binding_call
 from core.bindings.numbers import MAX_SAFE_INTEGER, TOO_LARGE
@@ -19,8 +19,6 @@ from core.errors import DurableObjectTypeError
 from core.values import frozen
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeForm
-
     from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
     from core.http import Request, Response
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from types import ModuleType
+from typing import Any, cast
 
 from core.app import App
 from core.env import with_article
 from core.errors import DeveloperError
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 
 def find_app(module: ModuleType, attribute: str = "app", config: str = "") -> App[Any]:

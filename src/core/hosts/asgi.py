@@ -14,10 +14,11 @@ import asyncio
 import builtins
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from core import http
 from core.app import App
+from core.context import EdgeMetadata, ExecutionContext
 from core.dispatch.answers import body_failed
 from core.errors import CLIENT_GONE, NULL_BODY_STATUSES, CoreError
 from core.hosts.process import FAILED, TOLD, BackgroundContext, trace_where_asked
@@ -27,9 +28,6 @@ from core.http.headers import check_name
 from core.http.streams import USV, close
 from core.request import NO_PARAMS, OpenRequest
 from core.response import Response
-
-if TYPE_CHECKING:
-    from core.context import EdgeMetadata, ExecutionContext
 
 __all__ = ["AsgiApplication", "AsgiRequest", "BackgroundContext", "asgi"]
 

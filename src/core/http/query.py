@@ -5,14 +5,11 @@ https://url.spec.whatwg.org/#interface-urlsearchparams
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
+from typing import cast
 
 from core.http.escapes import encode_query, parse_query
 from core.http.streams import well_formed
-
-if TYPE_CHECKING:
-    from collections.abc import ItemsView, KeysView, ValuesView
 
 
 class URLSearchParams(MutableMapping[str, str]):

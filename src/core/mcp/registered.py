@@ -10,17 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict, cast
+from typing import Any, ClassVar, Final, TypedDict, cast
 
-from core.errors import RegistrationError
+from core.errors import Issue, RegistrationError
 from core.handlers import name_of, require_async
 from core.http.json import JsonObject
 from core.mcp.content import is_content, present
+from core.request import AnyRequest
 from core.validation.schema import Schema, SchemaError, schema_of
-
-if TYPE_CHECKING:
-    from core.errors import Issue
-    from core.request import AnyRequest
 
 Function = Callable[..., Awaitable[Any]]
 Completion = Callable[[Any, str], Awaitable[Iterable[str]]]

@@ -18,16 +18,14 @@ from core.http.json import JsonObject
 from core.mcp import messages
 from core.mcp.answers import STATE, Answers
 from core.mcp.content import present
-from core.mcp.messages import Call, Input, InputRequired
-from core.mcp.registered import Function, Hints, Prompt, Registered, Resource, Tool
+from core.mcp.messages import Call, Input, InputRequired, Level
+from core.mcp.registered import Completion, Function, Hints, Prompt, Registered, Resource, Tool
 from core.request import AnyRequest, Request
 from core.response import Response
 
 if TYPE_CHECKING:
     from core.app import App
     from core.bindings.durable_object import DurableObjectNamespace
-    from core.mcp.messages import Level
-    from core.mcp.registered import Completion
     from core.mcp.subscriptions import Subscriptions
     from core.middleware.authentication import SecretGiver
     from core.types import Authenticator, Middleware

@@ -8,15 +8,12 @@ are NULL together, so that only a column which is not NULL with them makes an ob
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import attrs
 
 from core.sql.messages import did_you_mean, listed
 from core.sql.rows import RowClass, RowField, unfit
-
-if TYPE_CHECKING:
-    from core.sql.statement import Column, Statement
+from core.sql.statement import Column, Statement
 
 
 def check_row(

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from core.sql.messages import did_you_mean, in_quotes, left_out, listed
-from core.sql.statement import ANY, Slot, Storage
-
-if TYPE_CHECKING:
-    from core.sql.statement import Column, Statement
+from core.sql.statement import ANY, Column, Slot, Statement, Storage
 
 Kind = Literal["int", "float", "bool", "str", "date", "bytes", "json", "none", "unset", "any"]
 """The kinds of values a field accepts. `date` covers everything read from a string: dates, times, UUIDs; `json` for

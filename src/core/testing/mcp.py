@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from core import http
-from core.mcp import ToolError
+from core.mcp import MCP, ToolError
 from core.mcp.messages import CAPABILITIES_KEY, LATEST, VERSION_KEY, ProtocolError, text_of
 from core.request import Request
 from core.values import is_object
-
-if TYPE_CHECKING:
-    from core.mcp import MCP
 
 __tracebackhide__ = True  # pytest shows the line of the test
 

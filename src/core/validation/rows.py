@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar, Union, cast, get_origin
+from typing import Any, TypeVar, Union, cast, get_origin
 
 from typing_extensions import TypeForm, get_type_hints, is_typeddict
 
+from core.errors import Issue
 from core.validation.converters import condition_of, converter_of
 from core.validation.kinds import attrs_fields, filled, is_class, members
 from core.validation.mistakes import MOST_ISSUES, StructureError, bounded, within
 from core.validation.structure import hook_from
-
-if TYPE_CHECKING:
-    from core.errors import Issue
 
 T = TypeVar("T")
 

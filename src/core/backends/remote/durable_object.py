@@ -17,23 +17,19 @@ import pickle
 import socket
 import time
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from core import http
 from core.backends.embedded.durable_object.ids import ObjectId
+from core.backends.embedded.durable_object.namespace import EmbeddedDurableObjectNamespace
 from core.backends.raised import made_anew
 from core.backends.remote.link import Frame, Link, Lost
 from core.backends.remote.web_socket import RemoteWebSocket
+from core.bindings.durable_object import DurableObject
 from core.errors import DurableObjectError
 from core.explain.diagnosis import words_of
-from core.http.websocket import WebSocketClosed, close_as, relay
-from core.spans import Elsewhere, Running, current_traceparent, running
-
-if TYPE_CHECKING:
-    from core.backends.embedded.durable_object.namespace import EmbeddedDurableObjectNamespace
-    from core.bindings.durable_object import DurableObject
-    from core.http.websocket import WebSocket
-    from core.spans import Tracer
+from core.http.websocket import WebSocket, WebSocketClosed, close_as, relay
+from core.spans import Elsewhere, Running, Tracer, current_traceparent, running
 
 log: logging.Logger = logging.getLogger("core.durable_object")
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from core.backends.d1 import check_sql, check_statements, unfit
 from core.backends.workerd.conversion import bridge, call_js, call_now, is_null, js_bytes, js_number, none_of, rows_of
@@ -30,8 +30,6 @@ from core.errors import BindingError, CoreError, D1Error, D1TypeError
 from core.http.streams import well_formed
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeForm
-
     from core.validation.unset import Unset
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar, Unpack
 
 from core.backends.workerd.conversion import (
     attribute,
@@ -49,8 +49,6 @@ from core.errors import BindingTypeError, DurableObjectError, DurableObjectTypeE
 from core.http import Request, Response
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeForm, Unpack
-
     from core.bindings.durable_object import ReadOptions, WriteOptions
 
 T = TypeVar("T")

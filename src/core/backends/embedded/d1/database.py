@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from core.backends.d1 import check_sql, check_statements
 from core.backends.embedded.d1.engine import Answer, Engine, Numbers, engine_of
@@ -29,12 +29,7 @@ from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import CoreError
 from core.statements.given import only_given
 from core.validation.rows import read_rows, row_reader
-from core.validation.unset import UNSET
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeForm
-
-    from core.validation.unset import Unset
+from core.validation.unset import UNSET, Unset
 
 T = TypeVar("T")
 R = TypeVar("R", default=D1Row)

@@ -9,9 +9,9 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from copy import copy
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, cast
+from typing import Any, Final, Generic, NoReturn, cast
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeForm, TypeVar
 
 from core.backends.embedded.d1 import Refused, drop_all
 from core.backends.embedded.durable_object.arguments import (
@@ -35,9 +35,6 @@ from core.bindings.durable_object import (
 )
 from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError, UnsupportedBindingError
 from core.validation.rows import row_reader
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeForm
 
 T = TypeVar("T")
 R = TypeVar("R", default=dict[str, SqlStorageValue])

@@ -10,19 +10,17 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final, Literal, NoReturn, TypeAlias
+
+from typing_extensions import TypeIs
 
 from core.backends.embedded.disk import StoreError
 from core.bindings.r2 import KnownLengthStream, R2Hash, R2HTTPMetadata, R2HTTPMetadataDict, R2Value
 from core.errors import R2Error, R2TypeError
+from core.http import Headers
 from core.http.streams import encode
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
-
-    from core.http import Headers
-
-HTTPMetadata: TypeAlias = "R2HTTPMetadata | R2HTTPMetadataDict | Headers"
+HTTPMetadata: TypeAlias = R2HTTPMetadata | R2HTTPMetadataDict | Headers
 
 MAX_KEY: Final = 1024
 MAX_OBJECT: Final = 5 * 1024**3 - 5 * 1024**2
