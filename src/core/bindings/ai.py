@@ -23,6 +23,7 @@ import attrs
 from typing_extensions import TypedDict, TypeForm, Unpack
 
 from core.bindings import binding_call
+from core.http.json import loads
 from core.http.streams import close
 from core.values import frozen
 
@@ -155,8 +156,6 @@ class AiStream:
 
     async def events(self) -> AsyncIterator[Any]:
         """The JSON values of the events, up to `[DONE]`. The source is closed when these are, or end."""
-        from core.http.json import loads
-
         pending = b""
         try:
             async for chunk in self._source:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from core.cli.project import add_configuration, configurations_of, find_configuration
 from core.cli.style import shown_path, tell_error
-from core.dev.terminal import core_version
+from core.dev.terminal import Style, core_version
 from core.errors import ConfigurationError, DeveloperError, UsageError
 
 if TYPE_CHECKING:
@@ -155,8 +155,6 @@ def _say_changed_migrations(configurations: Sequence[Configuration]) -> None:
 
 
 def _text(proof: Proof, path: Path, configurations: Sequence[Configuration]) -> str:
-    from core.dev.terminal import Style
-
     paint = Style(sys.stdout)
     findings = proof.findings
     lines: list[str] = []

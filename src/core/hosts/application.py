@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from types import ModuleType
 from typing import Any, cast
 
 from core.app import App
-from core.env import with_article
+from core.bindings.secret import Secret
+from core.env import fields_of, with_article
 from core.errors import DeveloperError
 
 
@@ -36,8 +38,6 @@ def find_app(module: ModuleType, attribute: str = "app", config: str = "") -> Ap
         told = f"there is no `{attribute}`. Write `{attribute} = create_app(Env)`"
     error = DeveloperError(f"{file}: {told}")
     if os.path.isfile(path):
-        import re
-
         with open(path, encoding="utf-8", errors="replace") as source:
             begun = (number for number, line in enumerate(source, 1) if re.match(rf"{made}\s*[:=]", line))
             error.location = path, next(begun, 1)
@@ -48,9 +48,6 @@ def secrets_asked(env_class: type, /) -> dict[str, bool]:
     """The names under which an Env takes a secret, if the configuration has nothing else there, and True where it
     cannot do without. Raises EnvError as `fields_of` does.
     """
-    from core.bindings.secret import Secret
-    from core.env import fields_of
-
     return {
         field.name: not field.optional
         for field in fields_of(env_class)

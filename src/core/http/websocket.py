@@ -18,6 +18,7 @@ from typing_extensions import TypeForm, TypeVar
 
 from core.errors import CoreError, ValidationError
 from core.http.headers import Headers
+from core.http.json import dumps, loads
 from core.http.streams import encode, well_formed
 
 __all__ = [
@@ -95,8 +96,6 @@ class WebSocket(Protocol):
 
         Raises WebSocketClosed when the connection is closed, ValueError and TypeError as `res.json` does.
         """
-        from core.http.json import dumps
-
         await self.send(dumps(value))
 
     @overload
@@ -112,8 +111,6 @@ class WebSocket(Protocol):
         that lets such an error through closes the connection with 1008; one that catches it can answer
         `socket.send_json(error.body)` and go on.
         """
-        from core.http.json import loads
-
         message = await self.receive()
         try:
             value = loads(message)

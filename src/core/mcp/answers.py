@@ -6,6 +6,7 @@ two requests.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -129,8 +130,6 @@ class Answers:
         A tool that takes long is answered with a stream too: a client cancels it by closing that, which every host
         tells.
         """
-        import asyncio
-
         waiting: asyncio.Queue[JsonObject | Event | None] = asyncio.Queue()
         call.notify = waiting.put_nowait
         task = asyncio.ensure_future(self._answer(req, call))

@@ -7,6 +7,7 @@ by the reader of `req.json(T)`: nothing is converted that only looks alike.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import cleandoc
@@ -17,6 +18,7 @@ from core.handlers import name_of, require_async
 from core.http.json import JsonObject
 from core.mcp.content import is_content, present
 from core.request import AnyRequest
+from core.validation.mistakes import StructureError, within
 from core.validation.schema import Schema, SchemaError, schema_of
 
 Function = Callable[..., Awaitable[Any]]
@@ -111,8 +113,6 @@ class Registered:
 
     def parameters_of(self) -> dict[str, Parameter]:
         """The parameters after the request."""
-        import inspect
-
         given = list(inspect.signature(self.function).parameters.values())
         if not given:
             raise RegistrationError(f"{self.where}: the first parameter is the request. Write (req: Request[Env], …)")
@@ -161,7 +161,6 @@ class Registered:
 
     def read(self, given: Mapping[str, object]) -> JsonObject:
         """The arguments of a call, each as its parameter's type. Raises ToolError with every mistake."""
-        from core.validation.mistakes import StructureError, within
         from core.validation.structure import hook_of
 
         issues: list[Issue] = [

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from core.handlers import before, info_of
+from core.http import json
 from core.middleware import options
 from core.request import AnyRequest
 from core.response import Response
@@ -129,8 +130,6 @@ def _line_of(format: Literal["short", "long", "json"], include_query: bool) -> L
                 f"ip={req.ip or '-'} colo={colo or '-'} id={req.id or '-'}" if format == "long" else f"[{colo or '-'}]"
             )
             return f"{req.method} {target} {status} {round(duration_ms)}ms {known}"
-        from core.http import json
-
         fields = {
             "method": req.method,
             "path": target,

@@ -12,6 +12,7 @@ from core.bindings.ai import AiModel, MarkdownDocument, MarkdownResult
 from core.bindings.calls import BindingCall
 from core.context import Clock, system_clock
 from core.errors import AiError
+from core.http.json import dumps
 from core.testing.calls import Call, Faulty
 
 if TYPE_CHECKING:
@@ -112,9 +113,7 @@ class FakeAi(Faulty, EmbeddedAi):
             pieces = [*said]
         return self._events(pieces)
 
-    async def _events(self, pieces: Sequence[object]) -> AsyncIterator[bytes]:
-        from core.http.json import dumps
-
+    async def _events(self, pieces: Sequence[Any]) -> AsyncIterator[bytes]:
         for piece in pieces:
             if self.latency > 0:
                 await self.clock.sleep(self.latency)

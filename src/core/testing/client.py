@@ -25,6 +25,8 @@ from core.explain.diagnosis import with_note
 from core.explain.failure import Failure, failure_of, is_failure
 from core.http.dates import read_date
 from core.http.escapes import encode_query
+from core.request import Request
+from core.response import Response
 from core.testing import seam
 from core.testing.clock import clock_of
 from core.testing.context import FakeExecutionContext
@@ -317,9 +319,6 @@ class Client(Generic[E]):
 
     async def _dispatched(self, message: http.Request, users: Mapping[object, object] = {}) -> Response:
         """The response as a host sees it; `users` are those that authenticators have found already."""
-        from core.request import Request
-        from core.response import Response
-
         await self._start()
         req, res = Request(message, self.env, self.ctx), Response()
         req._app = self.app

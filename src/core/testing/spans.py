@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from core.context import Clock, system_clock
-from core.spans import AttributeValue, Span, SpanKind
+from core.spans import AttributeValue, Running, Span, SpanKind, running
 
 if TYPE_CHECKING:
     from core.app import App
@@ -139,8 +139,6 @@ class SpanRecorder:
     @contextmanager
     def span(self, name: str, /, **attributes: AttributeValue) -> Generator[RecordedSpan]:
         """A span around a part of the test: spans inside belong to it."""
-        from core.spans import Running, running
-
         started = self.start_span(name, kind="internal", parent=None, attributes=attributes)
         token = running.set(Running(self, started))
         try:

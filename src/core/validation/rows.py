@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar, Union, cast, get_origin
 
+from attrs import NOTHING
 from typing_extensions import TypeForm, get_type_hints, is_typeddict
 
 from core.errors import Issue
@@ -96,8 +97,6 @@ def _call(type_: object, columns: tuple[str, ...]) -> RowReader | None:
     """The call of a class with the values of a row, written out; None where the row lacks a field, or another type
     says what a field's type is.
     """
-    from attrs import NOTHING
-
     places = {name: place for place, name in enumerate(columns)}  # of two columns of a name the last one counts
     converter = converter_of("rows", detailed=False)
     names: dict[str, object] = {"make": type_}

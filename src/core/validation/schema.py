@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from types import UnionType
-from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
+from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from core.description import description_of
 from core.validation.kinds import filled, named
@@ -148,8 +148,6 @@ def fields_of(type_: Any) -> dict[str, tuple[object, Schema, bool]] | None:
 
     None for a class that has none: neither of attrs, nor a dataclass, nor a TypedDict.
     """
-    from typing import get_type_hints
-
     origin = get_origin(type_) or type_
     made: Any = getattr(origin, "__attrs_attrs__", None)
     if made is None and hasattr(origin, "__dataclass_fields__"):

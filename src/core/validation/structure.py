@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from typing_extensions import TypeForm
 
@@ -109,9 +109,7 @@ def list_fields(type_: object) -> frozenset[str]:
 
 
 @cache
-def _list_fields(cls: object) -> frozenset[str]:
-    from typing import get_type_hints
-
+def _list_fields(cls: Any) -> frozenset[str]:
     aliases = {field.name: field.alias for field in getattr(cls, "__attrs_attrs__", ())}
     return frozenset(aliases.get(name, name) for name, hint in get_type_hints(cls).items() if _holds_several(hint))
 

@@ -49,6 +49,7 @@ from core.bindings.queue_limits import (
     size_of_v8,
 )
 from core.errors import QueueError, QueueTypeError
+from core.http.json import dumps
 
 _error = translator(QueueError, TypeError=QueueTypeError)
 
@@ -184,8 +185,6 @@ def _outgoing(body: Any, content_type: str, parent: str) -> tuple[object, int]:
     """A body as the runtime takes it, and the bytes of it that count."""
     match content_type:
         case "json":
-            from core.http.json import dumps
-
             try:
                 text = dumps(_with_parent(body, parent))
                 return js_json(text), size_of_text(text)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, TypeVar, cast
 
 from core.app import App
+from core.backends.workerd.conversion import unwrap
 from core.bindings.durable_object import DurableObject
 from core.context import ScheduledEvent
 from core.hosts.workers.context import Given, WorkersContext, entered
@@ -37,9 +38,7 @@ def entrypoint(app: App[Any], /) -> type[Any]:
         return kept[0]
 
     class Default(_base("WorkerEntrypoint")):  # type: ignore[misc]  # which base it is, is known at run time
-        async def fetch(self, request: object) -> object:
-            from core.backends.workerd.conversion import unwrap
-
+        async def fetch(self, request: Any) -> Any:
             own = unwrap(request)
             given = Given(self.ctx, own)
             req = WorkersRequest(given, own.method, own.url, env_of(self.env), WorkersContext(given))
@@ -52,9 +51,7 @@ def entrypoint(app: App[Any], /) -> type[Any]:
             own, context = env_of(self.env), WorkersContext(Given(self.ctx))
             await entered(app, app.consume(WorkerdMessageBatch(batch), own, context), own, context)
 
-        async def scheduled(self, event: object, env: object = None, ctx: object = None) -> None:
-            from core.backends.workerd.conversion import unwrap
-
+        async def scheduled(self, event: Any, env: Any = None, ctx: Any = None) -> None:
             came = unwrap(event)
             due = ScheduledEvent(str(came.cron), float(came.scheduledTime) / 1000)
             own, context = env_of(self.env), WorkersContext(Given(self.ctx))

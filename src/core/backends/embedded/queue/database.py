@@ -13,6 +13,7 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
+from urllib.parse import quote
 
 from typing_extensions import TypeVar
 
@@ -177,8 +178,6 @@ class QueueDatabase:
         path = self._database.path
         if path is None:
             return None
-        from urllib.parse import quote
-
         return str(path.with_name(f"consumer-{quote(name, safe='').replace('.', '%2E')}.lock"))
 
     def _set_up(self) -> None:

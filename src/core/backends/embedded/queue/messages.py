@@ -19,6 +19,7 @@ from core.bindings.numbers import refuse_large_numbers
 from core.bindings.queue import MessageBatchMetadata, QueueContentType, QueueMetrics
 from core.bindings.queue_limits import check_delay, refuse_body
 from core.errors import QueueTypeError
+from core.http.json import dumps, loads
 from core.http.streams import encode
 
 T = TypeVar("T", default=Any)
@@ -55,8 +56,6 @@ class StoredMessage(NamedTuple):
             case "bytes":
                 return self.body
             case "json":
-                from core.http.json import loads
-
                 return loads(self.body)
             case "v8":
                 return load(self.body)
@@ -88,8 +87,6 @@ def serialise(body: Any, kind: QueueContentType) -> bytes:
                 refuse_body("bytes", "ArrayBufferView", body)
             return bytes(given)
         case "json":
-            from core.http.json import dumps
-
             try:
                 text = dumps(body)
                 refuse_large_numbers(text)
