@@ -14,29 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from core.values import lazily
 
-if TYPE_CHECKING:
-    from core.errors.bindings import (
-        AiError,
-        BindingError,
-        BindingSyntaxError,
-        BindingTypeError,
-        BindingValueError,
-        D1Error,
-        D1TypeError,
-        DurableObjectError,
-        DurableObjectTypeError,
-        DurableObjectValueError,
-        KVError,
-        KVSyntaxError,
-        KVTypeError,
-        QueueError,
-        QueueTypeError,
-        R2Error,
-        R2SyntaxError,
-        R2TypeError,
-        R2ValueError,
-    )
-
 __all__ = [
     "AiError",
     "AlreadySentError",
@@ -77,8 +54,29 @@ __all__ = [
     "ValidationError",
 ]
 
-
-if not TYPE_CHECKING:  # all that is not below
+if TYPE_CHECKING:
+    from core.errors.bindings import (
+        AiError,
+        BindingError,
+        BindingSyntaxError,
+        BindingTypeError,
+        BindingValueError,
+        D1Error,
+        D1TypeError,
+        DurableObjectError,
+        DurableObjectTypeError,
+        DurableObjectValueError,
+        KVError,
+        KVSyntaxError,
+        KVTypeError,
+        QueueError,
+        QueueTypeError,
+        R2Error,
+        R2SyntaxError,
+        R2TypeError,
+        R2ValueError,
+    )
+else:  # all that is not below
     __getattr__ = lazily(__name__, {"core.errors.bindings": " ".join(__all__)})
 
 

@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from core.http.request import Request
     from core.http.response import Response
     from core.http.url import URL
+else:  # hosts answer most requests without them
+    __getattr__ = lazily(
+        __name__,
+        {
+            "core.http.body": "body",
+            "core.http.cookies": "cookies",
+            "core.http.query": "URLSearchParams",
+            "core.http.request": "Request",
+            "core.http.response": "Response",
+            "core.http.url": "URL url",
+        },
+    )
 
 __all__ = [
     "Headers",
@@ -33,17 +45,3 @@ __all__ = [
     "streams",
     "url",
 ]
-
-
-if not TYPE_CHECKING:  # hosts answer most requests without them
-    __getattr__ = lazily(
-        __name__,
-        {
-            "core.http.body": "body",
-            "core.http.cookies": "cookies",
-            "core.http.query": "URLSearchParams",
-            "core.http.request": "Request",
-            "core.http.response": "Response",
-            "core.http.url": "URL url",
-        },
-    )

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from json import JSONDecodeError
 
     from core.http.json_faults import Faults
+else:
+    # The standard library's package is loaded by a mistake, or where its accelerator is missing: it takes as long to
+    # import as half of this room, and writing and reading want only the accelerator.
+    __getattr__ = lazily(__name__, {"json": "JSONDecodeError"})
 
 __all__ = [
     "JSONDecodeError",
@@ -46,13 +50,6 @@ MAX_DEPTH: Final = 200
 
 # The slice there is true for those strings alone that can be nested too deeply. A slice costs no call.
 _LONG: Final = slice(MAX_DEPTH, MAX_DEPTH + 1)
-
-# The standard library's package is loaded by a mistake, or where its accelerator is missing: it takes as long to import
-# as half of this room, and writing and reading want only the accelerator.
-
-
-if not TYPE_CHECKING:
-    __getattr__ = lazily(__name__, {"json": "JSONDecodeError"})
 
 
 # --------------------------------------------------------------------- writing

@@ -12,8 +12,7 @@ from core.values import lazily
 
 if TYPE_CHECKING:
     from core.hosts.workers.hosted import durable_object, entrypoint
+else:
+    __getattr__ = lazily(__name__, {"core.hosts.workers.hosted": "durable_object entrypoint"})
 
 __all__ = ["durable_object", "entrypoint"]
-
-if not TYPE_CHECKING:
-    __getattr__ = lazily(__name__, {"core.hosts.workers.hosted": "durable_object entrypoint"})
