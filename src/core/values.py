@@ -16,6 +16,7 @@ TYPE_CHECKING = False  # type checkers know the name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
     from attrs import field as field
     from attrs import frozen as frozen
