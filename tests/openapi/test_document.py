@@ -1039,7 +1039,8 @@ def test_helpers_of_a_request_and_files_are_known(levels: dict[str, Any]) -> Non
     assert answers(operation) == wanted
     parameters = {(one["in"], one["name"]): one["schema"] for one in operation["parameters"]}
     assert parameters["query", "limit"] == {"type": "integer", "minimum": 1, "maximum": 50, "default": 20}
-    assert {("query", "page"), ("query", "cursor"), ("header", "If-Match"), ("cookie", "sid")} <= set(parameters)
+    assert {("query", "page"), ("query", "cursor"), ("header", "If-Match")} <= set(parameters)
+    assert ("cookie", "sid") not in parameters, "which the security says"
     assert operation["security"] == [{}, {"sid": []}], "the cookie that it reads, whatever its challenge says"
 
 
@@ -1596,3 +1597,79 @@ def test_a_class_that_an_object_was_made_with_makes_its_instances(describing: Ca
     )
     assert described.problems == []
     assert answers(described.document["paths"]["/items/{id}"]["get"]) == ["200", "400", "410", "default"]
+
+
+WIDE = """
+from core import CoreError, KVNamespace, Bindings, Next, Request, Response, create_app
+from core.errors import BindingError
+import attrs
+
+@attrs.frozen
+class Env(Bindings):
+    STORE: KVNamespace
+
+app = create_app(Env)
+
+def told(err: Exception) -> tuple[int, dict[str, object]]:
+    if isinstance(err, BindingError):
+        return 503, {"error": "Try again", "retryAfter": 5}
+    return 500, {"error": "Sorry"}
+
+@app.on_error(Exception)
+async def failed(err: Exception, req: Request, res: Response, next: Next) -> None:
+    if isinstance(err, CoreError):
+        return await next()
+    status, body = told(err)
+    res.status(status).json({"error": None, **body, "id": req.id})
+
+@app.get("/")
+async def home(req: Request[Env], res: Response) -> None:
+    res.text(await req.env.STORE.get("home") or "")
+
+@app.not_found
+async def missing(req: Request[Env], res: Response) -> None:
+    res.status(404).header("X-Missing", req.path).json({"error": "No such page"})
+
+OPERATIONS = {"add": 1, "mul": 2}
+
+@app.get("/of/:name")
+async def operation(req: Request[Env], res: Response) -> None:
+    raise CoreError(404, "No such operation", known=list(OPERATIONS))
+
+@attrs.frozen
+class Upload:
+    title: str
+
+@app.post("/files")
+async def upload(req: Request[Env], res: Response) -> None:
+    form = await req.form()
+    file = form.file("file")
+    res.json({"title": form.parse(Upload).title, "size": file.size if file is not None else 0})
+"""
+
+
+def test_a_form_without_its_file_is_the_class_alone(describing: Callable[..., Described]) -> None:
+    content = describing("wide_form", WIDE).document["paths"]["/files"]["post"]["requestBody"]["content"]
+    assert content["application/x-www-form-urlencoded"]["schema"] == {"$ref": "#/components/schemas/Upload"}
+    assert content["multipart/form-data"]["schema"]["allOf"][0] == {"$ref": "#/components/schemas/Upload"}
+
+
+def test_the_keys_of_a_dict_are_the_items_of_a_list_of_it(describing: Callable[..., Described]) -> None:
+    described = describing("wide_keys", WIDE)
+    known = described.document["components"]["schemas"]["NoSuchOperationError"]["properties"]["known"]
+    assert known == {"type": "array", "items": {"type": "string"}}
+    assert described.problems == []
+
+
+def test_a_path_without_a_route_answers_with_the_headers_of_its_handler(describing: Callable[..., Described]) -> None:
+    missing = describing("wide_missing", WIDE).document["components"]["responses"]["NotFound"]
+    assert missing["headers"] == {"X-Missing": {"schema": {"type": "string"}}}
+
+
+def test_what_each_of_several_objects_has_is_there_where_one_of_them_is_unpacked(
+    describing: Callable[..., Described],
+) -> None:
+    schemas = describing("wide", WIDE).document["components"]["schemas"]
+    (found,) = (each for each in schemas.values() if "retryAfter" in each["properties"])
+    assert found["required"] == ["error", "id"]
+    assert found["properties"]["error"] == {"type": "string", "enum": ["Try again", "Sorry"]}

@@ -267,7 +267,7 @@ async def jwt_or_key(req: Request) -> str:
             raise
         return key
 
-# -- one way alone
+# -- together, and one way alone
 
 async def together(req: Request) -> str:
     token, tenant = req.header("Authorization"), req.header("X-Tenant")
@@ -303,7 +303,7 @@ def test_an_authenticator_asks_for_one_of_what_its_ways_read(describing: Callabl
         "/branches": ["x-key", "key"],
         "/key_or_jwt": ["x-key", "jwt"],
         "/jwt_or_key": ["jwt", "key"],
-        "/together": ["bearer"],
+        "/together": ["x-tenant+bearer"],
         "/nobody": ["", "x-key", "key"],
         "/visited/helped": ["x-key", "bearer", "session"],
         "/visited/before": ["x-key", "bearer", "sid", "x-key+session", "bearer+session", "sid+session"],

@@ -142,6 +142,14 @@ async def repeated(req: Request, res: Response) -> None:
 async def open_name(req: Request, res: Response) -> None:
     res.header("X-" + req.id, "1").json({})
 
+@app.get("/report")
+async def report(req: Request, res: Response) -> None:
+    res.header("X-One", "1").file("report.pdf", filename="Report.pdf")
+
+@app.get("/picture")
+async def picture(req: Request, res: Response) -> None:
+    res.file("picture.png")
+
 @app.get("/copied")
 async def copied(req: Request, res: Response) -> None:
     for name, value in req.query.items():
@@ -190,6 +198,19 @@ def test_headers_are_those_that_are_put_into_the_mapping_of_them(described: Desc
 
 def test_an_error_has_the_headers_of_the_one_that_it_is_made_of(described: Described) -> None:
     assert headers(described, "/refused")["418"] == ["X-J", "X-Trace"]
+
+
+def test_a_file_has_the_headers_of_its_version_and_of_its_part(described: Described) -> None:
+    whole = ["Accept-Ranges", "ETag", "Last-Modified", "X-Trace"]
+    assert headers(described, "/picture") == {
+        "200": whole,
+        "206": sorted([*whole, "Content-Range"]),
+        "304": whole,
+        "416": sorted([*whole, "Content-Range"]),
+        "default": ["X-Sorry", "X-Trace"],
+    }
+    named = sorted([*whole, "Content-Disposition", "X-One"])
+    assert [headers(described, "/report")[status] for status in ("200", "304")] == [named, named]
 
 
 def test_a_header_without_a_known_name_is_told_at_its_line(described: Described) -> None:

@@ -11,8 +11,10 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Final, TypeAlias
 
 from mypy.nodes import (
+    AssignmentExpr,
     CallExpr,
     ComparisonExpr,
+    EllipsisExpr,
     Expression,
     IntExpr,
     MemberExpr,
@@ -23,12 +25,21 @@ from mypy.nodes import (
     TupleExpr,
     UnaryExpr,
 )
-from mypy.patterns import AsPattern, ClassPattern, OrPattern, Pattern, ValuePattern
+from mypy.patterns import (
+    AsPattern,
+    ClassPattern,
+    OrPattern,
+    Pattern,
+    SequencePattern,
+    SingletonPattern,
+    ValuePattern,
+)
 
-from core.openapi.facts import Raise
+from core.openapi.facts import Raise, Way
 from core.openapi.failures import is_caught
 from core.openapi.here import Here
 from core.openapi.reads import REQUEST
+from core.openapi.trees import constant
 
 Errors: TypeAlias = Mapping[Node, tuple[Raise, ...]]
 """The errors that names stand for."""
@@ -82,25 +93,66 @@ def _is_method(here: Here, expression: Expression) -> bool:
 
 
 def compared(subject: Expression, pattern: Pattern) -> Expression:
-    """A case of `match` as a condition; the subject stands for what is not read."""
+    """A case of `match` as a condition; an ellipsis stands for what is not read."""
     match pattern:
         case ValuePattern(expr=value):
             return ComparisonExpr(["=="], [subject, value])
         case ClassPattern(class_ref=kind):
             whole = ComparisonExpr(["isinstance"], [subject, kind])  # Python has no such operator
             always = not pattern.positionals and all(map(is_capture, pattern.keyword_values))
-            return whole if always else OpExpr("and", whole, subject)
+            return whole if always else OpExpr("and", whole, EllipsisExpr())
         case AsPattern(pattern=inner) if inner is not None:
             return compared(subject, inner)
         case OrPattern(patterns=parts):
             return reduce(partial(OpExpr, "or"), (compared(subject, part) for part in parts))
+        case SingletonPattern(value=None):
+            return UnaryExpr("not", subject)
+        case SequencePattern(patterns=parts) if isinstance(subject, TupleExpr) and len(subject.items) == len(parts):
+            pairs = zip(subject.items, parts, strict=True)
+            each = [compared(item, part) for item, part in pairs if not is_capture(part)]
+            return reduce(partial(OpExpr, "and"), each or [EllipsisExpr()])
         case _:
-            return subject
+            return EllipsisExpr()
 
 
 def is_capture(pattern: Pattern | None) -> bool:
     """True for a pattern that takes anything."""
     return isinstance(pattern, AsPattern) and pattern.pattern is None
+
+
+# What is read --------------------------------------------------------------------------------------------------------
+
+
+def ways_of(asked: Callable[[Expression], tuple[Way, bool]], condition: Expression, outcome: bool) -> frozenset[Way]:
+    """What is known of what was read where a condition holds, or does not: of each way in which it may.
+
+    `asked` says what is there where a value is true, and whether it is missing where that is not.
+    """
+    of = partial(ways_of, asked)
+    match condition:
+        case UnaryExpr(op="not", expr=inner):
+            return of(inner, not outcome)
+        case AssignmentExpr(value=value):
+            return of(value, outcome)
+        case OpExpr(op="and" | "or" as op, left=left, right=right):
+            both = frozenset(one | more for one in of(left, op == "and") for more in of(right, outcome))
+            return both | of(left, op == "or") if outcome == (op == "or") else both
+        case ComparisonExpr(operators=["is" | "is not" | "==" | "!=" as op], operands=operands):
+            missing = [each for each in operands if constant(each) == (None,)]
+            if missing:
+                return of(next(each for each in operands if each not in missing), outcome == (op in ("is not", "!=")))
+            there = Way().union(*(asked(each)[0] for each in operands))
+            return frozenset([there if outcome == (op in ("is", "==")) else Way()])
+        case ComparisonExpr(operators=["in" | "not in" as op], operands=[name, _]):
+            there, outcome = asked(condition)[0], outcome == (op == "in")
+            is_sent = constant(name) is not None and len(there) == 1
+        case EllipsisExpr():
+            return frozenset([Way()])
+        case _:
+            there, is_sent = asked(condition)
+    if outcome:
+        return frozenset([there])
+    return frozenset([frozenset((part, name, "-") for part, name, _ in there) if is_sent else Way()])
 
 
 # Errors --------------------------------------------------------------------------------------------------------------

@@ -179,13 +179,14 @@ class _Writer:
             # A path that does not match the pattern is one that no route has.
             unmatched += self.responses.missing()
         found = self.reader.route(route, unmatched)
-        if parameters := requests.parameters(self.components, path, found, patterns):
+        security = self.security.of(route)
+        schemes = [self.security.schemes[name] for way in security for name in way]
+        if parameters := requests.parameters(self.components, path, found, patterns, schemes):
             operation["parameters"] = parameters
         if not route.websocket:
             if body := requests.body(self.components, found, method):
                 operation["requestBody"] = body
             operation["responses"] = self.responses.of(route, found, name)
-        security = self.security.of(route)
         if security or route.public:
             operation["security"] = security
         return operation

@@ -6,9 +6,11 @@ What a call sends is in `sent.py`, what is read of a request in `reads.py`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+import attrs
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import (
     CallExpr,
@@ -20,22 +22,25 @@ from mypy.nodes import (
     IndexExpr,
     LambdaExpr,
     MemberExpr,
+    NameExpr,
+    Node,
     OpExpr,
     RefExpr,
+    StrExpr,
     SuperExpr,
     TypeInfo,
     Var,
 )
 
 from core.openapi import reads, sent
-from core.openapi.conditions import holds
-from core.openapi.facts import Raise
+from core.openapi.conditions import holds, ways_of
+from core.openapi.facts import Raise, Read, Way
 from core.openapi.failures import BINDINGS, NOT_FOUND, OF_PYTHON
 from core.openapi.here import RESPONSE, Here, State, merged
 from core.openapi.raised import is_core_error, is_exception
 from core.openapi.solving import member
-from core.openapi.trees import CONTEXT, MAKERS, argument, called, constant, parts_of
-from core.openapi.values import Target, Value
+from core.openapi.trees import CONTEXT, MAKERS, argument, called, constant, parts_of, within
+from core.openapi.values import Frame, Target, Value
 
 _STATEMENT: Final = "core.bindings.d1.D1PreparedStatement"
 _SESSION: Final = "core.middleware.sessions.session_of"
@@ -48,6 +53,8 @@ _CONDITIONS: Final = {
     "range": ("Range",),
 }
 """What a bucket reads of a request's headers, by the argument that they are."""
+_SCHEME: Final = re.compile("(basic|bearer|digest|(?:token|api-?key|hmac|signature)(?= )) ?", re.IGNORECASE)
+"""The scheme of an `Authorization`, as it is written where that is taken apart."""
 _TASK_GROUP: Final = "asyncio.taskgroups.TaskGroup"
 
 
@@ -62,16 +69,19 @@ class Expressions(Here):
                 return
             case ConditionalExpr():
                 self.evaluate(expression.cond)
-                self._one_of(expression.if_expr, expression.else_expr)
+                self._one_of(expression.cond, expression.if_expr, expression.else_expr)
                 return
             case OpExpr(op="and" | "or" as operator):
                 self.evaluate(expression.left)
                 is_known = holds(self, expression.left)
                 if is_known is None:
-                    self._one_of(expression.right, None)
+                    parts = (expression.right, None)
+                    self._one_of(expression.left, *(parts if operator == "and" else reversed(parts)))
                 elif is_known == (operator == "and"):
                     self.evaluate(expression.right)
                 return
+            case StrExpr() if word := _SCHEME.fullmatch(expression.value):
+                self.read(expression.line, "scheme", word[1].lower())
             case _:
                 pass
         if isinstance(expression, IndexExpr):
@@ -94,10 +104,58 @@ class Expressions(Here):
                     "what is answered: describe(handler, answers={…})",
                 )
 
-    def _one_of(self, *branches: Expression | None) -> None:
+    def learn(self, condition: Expression, outcome: bool) -> None:
+        """A condition holds from here on, or does not."""
+        if self.state.ways != {frozenset()}:
+            self.state.know(ways_of(self.asked, condition, outcome))
+
+    def _asked(self, expression: Expression, frame: Frame, seen: set[Node]) -> Iterator[tuple[str, str]]:
+        """What is read of the request to work out a value."""
+        there = attrs.evolve(self, frame=frame, effects=[], state=State())
+        there.evaluate(expression)
+        yield from (
+            (each.part, each.name) for each in there.effects if isinstance(each, Read) and each.name is not None
+        )
+        for name in (expression, *within(expression)):
+            node = name.node if isinstance(name, NameExpr) else None
+            if node is None or node in seen:
+                continue
+            seen.add(node)
+            for at in frame.chain():
+                whole = at.notes.unpacked[node][:1] if node in at.notes.unpacked else ()
+                for each in (*at.notes.assigned.get(node, ()), *at.notes.captured.get(node, ()), *whole):
+                    if each is not None:
+                        yield from self._asked(each, at, seen)
+                if node in at.values and (place := at.values[node].place) is not None:
+                    yield from self._asked(*place, seen)
+
+    def asked(self, expression: Expression) -> tuple[Way, bool]:
+        """What is there where a value is true, and whether it is what was sent, which is missing where it is not. Of
+        several that a value is made of, one is (`?`).
+        """
+        found = Way((part, name, "+") for part, name in self._asked(expression, self.frame, set()))
+        if len([each for each in found if each[0] != "scheme"]) > 1:
+            return Way((part, name, "?") for part, name, _ in found), False
+        return found, len(found) == 1 and self._is_sent(expression, self.frame)
+
+    def _is_sent(self, expression: Expression, frame: Frame, depth: int = 0) -> bool:
+        """True for what is read of a request as it was sent."""
+        match self.program.origin(expression, frame).place:
+            case (IndexExpr(base=owner) | CallExpr(callee=MemberExpr(expr=owner)), at) if self.program.class_of(
+                owner, at
+            ).startswith("core."):
+                return True
+            case (CallExpr() as call, at) if depth < 3:
+                given = self.program.returned(call, at)
+                return given != [] and all(self._is_sent(*each, depth + 1) for each in given)
+            case _:
+                return False
+
+    def _one_of(self, condition: Expression, *branches: Expression | None) -> None:
         start, ends = self.state, list[State]()
-        for branch in branches:
+        for number, branch in enumerate(branches):
             self.state = start.copy()
+            self.learn(condition, number == 0)
             if branch is not None:
                 self.evaluate(branch)
             ends.append(self.state)

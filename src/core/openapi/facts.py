@@ -43,6 +43,10 @@ class Held:
     """The arguments that a partial or a bound method gives; those of a generic type, and the members of a union."""
 
 
+Way: TypeAlias = frozenset[tuple[str, str, str]]
+"""What one way through a function has read of the request: parts and names, and what is known of them by a condition:
+`+` where it is there, `-` where it is not, else "".
+"""
 Levels: TypeAlias = Sequence[Mapping[str, Held]]
 """The error handlers of routers, the nearest first: functions by the classes that they are for, by full names."""
 
@@ -104,9 +108,9 @@ class Read(Effect):
 
 @attrs.frozen(kw_only=True)
 class Passed(Effect):
-    """A function let the request go on behind a condition: the sets of what it had read by then, each of one way."""
+    """A function let the request go on behind a condition: what it had read by then, on each of its ways."""
 
-    ways: frozenset[frozenset[tuple[str, str]]]
+    ways: frozenset[Way]
 
 
 @attrs.frozen(kw_only=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import attrs
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import Expression
 
-from core.openapi.facts import TEXT, Answer, Effect, Open, Raise, Read, StepFacts
+from core.openapi.facts import TEXT, Answer, Effect, Open, Raise, Read, StepFacts, Way
 from core.openapi.program import Program
 from core.openapi.values import Frame, Target, Value
 from core.validation.schema import Schema
@@ -37,8 +37,8 @@ class State:
     """True behind a middleware that has its own bound on bodies."""
     branch: tuple[str, int] = ("", 0)
     """The condition that leads here."""
-    ways: frozenset[frozenset[tuple[str, str]]] = frozenset([frozenset()])
-    """What the ways that lead here have read of the request: parts and names."""
+    ways: frozenset[Way] = frozenset([frozenset()])
+    """What the ways that lead here have read of the request."""
 
     def on_error(self, raised: Raise) -> Raise:
         """An error with the headers that are staged; those about a body are dropped with it."""
@@ -55,6 +55,10 @@ class State:
             branch=max(self.branch, other.branch),
             ways=_few(one | more for one in self.ways for more in other.ways),
         )
+
+    def know(self, known: Iterable[Way]) -> None:
+        """Go on where one of several conditions on what was read holds. What contradicts it was another way."""
+        self.ways = _few(both for way in self.ways for more in known for both in _both(way, more)) or self.ways
 
     def copy(self) -> State:
         """The same, to go on from."""
@@ -80,14 +84,25 @@ def merged(states: Sequence[State]) -> State:
     )
 
 
-def _few(ways: Iterable[frozenset[tuple[str, str]]]) -> frozenset[frozenset[tuple[str, str]]]:
+def _both(way: Way, more: Way) -> Iterator[Way]:
+    """A way on which more is known; none where that cannot be: one of those with a `?` is there."""
+    missing = {each[:2] for each in way if each[2] == "-"}
+    read = {each[:2] for each in way} - missing
+    some = {each for each in more if each[2] == "?"}
+    there = {each[:2] for each in way if each[2] == "+"}
+    clashes = any(each[:2] in (missing if each[2] == "+" else there) for each in more - some)
+    if not clashes and (not some or any(each[:2] in read for each in some)):
+        yield way | (more - some)
+
+
+def _few(ways: Iterable[Way]) -> frozenset[Way]:
     """The ways. Where they are many, the shortest ones, which are enough to see a way past a guard, and one for all."""
     each = frozenset(ways)
     if len(each) <= _MOST_WAYS:
         return each
     shortest = [way for way in each if not any(other < way for other in each)]
     kept = sorted(shortest, key=lambda way: (len(way), sorted(way)))[: _MOST_WAYS - 1]
-    return frozenset([*kept, frozenset[tuple[str, str]]().union(*each)])
+    return frozenset([*kept, Way().union(*each)])
 
 
 Call: TypeAlias = Callable[
@@ -143,7 +158,8 @@ class Here:
             read = Read(path=self.path, line=line, part=part, name=name, schema=schema, required=required)
             self.effects.append(read)
             if name is not None:
-                self.state.ways = frozenset(way | {(part, name)} for way in self.state.ways)
+                seen = {(part, name, "+" if required else "")}
+                self.state.ways = frozenset(way | seen if way or part != "scheme" else way for way in self.state.ways)
 
     def refuse(self, raised: Raise, line: int) -> None:
         """An error of the framework's own at a line."""

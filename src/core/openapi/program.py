@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Final
 
 from mypy.constant_fold import constant_fold_expr
+from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
     ARG_NAMED,
     AssignmentExpr,
@@ -37,6 +38,7 @@ from mypy.nodes import (
     TupleExpr,
     TypeInfo,
 )
+from mypy.types import Instance
 
 from core.openapi.facts import TEXT, Held, Raise, classes_in
 from core.openapi.failures import default_body, object_of
@@ -231,8 +233,8 @@ class Program(Raised):
             if not self.schemas.is_renamed(made):
                 return made
         if name in ("builtins.list", "builtins.sorted", "builtins.tuple") and call.args:
-            inner = self.schema(call.args[0], frame)
-            return {"type": "array", "items": inner["items"]} if "items" in inner and is_vague(plain) else plain
+            items = self.schema(call.args[0], frame).get("items") or self._keys(call.args[0], frame)
+            return {"type": "array", "items": items} if items is not None and is_vague(plain) else plain
         if name == "builtins.dict" and call.args and all(kind == ARG_NAMED for kind in call.arg_kinds):
             given = zip(call.arg_names, call.args, strict=True)
             return object_of({str(key): self.schema(value, frame) for key, value in given})
@@ -254,6 +256,14 @@ class Program(Raised):
                 values = self._values(call.callee.expr, call.args[0], frame, otherwise)
                 return nearest(any_of(values), plain)
         return plain
+
+    def _keys(self, several: Expression, frame: Frame) -> Schema | None:
+        """What a loop through a dict, or through anything else of a known type, gives."""
+        type_ = self.type_of(several, frame)
+        base = self.lookup("typing.Iterable")
+        if base is None or not isinstance(type_, Instance) or base not in type_.type.mro:
+            return None
+        return self.schemas.of(map_instance_to_supertype(type_, base).args[0])
 
     def _rows(self, call: CallExpr, frame: Frame) -> Schema | None:
         """Return the rows of a SQL statement: the column of `first("id")`, the row of `first()`, one row of `all()`."""

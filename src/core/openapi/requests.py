@@ -6,12 +6,12 @@ Ways to authenticate are those of the framework's authenticators, or what one of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from core.http.json import JsonObject
 from core.openapi.components import Components
-from core.openapi.facts import BODIES, Effect, Passed, Raise, Read, RouteFacts, Security, StepFacts
+from core.openapi.facts import BODIES, Effect, Passed, Raise, Read, RouteFacts, Security, StepFacts, Way
 from core.openapi.functions import Reader
 from core.validation.schema import Schema, any_of, without_null
 
@@ -26,15 +26,29 @@ _WAY_PAST: Final = (
 _CHALLENGE: Final = "www-authenticate"
 _WHO: Final = ("header", "cookie", "query", "security", "session", "user")
 """What a request is asked to know who sends it."""
+_SENT: Final = frozenset(["header", "cookie", "security", "session"])
+_ABOUT_OTHERS: Final = (
+    "accept", "cf-", "content-", "forwarded", "host", "if-", "origin", "range", "referer", "sec-", "user-agent", "x-f",
+)  # fmt: skip
+"""The beginnings of headers that say something else than who sends a request."""
+_TOGETHER: Final = (
+    "whether {} are needed together is not known, so the document takes each alone. Compare each of them with None "
+    "before they are used"
+)
+_Part: TypeAlias = tuple[str, str]
+_Alternatives: TypeAlias = Sequence[Sequence[Security]]
 _Way: TypeAlias = dict[str, list[str]]
 
 
 def parameters(
-    components: Components, path: str, found: Sequence[Effect], patterns: Mapping[str, str]
+    components: Components,
+    path: str,
+    found: Sequence[Effect],
+    patterns: Mapping[str, str],
+    schemes: Collection[Mapping[str, object]],
 ) -> list[JsonObject]:
-    """Everything that is read of the path, the query, the headers and the cookies.
-
-    `patterns` are those that the route demands of parameters of the path.
+    """Everything that is read of the path, the query, the headers and the cookies, without what `schemes` say of
+    security. `patterns` are those that the route demands of parameters of the path.
     """
     result: dict[tuple[str, str], JsonObject] = {}
     asked = set[tuple[str, str]]()
@@ -76,7 +90,8 @@ def parameters(
                     field["schema"] = {**result[key]["schema"], **field["schema"]}
                 if place != "path" or key in result:
                     result[key] = {**result.get(key, {}), **field}
-    return list(result.values())
+    keys = {(each.get("in"), str(each.get("name")).lower()) for each in schemes}
+    return [each for each in result.values() if (each["in"], each["name"].lower()) not in keys]
 
 
 def _fields(components: Components, schema: Schema, place: str, each: Read) -> Iterator[JsonObject]:
@@ -141,7 +156,10 @@ def body(components: Components, found: Sequence[Effect], method: str) -> JsonOb
             texts = {name: text for name, field in fields.items() if (text := _as_text(field)) is not None}
             own = {"type": "object", "properties": fields if media == "multipart/form-data" else texts}
             read_into = content[media]["schema"]
-            content[media] = {"schema": own if read_into == {"type": "object"} else {"allOf": [read_into, own]}}
+            parts = [
+                each for each in (read_into, own) if each.keys() - {"type", "properties"} or each.get("properties")
+            ]
+            content[media] = {"schema": {"allOf": parts} if len(parts) > 1 else parts[0] if parts else own}
     return {"required": True, "content": content} if content else None
 
 
@@ -173,91 +191,136 @@ class SecuritySchemes:
         demanded: list[_Way] = [{}]
         optional: list[_Way] = [{}]
         for step in (*route.steps, StepFacts(route.handler)):
-            visited = [Security(name, self.schemes[name]) for way in optional for name in way]
-            found, is_optional = self._recognised(step, visited)
+            visited = [[Security(name, self.schemes[name]) for name in way] for way in optional if way]
+            found, is_optional = self._recognised(step, visited, step in route.steps)
             if not found and step.authenticates and demanded == [{}]:
                 found = visited  # it looks into the session
             if not found:
                 continue
             asked = {self.schemes[name].get("scheme") for way in (*demanded, *optional) for name in way} - {None}
-            if step.security is None and any(each.scheme.get("scheme") in asked for each in found):
+            if step.security is None and any(
+                each.scheme.get("scheme") in asked for alternative in found for each in alternative
+            ):
                 continue  # whose token one before it has verified
-            names: list[str] = []
-            for security in found:
-                name = security.name
-                if self.schemes.get(name, security.scheme) != security.scheme:
-                    name = f"{name}_{step.function.name.rpartition('.')[2] if step.function is not None else 'other'}"
-                self.schemes[name] = security.scheme
-                names.append(name)
+            alternatives: list[_Way] = []
+            for alternative in found:
+                alternatives.append({self._name(each, step): [] for each in alternative})
+            names = {name for each in alternatives for name in each}
             own = step.function if step.authenticates and found != visited else None
             if own is not None and self.reader.may_return_none(own):
                 is_optional = True  # nobody in particular is let in too
             if is_optional:
-                optional = [{**way, name: []} for way in optional for name in names]
+                optional = [{**way, **each} for way in optional for each in alternatives]
             else:
-                demanded = [{**way, name: []} for way in demanded for name in names]
+                demanded = [{**way, **each} for way in demanded for each in alternatives]
                 optional = [{name: [] for name in way if name not in names} for way in optional]
         ways = [*demanded, *({**way, **more} for way in demanded for more in optional if more)]
         return ways if ways != [{}] else []
 
-    def _recognised(self, step: StepFacts, visited: Sequence[Security]) -> tuple[Sequence[Security], bool]:
-        """Return the security schemes of a step, one of which a request needs, and whether it needs none: its own, or
-        what each of the ways through it reads that others do not. `visited` is the session before it.
+    def _name(self, security: Security, step: StepFacts) -> str:
+        """The name of a scheme, which another one may have already."""
+        name = security.name
+        if self.schemes.get(name, security.scheme) != security.scheme:
+            name = f"{name}_{step.function.name.rpartition('.')[2] if step.function is not None else 'other'}"
+        self.schemes[name] = security.scheme
+        return name
+
+    def _recognised(self, step: StepFacts, visited: _Alternatives, is_before: bool) -> tuple[_Alternatives, bool]:
+        """Return the security schemes of a step, those of one alternative of which a request needs, and whether it
+        needs none: its own, or what each of the ways through it reads that others do not. `visited` is the session
+        before it.
         """
         if step.security is not None or step.function is None:
-            return [step.security] if step.security is not None else [], step.optional
+            return [[step.security]] if step.security is not None else [], step.optional
         found = self.reader.alone(step.function)
-        reads: dict[tuple[str, str], Read] = {}
+        reads: dict[_Part, Read] = {}
         for each in found:
             if isinstance(each, Read) and each.name is not None:
                 reads.setdefault((each.part, each.name), each)
         passed = [each for each in found if isinstance(each, Passed)]
         ways = {way for each in passed for way in each.ways}
-        order = [*reads]
-        several = [
-            [each for each in order if each in way and not any(each in other for other in ways if other < way)]
-            for way in sorted(ways, key=lambda way: [number for number, each in enumerate(order) if each in way])
-            if step.authenticates
-        ]
-        schemes: dict[str, Security] = {}
-        for group in [*filter(None, several)] or [order]:
-            for security in self._known_by(group, step, found, visited):
-                schemes.setdefault(security.name, security)
+        refuses = any(isinstance(each, Raise) and 401 in each.status for each in found)
+        needed = self._needed(ways, reads, step.authenticates) if step.authenticates or (refuses and is_before) else []
+        alternatives: list[Sequence[Security]] = []
+        for parts in [each for each in needed if each] or [[*reads]]:
+            for known in self._known_by(parts, step, needed != [], found, visited):
+                if known and known not in alternatives:
+                    alternatives.append(known)
+        goes_without = step.authenticates and [] in needed and frozenset() not in ways
         called = next((each for each in reads.values() if each.part == "security" and self._called(each.name)), None)
-        is_optional = step.optional if called is None or len(schemes) > 1 else not called.required
+        is_optional = step.optional or goes_without if called is None or len(alternatives) > 1 else not called.required
         who = [called.part] if called is not None and not step.authenticates else _WHO
-        looked = {way for way in ways if any(part in who for part, _ in way)}
-        for each in passed if schemes and looked else ():
+        looked = {way for way in ways if any(part in who for part, _, _ in way)}
+        for each in passed if alternatives and looked else ():
             if each.ways - looked:
                 self.components.problem(each, _WAY_PAST)
                 is_optional = True
-        return [*schemes.values()], is_optional
+        return alternatives, is_optional
+
+    def _needed(self, ways: Collection[Way], reads: Mapping[_Part, Read], is_sure: bool) -> list[Sequence[_Part]]:
+        """What a request needs on each way: what is seen to be there, else what is read that other ways do without."""
+        known: dict[tuple[frozenset[_Part], frozenset[_Part]], None] = {}
+        for way in ways:
+            there, missing = (frozenset((part, name) for part, name, how in way if how == sign) for sign in "+-")
+            read = frozenset((part, name) for part, name, _ in way if _tells_who(part, name)) - missing
+            known[there & read, read] = None
+        if not is_sure and not all({part for part, _ in there} & _SENT for there, _ in known):
+            return []
+        found: dict[frozenset[_Part], frozenset[_Part]] = {}
+        asked_for = frozenset(each for there, _ in known for each in there)
+        for there, read in known:
+            words = frozenset(each for each in read if each[0] == "scheme")
+            left = read - words - asked_for
+            own = frozenset(each for each in left if not any(each in other for _, other in known if other < read))
+            asked = there - words or own
+            if not there and len(asked) > 1:
+                names = " and ".join(sorted(name for _, name in asked))
+                self.components.problem(next(reads[each] for each in reads if each in asked), _TOGETHER.format(names))
+            for group in [asked] if there or not left else [frozenset([each]) for each in asked]:
+                found[group] = found.get(group, frozenset()) | (words & there or words)
+        least = [each for each in found if not any(other and other < each for other in found)]
+        order = [*reads]
+        least.sort(key=lambda each: sorted(map(order.index, each)))
+        return [[each for each in order if each in group or each in found[group]] for group in least]
 
     def _called(self, name: str | None) -> Security | None:
         return self.reader.application.authenticators[name or ""].security
 
     def _known_by(
-        self, group: Sequence[tuple[str, str]], step: StepFacts, found: Sequence[Effect], visited: Sequence[Security]
-    ) -> Sequence[Security]:
-        """The scheme of what is read: that of an authenticator of the framework that is called, the part of a request
-        that is read, the session, or what the challenge says.
+        self, parts: Sequence[_Part], step: StepFacts, is_needed: bool, found: Sequence[Effect], visited: _Alternatives
+    ) -> _Alternatives:
+        """The schemes of what is read together: those of an authenticator of the framework that is called, of the parts
+        of a request that are read, of the session, or of what the code or the challenge calls an `Authorization`.
         """
-        for part, name in group:
+        named = [(part, name) for part, name in parts if part in ("header", "cookie", "query")]
+        own = [_key_in(part, name) for part, name in named if name.lower() != "authorization"]
+        for part, name in parts:
             if part == "security" and (security := self._called(name)) is not None:
-                return [security]
-        named = [(part, name) for part, name in group if part in ("header", "cookie", "query")]
-        own = [(part, name) for part, name in named if name.lower() != "authorization"]
-        if step.authenticates and own and len(own) == len(named):
-            return [_key_in(*own[0])]
-        if visited and step.authenticates and not named:
-            return visited if group else []
-        for raised in found:
-            if isinstance(raised, Raise) and 401 in raised.status:
-                for name, value in raised.headers.items():
-                    scheme = str(value.get("const", "")).partition(" ")[0].lower()
-                    if name.lower() == _CHALLENGE and scheme:
-                        return [Security(scheme, {"type": "http", "scheme": scheme})]
-        return [_key_in(*named[0])] if step.authenticates and named else []
+                return [[*own, security] if is_needed else [security]]
+        challenges = [
+            str(value.get("const", "")).partition(" ")[0].lower()
+            for raised in found
+            if isinstance(raised, Raise) and 401 in raised.status
+            for name, value in raised.headers.items()
+            if name.lower() == _CHALLENGE and any(part in _WHO for part, _ in parts)
+        ]
+        challenges = [each for each in challenges if each]
+        reads_token = any(isinstance(each, Read) and (each.name or "").lower() == "authorization" for each in found)
+        is_guard = step.authenticates or is_needed
+        if own and len(own) == len(named):
+            if step.authenticates or (is_needed and (reads_token or not challenges)):
+                return [own]
+            own = []
+        if visited and is_guard and not named:
+            return visited if parts else []
+        words = [name for part, name in parts if part == "scheme" and len(own) < len(named)] or challenges[:1]
+        if words:
+            return [[*own, Security(word, {"type": "http", "scheme": word})] for word in words]
+        return [own or [_key_in(*named[0])]] if is_guard and named else []
+
+
+def _tells_who(part: str, name: str) -> bool:
+    return part in (*_WHO, "scheme") and not (part == "header" and name.lower().startswith(_ABOUT_OTHERS))
 
 
 def _key_in(where: str, name: str) -> Security:

@@ -166,8 +166,7 @@ class Responses:
         self._here = ""
         responses: dict[str, JsonObject] = {}
         self._add(responses, attrs.evolve(NOT_ALLOWED, levels=()))
-        response = _whatever("The path has routes for other methods, which `Allow` names", responses)
-        return {**response, "headers": {"Allow": {"schema": {"type": "string"}}}}
+        return _whatever("The path has routes for other methods, which `Allow` names", responses)
 
     def _named(self, body: Schema, status: int) -> Schema:
         """The body of an error as a component, called after its code or message, or after its status."""
@@ -200,6 +199,8 @@ def _add_to_default(responses: dict[str, JsonObject], found: Mapping[str, JsonOb
 def _whatever(description: str, responses: Mapping[str, Mapping[str, Any]]) -> JsonObject:
     result: JsonObject = {"description": description}
     for response in responses.values():
+        if headers := response.get("headers"):
+            result["headers"] = {**result.get("headers", {}), **headers}
         for media, content in response.get("content", {}).items():
             add_body(result.setdefault("content", {}), media, content.get("schema", {}))
     return result

@@ -228,16 +228,17 @@ class Schemas:
         others: list[Schema] = []
         for part in parts:
             alternatives = [self.whole(each) for each in part.get("anyOf", [part])]
+            certain = set[str](alternatives[0].get("required", ())).intersection(
+                *(each.get("required", ()) for each in alternatives)
+            )
+            required += [name for name in alternatives[0].get("required", ()) if name in certain - {*required}]
             for each in alternatives:
                 extra = each.get("additionalProperties")
                 if extra is None and "properties" not in each and each != {"type": "null"}:
                     extra = each if "$unknown" in each else {"$unknown": "the value unpacked here"}
-                certain = set[str](each.get("required", ()) if len(alternatives) == 1 else ())
                 for name, schema in each.get("properties", {}).items():
-                    earlier = properties.get(name)
-                    properties[name] = schema if earlier is None or name in certain else any_of([earlier, schema])
-                    if name in certain and name not in required:
-                        required.append(name)
+                    earlier = properties.get(name) if name not in certain or each is not alternatives[0] else None
+                    properties[name] = schema if earlier is None else any_of([earlier, schema])
                 if extra is not None:
                     others.append(extra)
                     for name in properties.keys() - each.get("properties", {}).keys():

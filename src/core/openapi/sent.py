@@ -31,6 +31,7 @@ _SENDERS: Final[Mapping[str, str | None]] = {
     "sse": "text/event-stream",
     "file": "*/*",
 }
+_OF_FILES: Final = ("Accept-Ranges", "ETag", "Last-Modified")
 OF_HEADERS: Final = frozenset(["append", "set", "setdefault", "update"])
 METHODS: Final = frozenset([*_SENDERS, "status", "header", "append", "cookie", "delete_cookie"])
 """The methods of a response that are read here."""
@@ -176,14 +177,21 @@ def _send(here: Here, call: CallExpr, method: str, line: int) -> None:
             status = here.program.statuses(given, here.frame) if given is not None else (302,)
             headers["Location"] = _LOCATION
         case "stream" | "file":
-            if method == "file" and status == (200,):
-                # As the request's conditions and ranges have it (RFC 9110, sections 13 and 14).
-                status = (200, 206)
-                _answered(here, line, (304, 416), None)
-                here.read(line, "header", "If-None-Match", "If-Modified-Since", "Range", "If-Range")
             given = argument(call, 1, "content_type")
             media = _media(here, given) if given is not None else media
             schema = contents(media)
+            if method == "file":
+                named = argument(call, 99, "filename")
+                known = [*_OF_FILES, *(["Content-Disposition"] if named is not None else [])]
+                headers = dict.fromkeys(known, TEXT)
+            if method == "file" and status == (200,):
+                # As the request's conditions and ranges have it (RFC 9110, sections 13 and 14).
+                whole = here.state.media or media
+                ranged = {**headers, "Content-Range": TEXT}
+                _answered(here, line, (206,), whole, contents(whole), headers=ranged)
+                _answered(here, line, (304,), None, headers=headers)
+                _answered(here, line, (416,), None, headers=ranged)
+                here.read(line, "header", "If-None-Match", "If-Modified-Since", "Range", "If-Range")
         case "sse":
             headers["Cache-Control"] = TEXT
             item = _event(here, body)

@@ -136,16 +136,20 @@ class Statements(Expressions):
         self.state = merged(left) if left else self.state
         return bool(left)
 
-    def _fork(self, branches: Sequence[tuple[Callable[[], bool], Errors]], line: int = 0) -> bool:
+    def _fork(
+        self, branches: Sequence[tuple[Callable[[], bool], Errors]], line: int = 0, asked: Expression | None = None
+    ) -> bool:
         """Walk branches of which one runs, each with what names of errors stand for in it.
-        `line` is that of the condition that chooses.
+        `asked` is the condition that chooses between two, and `line` its line.
         """
         start, errors = self.state, self.frame.errors
         ends: list[tuple[State, Errors]] = []
-        for walk, narrowed in branches:
+        for number, (walk, narrowed) in enumerate(branches):
             if () in narrowed.values():
                 continue  # none of the errors goes there
             self.state, self.frame.errors = start.copy(), {**errors, **narrowed}
+            if asked is not None:
+                self.learn(asked, number == 0)
             if line:
                 self.state.branch = (self.path, line)
             if walk():
@@ -218,7 +222,7 @@ class Statements(Expressions):
         taken, left = parted(self.frame.errors, asked)
         line = evaluated.line if evaluated is not None else block.line
         rest = partial(self._choose, others, last)
-        return self._fork([(partial(self._block, block), taken), (rest, left)], line)
+        return self._fork([(partial(self._block, block), taken), (rest, left)], line, asked)
 
     # -- errors that are caught
 

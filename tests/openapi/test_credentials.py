@@ -1,0 +1,256 @@
+"""Credentials that an authenticator of one's own reads: which are alternatives, which are needed together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core.openapi.document import Described
+
+PROGRAM = """
+import base64
+import hmac
+from typing import Any
+
+from core import AuthenticationError, CoreError, Next, Request, Response, Router, create_app
+from core.middleware.jwt import jwt_auth
+
+app = create_app(None)
+jwt = jwt_auth(secret=lambda req: "s" * 32)
+PARTNERS = {"a": "A"}
+USERS = {"t": "T"}
+
+def user_of(token: str) -> str | None:
+    return USERS.get(token)
+
+def token_in(header: str | None) -> str | None:
+    if header is None or not header.startswith("Bearer "):
+        return None
+    return header.removeprefix("Bearer ")
+
+# -- alternatives that are read first
+
+async def first_read(req: Request) -> str:
+    key, token = req.header("X-Key"), req.header("Authorization")
+    if key is not None:
+        return PARTNERS[key]
+    if token is not None:
+        return USERS[token.removeprefix("Bearer ")]
+    raise AuthenticationError()
+
+async def by_value(req: Request) -> str:
+    key = req.header("X-Key") or ""
+    token = token_in(req.header("Authorization"))
+    partner = PARTNERS.get(key)
+    if partner:
+        return partner
+    if token and (user := user_of(token)) is not None:
+        return user
+    raise AuthenticationError()
+
+async def matched(req: Request) -> str:
+    match (req.header("X-Key"), req.header("Authorization")):
+        case (str() as key, _):
+            return key
+        case (None, str() as token):
+            return token
+        case _:
+            raise AuthenticationError()
+
+async def the_other_way(req: Request) -> str:
+    key, header = req.header("X-Key"), req.header("Authorization")
+    if not key and not header:
+        raise AuthenticationError()
+    if not key:
+        return str(header)
+    return key
+
+async def in_middleware(req: Request, res: Response, next: Next) -> None:
+    key, token = req.header("X-Key"), token_in(req.header("Authorization"))
+    if key != "secret" and (token is None or user_of(token) is None):
+        raise AuthenticationError()
+    await next()
+
+# -- together
+
+async def together(req: Request) -> str:
+    key, token = req.header("X-Key"), req.header("Authorization")
+    if key is None or token is None:
+        raise AuthenticationError()
+    return key + token
+
+async def one_after_the_other(req: Request) -> str:
+    token = token_in(req.header("Authorization"))
+    partner = PARTNERS.get(req.header("X-Key", ) or "")
+    if partner is None:
+        raise AuthenticationError()
+    if token is None:
+        raise AuthenticationError()
+    return partner
+
+async def a_key_with_an_id(req: Request) -> str:
+    name, key = req.header("X-Client"), req.header("X-Key")
+    if not name or not key or not hmac.compare_digest(key, PARTNERS.get(name, "")):
+        raise AuthenticationError(missing=name is None)
+    print(req.header("User-Agent"))
+    return name
+
+async def both_in_middleware(req: Request, res: Response, next: Next) -> None:
+    if req.header("X-Key") != "secret" or token_in(req.header("Authorization")) is None:
+        raise AuthenticationError()
+    await next()
+
+async def token_or_pair(req: Request) -> str:
+    token, name, key = req.header("Authorization"), req.header("X-Client"), req.header("X-Key")
+    if token is not None:
+        return token
+    if name is None or key is None:
+        raise AuthenticationError()
+    return name + key
+
+async def key_and_jwt(req: Request) -> str:
+    if req.header("X-Key") != "secret":
+        raise AuthenticationError()
+    return str(await jwt(req))
+
+# -- the scheme
+
+async def basic(req: Request) -> str:
+    scheme, _, value = (req.header("Authorization") or "").partition(" ")
+    if scheme.lower() != "basic":
+        raise AuthenticationError()
+    name, _, password = base64.b64decode(value).decode().partition(":")
+    if USERS.get(name) != password:
+        raise AuthenticationError()
+    return name
+
+async def basic_or_bearer(req: Request) -> str:
+    header = req.header("Authorization") or ""
+    if header.startswith("Basic "):
+        return header.removeprefix("Basic ")
+    if header.startswith("Bearer "):
+        return header.removeprefix("Bearer ")
+    raise AuthenticationError()
+
+async def own_word(req: Request) -> str:
+    header = req.header("Authorization")
+    if header is None or not header.startswith("ApiKey "):
+        raise AuthenticationError("ApiKey")
+    return header
+
+# -- nobody too
+
+async def or_nobody(req: Request) -> str:
+    key, token = req.header("X-Key"), req.header("Authorization")
+    if key is None:
+        return "nobody"
+    if token is None:
+        raise AuthenticationError()
+    return key + token
+
+async def key_alone(req: Request, res: Response, next: Next) -> None:
+    if req.header("X-Key") != "secret":
+        raise CoreError(401, "Who?")
+    await next()
+
+# -- what cannot be known
+
+async def unclear(req: Request) -> str:
+    return await asked(req.header("X-Key"), req.header("Authorization"))
+
+async def asked(*given: Any) -> str:
+    if not given:
+        raise AuthenticationError()
+    return ",".join(map(str, given))
+
+@app.post("/sign-in")
+async def sign_in(req: Request, res: Response) -> None:
+    given = await req.json(dict[str, str])
+    if given != {"password": "SELECT "}:
+        raise AuthenticationError()
+    res.json({})
+
+OWN = (
+    first_read, by_value, matched, the_other_way, together, one_after_the_other, a_key_with_an_id, token_or_pair,
+    key_and_jwt, basic, basic_or_bearer, own_word, or_nobody, unclear,
+)
+MIDDLEWARE = (in_middleware, both_in_middleware, key_alone)
+
+async def show(req: Request[None, str], res: Response) -> None:
+    res.json({"user": req.user})
+
+async def plain(req: Request, res: Response) -> None:
+    res.json({"page": req.header("X-Page"), "key": req.header("X-Key")})
+
+for each in OWN:
+    router: Router[None] = Router()
+    router.authenticated(each).get(f"/{each.__name__}", show)
+    app.use(router)
+for middleware in MIDDLEWARE:
+    app.use(f"/{middleware.__name__}", middleware)
+    app.get(f"/{middleware.__name__}", plain)
+"""
+
+SECURITY = {
+    "first_read": ["x-key", "bearer"],
+    "by_value": ["x-key", "bearer"],
+    "matched": ["x-key", "bearer"],
+    "the_other_way": ["x-key", "bearer"],
+    "in_middleware": ["x-key", "bearer"],
+    "together": ["x-key+bearer"],
+    "one_after_the_other": ["x-key+bearer"],
+    "a_key_with_an_id": ["x-client+x-key"],
+    "both_in_middleware": ["x-key+bearer"],
+    "token_or_pair": ["bearer", "x-client+x-key"],
+    "key_and_jwt": ["x-key+jwt"],
+    "basic": ["basic"],
+    "basic_or_bearer": ["basic", "bearer"],
+    "own_word": ["apikey"],
+    "or_nobody": ["", "x-key+bearer"],
+    "key_alone": ["x-key"],
+    "unclear": ["x-key", "bearer"],
+}
+
+
+@pytest.fixture(scope="module")
+def described(describing: Callable[..., Described]) -> Described:
+    return describing("credentials", PROGRAM)
+
+
+def operation(described: Described, name: str) -> Any:
+    return described.document["paths"][f"/{name}"]["get"]
+
+
+@pytest.mark.parametrize("name", SECURITY)
+def test_credentials_are_alternatives_or_needed_together(described: Described, name: str) -> None:
+    assert ["+".join(way) for way in operation(described, name)["security"]] == SECURITY[name]
+
+
+def test_what_cannot_be_known_is_told(described: Described) -> None:
+    lines = PROGRAM.splitlines()
+    message = (
+        "whether Authorization and X-Key are needed together is not known, so the document takes each alone. Compare "
+        "each of them with None before they are used"
+    )
+    line = 'return await asked(req.header("X-Key"), req.header("Authorization"))'
+    assert [(lines[each.line - 1].strip(), each.message) for each in described.problems] == [(line, message)]
+
+
+def test_a_key_that_is_a_security_scheme_is_no_parameter_too(described: Described) -> None:
+    names = {
+        name: [each["name"] for each in operation(described, name).get("parameters", ())]
+        for name in ("first_read", "together", "a_key_with_an_id", "key_alone", "in_middleware")
+    }
+    assert names == {
+        "first_read": [],
+        "together": [],
+        "a_key_with_an_id": ["User-Agent"],
+        "key_alone": ["X-Page"],
+        "in_middleware": ["X-Page"],
+    }
+
+
+def test_who_signs_in_brings_no_credentials_yet(described: Described) -> None:
+    assert "security" not in described.document["paths"]["/sign-in"]["post"]
