@@ -356,6 +356,15 @@ def test_schemas_of_equal_shape_are_one_class_under_the_words_that_they_share() 
     assert client(made, lambda *_: (200, "", b'{"error": "Other words"}')).see() == made.Error(error="Other words")
 
 
+def test_the_second_body_of_an_operation_is_called_after_its_status() -> None:
+    def of(name: str) -> dict[str, Any]:
+        schema = {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+        return {"description": "", "content": {"application/json": {"schema": schema}}}
+
+    made = module(described({"/": {"post": {"operationId": "invite", "responses": {"201": of("a"), "202": of("b")}}}}))
+    assert made.Client.invite.__annotations__["return"] == "InviteAnswer | InviteAccepted"
+
+
 def test_classes_that_no_schema_names_are_called_as_people_would() -> None:
     def of(**properties: Any) -> dict[str, Any]:
         return {"type": "object", "properties": properties, "required": [*properties]}

@@ -1636,6 +1636,24 @@ OPERATIONS = {"add": 1, "mul": 2}
 async def operation(req: Request[Env], res: Response) -> None:
     raise CoreError(404, "No such operation", known=list(OPERATIONS))
 
+class Names:
+    def __init__(self, store: KVNamespace) -> None:
+        self.store = store
+
+    async def of(self, name: str) -> str:
+        found = await self.store.get(name)
+        if found is None:
+            raise CoreError(404, "No such name")
+        return found
+
+class Handlers:
+    service = Names
+
+    async def show(self, req: Request[Env], res: Response) -> None:
+        res.json({"name": await self.service(req.env.STORE).of(req.params["name"])})
+
+app.get("/names/:name", Handlers().show)
+
 @attrs.frozen
 class Upload:
     title: str
@@ -1659,6 +1677,12 @@ def test_the_keys_of_a_dict_are_the_items_of_a_list_of_it(describing: Callable[.
     known = described.document["components"]["schemas"]["NoSuchOperationError"]["properties"]["known"]
     assert known == {"type": "array", "items": {"type": "string"}}
     assert described.problems == []
+
+
+def test_a_class_that_a_class_has_in_an_attribute_makes_an_object(describing: Callable[..., Described]) -> None:
+    described = describing("wide_names", WIDE)
+    assert described.problems == []
+    assert answers(described.document["paths"]["/names/{name}"]["get"]) == ["200", "400", "404", "default"]
 
 
 def test_a_path_without_a_route_answers_with_the_headers_of_its_handler(describing: Callable[..., Described]) -> None:

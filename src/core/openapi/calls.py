@@ -249,7 +249,8 @@ class Calls(Frames):
         if node is None:
             return ()
         if isinstance(node, Var):
-            is_function = isinstance(get_proper_type(node.type), CallableType)
+            type_ = get_proper_type(node.type)
+            is_function = isinstance(type_, CallableType) and not type_.is_type_obj()
             return None if is_function and self.is_program(info.fullname) else ()
         found: list[Target] = []
         is_abstract = bool(getattr(getattr(node, "func", node), "abstract_status", 0))

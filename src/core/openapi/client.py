@@ -180,7 +180,8 @@ class _Writer:
         raised: list[str] = []
         replies = ast.Dict([], [])
         for status, is_error, response in self._responses(operation):
-            body = self._response_body(method, response, f"{camel(name)}{f'{status}Error' if is_error else 'Answer'}")
+            kind = f"{status}Error" if is_error else phrase(status) if returned and status.isdigit() else "Answer"
+            body = self._response_body(method, response, f"{camel(name)}{kind}")
             error = "ApiError" if is_error else "None"
             if not is_error:
                 returned.append(body)

@@ -25,15 +25,7 @@ from mypy.nodes import (
     TupleExpr,
     UnaryExpr,
 )
-from mypy.patterns import (
-    AsPattern,
-    ClassPattern,
-    OrPattern,
-    Pattern,
-    SequencePattern,
-    SingletonPattern,
-    ValuePattern,
-)
+from mypy.patterns import AsPattern, ClassPattern, OrPattern, Pattern, SequencePattern, SingletonPattern, ValuePattern
 
 from core.openapi.facts import Raise, Way
 from core.openapi.failures import is_caught
@@ -108,9 +100,7 @@ def compared(subject: Expression, pattern: Pattern) -> Expression:
         case SingletonPattern(value=None):
             return UnaryExpr("not", subject)
         case SequencePattern(patterns=parts) if isinstance(subject, TupleExpr) and len(subject.items) == len(parts):
-            pairs = zip(subject.items, parts, strict=True)
-            each = [compared(item, part) for item, part in pairs if not is_capture(part)]
-            return reduce(partial(OpExpr, "and"), each or [EllipsisExpr()])
+            return reduce(partial(OpExpr, "and"), map(compared, subject.items, parts))
         case _:
             return EllipsisExpr()
 
@@ -138,21 +128,18 @@ def ways_of(asked: Callable[[Expression], tuple[Way, bool]], condition: Expressi
             both = frozenset(one | more for one in of(left, op == "and") for more in of(right, outcome))
             return both | of(left, op == "or") if outcome == (op == "or") else both
         case ComparisonExpr(operators=["is" | "is not" | "==" | "!=" as op], operands=operands):
-            missing = [each for each in operands if constant(each) == (None,)]
-            if missing:
-                return of(next(each for each in operands if each not in missing), outcome == (op in ("is not", "!=")))
-            there = Way().union(*(asked(each)[0] for each in operands))
-            return frozenset([there if outcome == (op in ("is", "==")) else Way()])
+            values = [each for each in operands if constant(each) != (None,)]
+            if len(values) == 1:
+                return of(values[0], outcome == (op in ("is not", "!=")))
+            there, is_sent = Way().union(*(asked(each)[0] for each in operands)), False
+            outcome = outcome == (op in ("is", "=="))
         case ComparisonExpr(operators=["in" | "not in" as op], operands=[name, _]):
             there, outcome = asked(condition)[0], outcome == (op == "in")
             is_sent = constant(name) is not None and len(there) == 1
-        case EllipsisExpr():
-            return frozenset([Way()])
         case _:
             there, is_sent = asked(condition)
-    if outcome:
-        return frozenset([there])
-    return frozenset([frozenset((part, name, "-") for part, name, _ in there) if is_sent else Way()])
+    missing = Way((part, name, "-") for part, name, _ in there if is_sent)
+    return frozenset([there if outcome else missing])
 
 
 # Errors --------------------------------------------------------------------------------------------------------------

@@ -122,11 +122,12 @@ class Expressions(Here):
                 continue
             seen.add(node)
             for at in frame.chain():
-                whole = at.notes.unpacked[node][:1] if node in at.notes.unpacked else ()
-                for each in (*at.notes.assigned.get(node, ()), *at.notes.captured.get(node, ()), *whole):
-                    if each is not None:
-                        yield from self._asked(each, at, seen)
-                if node in at.values and (place := at.values[node].place) is not None:
+                given = at.values[node].place if node in at.values else None
+                said = [*at.notes.assigned.get(node, ()), *at.notes.unpacked.get(node, ())[:1]]
+                for place in [
+                    *((each, at) for each in said if isinstance(each, Expression)),
+                    *([given] if given else []),
+                ]:
                     yield from self._asked(*place, seen)
 
     def asked(self, expression: Expression) -> tuple[Way, bool]:
@@ -134,7 +135,7 @@ class Expressions(Here):
         several that a value is made of, one is (`?`).
         """
         found = Way((part, name, "+") for part, name in self._asked(expression, self.frame, set()))
-        if len([each for each in found if each[0] != "scheme"]) > 1:
+        if sum(part != "scheme" for part, *_ in found) > 1:
             return Way((part, name, "?") for part, name, _ in found), False
         return found, len(found) == 1 and self._is_sent(expression, self.frame)
 
@@ -145,9 +146,8 @@ class Expressions(Here):
                 owner, at
             ).startswith("core."):
                 return True
-            case (CallExpr() as call, at) if depth < 3:
-                given = self.program.returned(call, at)
-                return given != [] and all(self._is_sent(*each, depth + 1) for each in given)
+            case (CallExpr() as call, at) if depth < 3 and (given := self.program.returned(call, at)):
+                return all(self._is_sent(*each, depth + 1) for each in given)
             case _:
                 return False
 

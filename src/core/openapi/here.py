@@ -86,12 +86,10 @@ def merged(states: Sequence[State]) -> State:
 
 def _both(way: Way, more: Way) -> Iterator[Way]:
     """A way on which more is known; none where that cannot be: one of those with a `?` is there."""
-    missing = {each[:2] for each in way if each[2] == "-"}
-    read = {each[:2] for each in way} - missing
+    there, missing = ({each[:2] for each in way if each[2] == sign} for sign in "+-")
     some = {each for each in more if each[2] == "?"}
-    there = {each[:2] for each in way if each[2] == "+"}
     clashes = any(each[:2] in (missing if each[2] == "+" else there) for each in more - some)
-    if not clashes and (not some or any(each[:2] in read for each in some)):
+    if not clashes and (not some or ({each[:2] for each in way} - missing) & {each[:2] for each in some}):
         yield way | (more - some)
 
 

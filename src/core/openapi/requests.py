@@ -198,13 +198,9 @@ class SecuritySchemes:
             if not found:
                 continue
             asked = {self.schemes[name].get("scheme") for way in (*demanded, *optional) for name in way} - {None}
-            if step.security is None and any(
-                each.scheme.get("scheme") in asked for alternative in found for each in alternative
-            ):
+            if step.security is None and asked & {each.scheme.get("scheme") for one in found for each in one}:
                 continue  # whose token one before it has verified
-            alternatives: list[_Way] = []
-            for alternative in found:
-                alternatives.append({self._name(each, step): [] for each in alternative})
+            alternatives: list[_Way] = [{self._name(each, step): [] for each in one} for one in found]
             names = {name for each in alternatives for name in each}
             own = step.function if step.authenticates and found != visited else None
             if own is not None and self.reader.may_return_none(own):
@@ -241,11 +237,9 @@ class SecuritySchemes:
         ways = {way for each in passed for way in each.ways}
         refuses = any(isinstance(each, Raise) and 401 in each.status for each in found)
         needed = self._needed(ways, reads, step.authenticates) if step.authenticates or (refuses and is_before) else []
-        alternatives: list[Sequence[Security]] = []
-        for parts in [each for each in needed if each] or [[*reads]]:
-            for known in self._known_by(parts, step, needed != [], found, visited):
-                if known and known not in alternatives:
-                    alternatives.append(known)
+        groups = [each for each in needed if each] or [[*reads]]
+        known = [one for parts in groups for one in self._known_by(parts, step, needed != [], found, visited) if one]
+        alternatives = [each for at, each in enumerate(known) if each not in known[:at]]
         goes_without = step.authenticates and [] in needed and frozenset() not in ways
         called = next((each for each in reads.values() if each.part == "security" and self._called(each.name)), None)
         is_optional = step.optional or goes_without if called is None or len(alternatives) > 1 else not called.required
@@ -298,13 +292,12 @@ class SecuritySchemes:
             if part == "security" and (security := self._called(name)) is not None:
                 return [[*own, security] if is_needed else [security]]
         challenges = [
-            str(value.get("const", "")).partition(" ")[0].lower()
+            word
             for raised in found
-            if isinstance(raised, Raise) and 401 in raised.status
+            if isinstance(raised, Raise) and 401 in raised.status and any(part in _WHO for part, _ in parts)
             for name, value in raised.headers.items()
-            if name.lower() == _CHALLENGE and any(part in _WHO for part, _ in parts)
+            if name.lower() == _CHALLENGE and (word := str(value.get("const", "")).partition(" ")[0].lower())
         ]
-        challenges = [each for each in challenges if each]
         reads_token = any(isinstance(each, Read) and (each.name or "").lower() == "authorization" for each in found)
         is_guard = step.authenticates or is_needed
         if own and len(own) == len(named):
