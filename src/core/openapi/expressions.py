@@ -142,9 +142,9 @@ class Expressions(Here):
     def _is_sent(self, expression: Expression, frame: Frame, depth: int = 0) -> bool:
         """True for what is read of a request as it was sent."""
         match self.program.origin(expression, frame).place:
-            case (IndexExpr(base=owner) | CallExpr(callee=MemberExpr(expr=owner)), at) if self.program.class_of(
-                owner, at
-            ).startswith("core."):
+            case (IndexExpr(base=owner) | CallExpr(callee=MemberExpr(expr=owner)), at) if any(
+                self.program.class_of(each, at).startswith("core.") for each in (owner, getattr(owner, "expr", owner))
+            ):
                 return True
             case (CallExpr() as call, at) if depth < 3 and (given := self.program.returned(call, at)):
                 return all(self._is_sent(*each, depth + 1) for each in given)

@@ -198,8 +198,9 @@ class Here:
         known = self.text(expression)
         if known is not None:
             return [known]
-        items = self.program.items(expression, self.frame)
-        found = [attrs.evolve(self, frame=at).text(item) for item, at in items]
-        found = found or self.schema(expression).get("enum", [])
+        ways = self.program.ways(expression, self.frame)
+        found = [attrs.evolve(self, frame=each.place[1]).text(each.place[0]) for each in ways if each.place is not None]
+        found += [each.held.constant for each in ways if each.held is not None]
+        found = self.schema(expression).get("enum", []) or found
         texts = [text for text in found if isinstance(text, str)]
         return texts if len(texts) == len(found) else []

@@ -11,7 +11,8 @@ from typing import Final, TypeAlias
 
 from core.http.json import JsonObject
 from core.openapi.components import Components
-from core.openapi.facts import BODIES, Effect, Passed, Raise, Read, RouteFacts, Security, StepFacts, Way
+from core.openapi.facts import BODIES, Answer, Effect, Passed, Raise, Read, RouteFacts, Security, StepFacts, Way
+from core.openapi.failures import UNAUTHORIZED
 from core.openapi.functions import Reader
 from core.validation.schema import Schema, any_of, without_null
 
@@ -235,29 +236,30 @@ class SecuritySchemes:
                 reads.setdefault((each.part, each.name), each)
         passed = [each for each in found if isinstance(each, Passed)]
         ways = {way for each in passed for way in each.ways}
-        refuses = any(isinstance(each, Raise) and 401 in each.status for each in found)
+        refuses = any(isinstance(each, Raise | Answer) and 401 in each.status for each in found)
         needed = self._needed(ways, reads, step.authenticates) if step.authenticates or (refuses and is_before) else []
-        groups = [each for each in needed if each] or [[*reads]]
+        groups = [each for each in needed if each] or [[each for each in reads if _tells_who(*each)]]
         known = [one for parts in groups for one in self._known_by(parts, step, needed != [], found, visited) if one]
         alternatives = [each for at, each in enumerate(known) if each not in known[:at]]
         goes_without = step.authenticates and [] in needed and frozenset() not in ways
         called = next((each for each in reads.values() if each.part == "security" and self._called(each.name)), None)
         is_optional = step.optional or goes_without if called is None or len(alternatives) > 1 else not called.required
         who = [called.part] if called is not None and not step.authenticates else _WHO
-        looked = {way for way in ways if any(part in who for part, _, _ in way)}
+        looked = {way for way in ways if any(part in who and _tells_who(part, name) for part, name, _ in way)}
         for each in passed if alternatives and looked else ():
             if each.ways - looked:
-                self.components.problem(each, _WAY_PAST)
+                path, line = step.function.place
+                self.components.problem(each if each.path else Effect(path=path, line=line), _WAY_PAST)
                 is_optional = True
         return alternatives, is_optional
 
     def _needed(self, ways: Collection[Way], reads: Mapping[_Part, Read], is_sure: bool) -> list[Sequence[_Part]]:
         """What a request needs on each way: what is seen to be there, else what is read that other ways do without."""
-        known: dict[tuple[frozenset[_Part], frozenset[_Part]], None] = {}
+        known: dict[tuple[frozenset[_Part], frozenset[_Part]], bool] = {}
         for way in ways:
             there, missing = (frozenset((part, name) for part, name, how in way if how == sign) for sign in "+-")
             read = frozenset((part, name) for part, name, _ in way if _tells_who(part, name)) - missing
-            known[there & read, read] = None
+            known[there & read, read] = missing != set()
         if not is_sure and not all({part for part, _ in there} & _SENT for there, _ in known):
             return []
         found: dict[frozenset[_Part], frozenset[_Part]] = {}
@@ -270,7 +272,8 @@ class SecuritySchemes:
             if not there and len(asked) > 1:
                 names = " and ".join(sorted(name for _, name in asked))
                 self.components.problem(next(reads[each] for each in reads if each in asked), _TOGETHER.format(names))
-            for group in [asked] if there or not left else [frozenset([each]) for each in asked]:
+            whole = [asked] if asked or known[there, read] else []
+            for group in whole if there or not left else [frozenset([each]) for each in asked]:
                 found[group] = found.get(group, frozenset()) | (words & there or words)
         least = [each for each in found if not any(other and other < each for other in found)]
         order = [*reads]
@@ -291,24 +294,25 @@ class SecuritySchemes:
         for part, name in parts:
             if part == "security" and (security := self._called(name)) is not None:
                 return [[*own, security] if is_needed else [security]]
-        challenges = [
-            word
+        reads_who = any(isinstance(each, Read) and each.part in _WHO for each in found)
+        challenges = {
+            word: word != "bearer" or UNAUTHORIZED.classes[0] not in raised.classes  # which has it by default
             for raised in found
-            if isinstance(raised, Raise) and 401 in raised.status and any(part in _WHO for part, _ in parts)
+            if isinstance(raised, Raise) and 401 in raised.status and reads_who
             for name, value in raised.headers.items()
             if name.lower() == _CHALLENGE and (word := str(value.get("const", "")).partition(" ")[0].lower())
-        ]
+        }
         reads_token = any(isinstance(each, Read) and (each.name or "").lower() == "authorization" for each in found)
         is_guard = step.authenticates or is_needed
         if own and len(own) == len(named):
-            if step.authenticates or (is_needed and (reads_token or not challenges)):
+            if step.authenticates or (is_needed and (reads_token or not any(challenges.values()))):
                 return [own]
             own = []
         if visited and is_guard and not named:
             return visited if parts else []
-        words = [name for part, name in parts if part == "scheme" and len(own) < len(named)] or challenges[:1]
+        words = [name for part, name in parts if part == "scheme" and len(own) < len(named)] or [*challenges][:1]
         if words:
-            return [[*own, Security(word, {"type": "http", "scheme": word})] for word in words]
+            return [[*(own if is_needed else []), Security(word, {"type": "http", "scheme": word})] for word in words]
         return [own or [_key_in(*named[0])]] if is_guard and named else []
 
 
