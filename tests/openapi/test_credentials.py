@@ -161,6 +161,15 @@ async def token_or_pair(req: Request) -> str:
         raise AuthenticationError()
     return name + key
 
+def demand(first: str | None, second: str | None) -> None:
+    if first is None or second is None:
+        raise AuthenticationError()
+
+async def demanded_elsewhere(req: Request) -> str:
+    key, token = req.header("X-Key"), req.header("Authorization")
+    demand(key, token)
+    return f"{key} {token}"
+
 async def key_and_jwt(req: Request) -> str:
     if req.header("X-Key") != "secret":
         raise AuthenticationError()
@@ -225,7 +234,7 @@ async def sign_in(req: Request, res: Response) -> None:
 
 OWN = (
     first_read, by_value, matched, the_other_way, together, one_after_the_other, a_key_with_an_id, token_or_pair,
-    key_and_jwt, basic, basic_or_bearer, own_word, or_nobody, unclear,
+    demanded_elsewhere, key_and_jwt, basic, basic_or_bearer, own_word, or_nobody, unclear,
     by_strategies, one_or_the_other, at_home,
 )
 MIDDLEWARE = (in_middleware, both_in_middleware, key_alone, calls_another, answers_itself)
@@ -263,6 +272,7 @@ SECURITY = {
     "a_key_with_an_id": ["x-client+x-key"],
     "both_in_middleware": ["x-key+bearer"],
     "token_or_pair": ["bearer", "x-client+x-key"],
+    "demanded_elsewhere": ["x-key+bearer"],
     "key_and_jwt": ["x-key+jwt"],
     "basic": ["basic"],
     "basic_or_bearer": ["basic", "bearer"],

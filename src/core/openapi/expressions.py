@@ -106,8 +106,7 @@ class Expressions(Here):
 
     def learn(self, condition: Expression, outcome: bool) -> None:
         """A condition holds from here on, or does not."""
-        if self.state.ways != {frozenset()}:
-            self.state.know(ways_of(self.asked, condition, outcome))
+        self.state.know(ways_of(self.asked, condition, outcome))
 
     def _asked(self, expression: Expression, frame: Frame, seen: set[Node]) -> Iterator[tuple[str, str]]:
         """What is read of the request to work out a value."""
@@ -134,7 +133,12 @@ class Expressions(Here):
         """What is there where a value is true, and whether it is what was sent, which is missing where it is not. Of
         several that a value is made of, one is (`?`).
         """
-        found = Way((part, name, "+") for part, name in self._asked(expression, self.frame, set()))
+        key = (Expressions.asked, expression, self.frame)
+        if key not in self.program.answers:
+            self.program.answers[key] = Way(
+                (part, name, "+") for part, name in self._asked(expression, self.frame, set())
+            )
+        found: Way = self.program.answers[key]
         if sum(part != "scheme" for part, *_ in found) > 1:
             return Way((part, name, "?") for part, name, _ in found), False
         return found, len(found) == 1 and self._is_sent(expression, self.frame)

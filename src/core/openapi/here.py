@@ -199,8 +199,11 @@ class Here:
         if known is not None:
             return [known]
         ways = self.program.ways(expression, self.frame)
-        found = [attrs.evolve(self, frame=each.place[1]).text(each.place[0]) for each in ways if each.place is not None]
-        found += [each.held.constant for each in ways if each.held is not None]
-        found = self.schema(expression).get("enum", []) or found
+        held = [each.held.constant for each in ways if each.held is not None]
+        places = [each.place for each in ways if each.place is not None]
+        found = [
+            attrs.evolve(self, frame=at).text(item) for item, at in self.program.items(expression, self.frame) or places
+        ]
+        found = self.schema(expression).get("enum", []) or [*found, *held]
         texts = [text for text in found if isinstance(text, str)]
         return texts if len(texts) == len(found) else []

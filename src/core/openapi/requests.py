@@ -259,7 +259,7 @@ class SecuritySchemes:
         for way in ways:
             there, missing = (frozenset((part, name) for part, name, how in way if how == sign) for sign in "+-")
             read = frozenset((part, name) for part, name, _ in way if _tells_who(part, name)) - missing
-            known[there & read, read] = missing != set()
+            known[there & read, read] = bool(missing)
         if not is_sure and not all({part for part, _ in there} & _SENT for there, _ in known):
             return []
         found: dict[frozenset[_Part], frozenset[_Part]] = {}
