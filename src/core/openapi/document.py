@@ -181,8 +181,10 @@ class _Writer:
         found = self.reader.route(route, unmatched)
         security = self.security.of(route)
         schemes = [self.security.schemes[name] for way in security for name in way]
-        if parameters := requests.parameters(self.components, path, found, patterns, schemes):
-            operation["parameters"] = parameters
+        keys = {(each.get("in"), str(each.get("name")).lower()) for each in schemes}
+        parameters = requests.parameters(self.components, path, found, patterns)
+        if asked := [each for each in parameters if (each["in"], each["name"].lower()) not in keys]:
+            operation["parameters"] = asked
         if not route.websocket:
             if body := requests.body(self.components, found, method):
                 operation["requestBody"] = body

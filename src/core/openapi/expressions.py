@@ -121,13 +121,11 @@ class Expressions(Here):
                 continue
             seen.add(node)
             for at in frame.chain():
-                given = at.values[node].place if node in at.values else None
                 said = [*at.notes.assigned.get(node, ()), *at.notes.unpacked.get(node, ())[:1]]
-                for place in [
-                    *((each, at) for each in said if isinstance(each, Expression)),
-                    *([given] if given else []),
-                ]:
-                    yield from self._asked(*place, seen)
+                values = [Value(each, at) for each in said if isinstance(each, Expression)]
+                for value in [*values, *([at.values[node]] if node in at.values else [])]:
+                    if value.place is not None:
+                        yield from self._asked(*value.place, seen)
 
     def asked(self, expression: Expression) -> tuple[Way, bool]:
         """What is there where a value is true, and whether it is what was sent, which is missing where it is not. Of

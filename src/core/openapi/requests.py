@@ -42,14 +42,11 @@ _Way: TypeAlias = dict[str, list[str]]
 
 
 def parameters(
-    components: Components,
-    path: str,
-    found: Sequence[Effect],
-    patterns: Mapping[str, str],
-    schemes: Collection[Mapping[str, object]],
+    components: Components, path: str, found: Sequence[Effect], patterns: Mapping[str, str]
 ) -> list[JsonObject]:
-    """Everything that is read of the path, the query, the headers and the cookies, without what `schemes` say of
-    security. `patterns` are those that the route demands of parameters of the path.
+    """Everything that is read of the path, the query, the headers and the cookies.
+
+    `patterns` are those that the route demands of parameters of the path.
     """
     result: dict[tuple[str, str], JsonObject] = {}
     asked = set[tuple[str, str]]()
@@ -91,8 +88,7 @@ def parameters(
                     field["schema"] = {**result[key]["schema"], **field["schema"]}
                 if place != "path" or key in result:
                     result[key] = {**result.get(key, {}), **field}
-    keys = {(each.get("in"), str(each.get("name")).lower()) for each in schemes}
-    return [each for each in result.values() if (each["in"], each["name"].lower()) not in keys]
+    return list(result.values())
 
 
 def _fields(components: Components, schema: Schema, place: str, each: Read) -> Iterator[JsonObject]:
