@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Final
+from typing import Any, Final
 
 from mypy.expandtype import expand_type
 from mypy.nodes import (
@@ -88,7 +88,7 @@ class Frames:
         self.modules: dict[str, Frame] = {}
         self.depth = 0
         """How many questions about expressions wait for each other."""
-        self.answers: dict[object, object] = {}
+        self.answers: dict[object, Any] = {}
         """What is known of values: see `once`."""
         self.notes_of: Callable[[FuncDef | LambdaExpr | Block], Notes] = cache(Notes)
         """What the text of a function says of its names."""
