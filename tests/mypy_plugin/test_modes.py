@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from mypy import api
 from tests.mypy_plugin.conftest import Project
+from tests.support.libraries import STRICT
 
 from core.config.load import load_all
 from core.program.cache import Cache
@@ -275,12 +276,12 @@ def test_modules_from_elsewhere_are_not_checked_again_without_a_change(project: 
         )
         (elsewhere / f"{name}.py").write_text(f'{text}    return req.url_for(route) + {other}.__name__ + "/:id"\n')
     project = Project(tmp_path / "project", project.cache)
-    project.write("mypy.ini", f"[mypy]\nplugins = core.mypy_plugin\nmypy_path = {elsewhere}\n")
+    project.write("mypy.ini", f"{STRICT}mypy_path = {elsewhere}\n")
     project.usual()
     project.write(
         "app.py", "import links_a\nfrom core import create_app\nfrom env import Env\n\napp = create_app(Env)\n"
     )
-    arguments = ["--config-file", str(project.root / "mypy.ini"), "--cache-dir", str(tmp_path / "cache"), "-v"]
+    arguments = ["--config-file", str(project.root / "mypy.ini"), "--cache-dir", str(project.cache), "-v"]
     _, first, _ = api.run([*arguments, str(project.root / "app.py")])
     assert "Could not load cache for links_a" in first
     said, again, _ = api.run([*arguments, str(project.root / "app.py")])

@@ -57,7 +57,8 @@ def test_options_in_pyproject(project: Project) -> None:
     project.root.joinpath("mypy.ini").unlink()
     project.write(
         "pyproject.toml",
-        '[tool.mypy]\nplugins = ["core.mypy_plugin"]\nstrict = true\n[tool.core-mypy]\nenv = []\n',
+        '[tool.mypy]\nplugins = ["core.mypy_plugin"]\nstrict = true\nenable_error_code = ["unused-awaitable"]\n'
+        "[tool.core-mypy]\nenv = []\n",
     )
     project.edit("wrangler.toml", '"SESSIONS"', '"SESSION"')
     arguments = ["--config-file", str(project.root / "pyproject.toml")]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import mypy.build
 import pytest
-from mypy.modulefinder import BuildSource
+from mypy.main import process_options
 from mypy.nodes import Decorator, FuncDef, OverloadedFuncDef, SymbolNode, TypeInfo, Var
-from mypy.options import Options
+from tests.support.libraries import STRICT
 
 from core.middleware.declared import EXTENSION
 from core.mypy_plugin.hooks import ERROR_CODES
@@ -59,11 +59,12 @@ SOURCE = "import core\n" + "".join(f"import {name}\n" for name in MODULES)
 
 
 @pytest.fixture(scope="module")
-def result(mypy_cache: Path) -> mypy.build.BuildResult:
-    options = Options()
-    options.incremental = True
-    options.cache_dir = str(mypy_cache / "targets")
-    return mypy.build.build([BuildSource(None, "targets", SOURCE)], options)
+def result(tmp_path_factory: pytest.TempPathFactory, mypy_cache: Path) -> mypy.build.BuildResult:
+    file = tmp_path_factory.mktemp("targets") / "mypy.ini"
+    file.write_text(STRICT)  # with the same options the cache has most of it
+    return mypy.build.build(
+        *process_options(["--config-file", str(file), "--cache-dir", str(mypy_cache), "-c", SOURCE])
+    )
 
 
 def find(result: mypy.build.BuildResult, fullname: str) -> SymbolNode | None:
