@@ -111,6 +111,13 @@ def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copytree(made / "cache", tmp_path_factory.mktemp("mypy-of-one") / "cache"))
 
 
+@pytest.fixture(scope="module")
+def frozen_heap() -> None:
+    """Leave what is there already out of the hundreds of collections of garbage of a module."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_collection_finish() -> None:
     """Look for garbage from now on, and leave what was collected out of it: that stays until the end."""
     gc.collect()

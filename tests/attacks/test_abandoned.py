@@ -20,6 +20,8 @@ from core.middleware.etag import etag
 from core.middleware.timeout import timeout
 from core.types import WebSocketHandler
 
+pytestmark = pytest.mark.usefixtures("frozen_heap")
+
 TIMES = 20
 
 

@@ -54,11 +54,7 @@ HOW = re.compile(
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def settled() -> None:
-    """Leave what is there already out of the hundreds of collections of garbage to come."""
-    gc.collect()
-    gc.freeze()
+pytestmark = pytest.mark.usefixtures("frozen_heap")
 
 
 @attrs.frozen
