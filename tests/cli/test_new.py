@@ -66,9 +66,11 @@ def test_tests_and_core_check_pass_as_generated(tmp_path: Path, bindings: frozen
     assert run("check", "--strict", folder=folder).returncode == 0
 
 
-def test_ruff_finds_nothing_in_any_choice_of_bindings(tmp_path: Path) -> None:
+def test_ruff_finds_nothing_in_any_choice_of_bindings_and_no_mark_of_the_templates_is_left(tmp_path: Path) -> None:
     for number, bindings in enumerate(CHOICES):
         for name, text in render("my-notes", bindings).items():
+            assert "#:" not in text, name
+            assert "{{" not in text, name
             file = tmp_path / str(number) / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
@@ -206,10 +208,3 @@ def test_bindings_add_up_and_the_folder_can_be_pasted(tmp_path: Path) -> None:
     text = (tmp_path / "my notes" / "wrangler.toml").read_text("utf-8")
     assert "kv_namespaces" in text
     assert "r2_buckets" in text
-
-
-def test_no_mark_of_the_templates_is_left() -> None:
-    for bindings in CHOICES:
-        for path, text in render("my-notes", bindings).items():
-            assert "#:" not in text, path
-            assert "{{" not in text, path

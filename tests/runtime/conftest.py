@@ -53,7 +53,7 @@ PLAN = Plan(
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     reason = missing_reason()
     for item in items:
-        if Path(__file__).parent in item.path.parents and TOOLS not in item.path.parents:
+        if str(item.path).startswith(f"{TOOLS.parent}/") and not str(item.path).startswith(f"{TOOLS}/"):
             item.add_marker(pytest.mark.runtime)
             if reason is not None and os.environ.get("CI") != "true":
                 item.add_marker(pytest.mark.skip(reason=reason))
