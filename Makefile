@@ -132,7 +132,7 @@ dev: $(STAMP)/dev  ## Run examples/users on the embedded bindings, or another: m
 test:  ## Run everything that CI runs
 	@$(MAKE) --no-print-directory --output-sync=target --jobs=3 tools types-pyright types-mypy compiled types-public lint
 	@$(MAKE) --no-print-directory typing
-	$(SUITE) -n 4
+	$(SUITE) -n 4 $(UNUSED)
 
 # -- parts
 
@@ -146,9 +146,11 @@ MEMORY := $(shell df -Pm /dev/shm 2>/dev/null | awk 'NR > 1 && $$4 > 3000 && 0$(
 TESTS   = export PYTEST_DEBUG_TEMPROOT=$$(mktemp -d $(MEMORY)); \
 	trap '[ $$? != 0 ] || rm -rf "$$PYTEST_DEBUG_TEMPROOT"' EXIT; $(BIN)/pytest -q
 
-# Two processes with a half of the tests each: pytest-xdist would collect all of them three times. Plugins that they do
-# not use are asked about each test all the same.
-QUICK = $(TESTS) -x -m 'not slow and not runtime' --hypothesis-profile quick -p no:xdist -p no:pytest_cov -p no:anyio
+# Plugins that the tests do not use are asked about each of them all the same.
+UNUSED = -p no:pytest_cov -p no:anyio
+
+# Two processes with a half of the tests each: pytest-xdist would collect all of them three times.
+QUICK = $(TESTS) -x -m 'not slow and not runtime' --hypothesis-profile quick -p no:xdist $(UNUSED)
 HALF := $(addprefix tests/,attacks config contracts http middleware sql validation)
 
 quick: quick-half quick-rest
@@ -177,7 +179,7 @@ types-public: $(STAMP)/dev-tools
 
 # pytest compiles each file of tests anew, and keeps it: once here, for four processes that would all do it at the same time.
 compiled: $(STAMP)/dev-tools
-	@said=$$($(BIN)/pytest -qq --collect-only --ignore tests/typing) || { echo "$$said"; exit 1; }
+	@said=$$($(BIN)/pytest -qq --collect-only --ignore tests/typing $(UNUSED)) || { echo "$$said"; exit 1; }
 
 typing: $(STAMP)/dev-tools  ## What type checkers must accept and refuse
 	$(BIN)/pytest -q -n 2 tests/typing
