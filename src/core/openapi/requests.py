@@ -28,9 +28,9 @@ _CHALLENGE: Final = "www-authenticate"
 _WHO: Final = ("header", "cookie", "query", "security", "session", "user")
 """What a request is asked to know who sends it."""
 _SENT: Final = frozenset(["header", "cookie", "security", "session"])
-_ABOUT_OTHERS: Final = (
-    "accept", "cf-", "content-", "forwarded", "host", "if-", "origin", "range", "referer", "sec-", "user-agent", "x-f",
-)  # fmt: skip
+_ABOUT_OTHERS: Final = re.compile(
+    "accept|cf-|content-|forwarded|host|if-|origin|range|referer|sec-|user-agent|x-forwarded-", re.IGNORECASE
+)
 """The beginnings of headers that say something else than who sends a request."""
 _TOGETHER: Final = (
     "whether {} are needed together is not known, so the document takes each alone. Compare each of them with None "
@@ -313,7 +313,7 @@ class SecuritySchemes:
 
 
 def _tells_who(part: str, name: str) -> bool:
-    return part in (*_WHO, "scheme") and not (part == "header" and name.lower().startswith(_ABOUT_OTHERS))
+    return part in (*_WHO, "scheme") and not (part == "header" and _ABOUT_OTHERS.match(name))
 
 
 def _key_in(where: str, name: str) -> Security:
