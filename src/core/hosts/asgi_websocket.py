@@ -11,7 +11,7 @@ from typing import Any
 
 from core.dispatch.dispatcher import Dispatcher
 from core.http.streams import well_formed
-from core.http.websocket import HostedWebSocket, WebSocketClosed, as_message, check_close
+from core.http.websocket import HostedWebSocket, as_message, check_close
 from core.request import AnyRequest
 from core.response import Response
 
@@ -33,8 +33,7 @@ class AsgiWebSocket(HostedWebSocket):
         self.require_open()
         message = await self._receive()
         if message["type"] != "websocket.receive":
-            self.closed = WebSocketClosed(message.get("code") or 1005, message.get("reason") or "", self)
-            raise self.closed
+            raise self.note_close(message.get("code") or 1005, message.get("reason") or "")
         text: str | None = message.get("text")
         if text is not None:
             return text
@@ -51,16 +50,16 @@ class AsgiWebSocket(HostedWebSocket):
         """Close the connection. A second call does nothing."""
         check_close(code, reason)
         if self.closed is None:
-            self.closed = WebSocketClosed(code, reason, self)
+            self.note_close(code, reason)
             await self._give({"type": "websocket.close", "code": code, "reason": well_formed(reason)})
 
     async def _give(self, message: Message) -> None:
         try:
             await self._send(message)
         except OSError:  # the error of servers for a client that is gone (ASGI, 2.4)
-            self.closed = WebSocketClosed(1006, "", self)
+            closed = self.note_close(1006, "")
             if message["type"] == "websocket.send":
-                raise self.closed from None
+                raise closed from None
 
 
 async def serve_websocket(

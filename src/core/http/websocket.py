@@ -223,6 +223,11 @@ class HostedWebSocket(WebSocket):
         if self.closed is not None:
             raise self.closed
 
+    def note_close(self, code: int, reason: str) -> WebSocketClosed:
+        """The connection is closed; return the error that says so from now on."""
+        self.closed = WebSocketClosed(code, reason, self)
+        return self.closed
+
 
 class BufferedWebSocket(HostedWebSocket):
     """The base of those whose messages come by themselves, and wait to be received."""

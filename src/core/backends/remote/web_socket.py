@@ -62,6 +62,5 @@ class RemoteWebSocket(HostedWebSocket):
             self._end(code, reason)
 
     def _end(self, code: int, reason: str) -> WebSocketClosed:
-        self.closed = WebSocketClosed(code, reason, self)
         self._link.close()
-        return self.closed
+        return self.note_close(code, reason)

@@ -17,7 +17,7 @@ from typing import Any, Final
 from core.backends.workerd.conversion import bridge, bytes_of, js_bytes
 from core.backends.workerd.leaving import GOING_AWAY, destroy_later, when_leaving
 from core.errors import DeveloperError
-from core.http.websocket import BufferedWebSocket, WebSocketClosed, as_message, check_close
+from core.http.websocket import BufferedWebSocket, as_message, check_close
 
 _OF_ANOTHER_REQUEST: Final = "on behalf of a different request"
 
@@ -165,7 +165,7 @@ class WorkerdWebSocket(BufferedWebSocket):
 
     def _end(self, code: int, reason: str) -> None:
         if self.closed is None:
-            self.closed = WebSocketClosed(code, reason, self)
+            self.note_close(code, reason)
         self._arrived.set()
         self._stay()
         proxies, self._proxies = self._proxies, []
