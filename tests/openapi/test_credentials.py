@@ -232,10 +232,34 @@ async def sign_in(req: Request, res: Response) -> None:
         raise AuthenticationError()
     res.json({})
 
+@app.post("/sessions")
+async def sign_in_with_a_plan(req: Request, res: Response) -> None:
+    plan = "basic" if req.query.get("plan") == "basic" else "pro"
+    if await req.text() != "password":
+        raise AuthenticationError()
+    res.json({"plan": plan})
+
+@app.get("/plans")
+async def plans(req: Request, res: Response) -> None:
+    res.json({"plan": "basic", "tenant": req.header("X-Tenant"), "language": req.header("Accept-Language")})
+
+async def in_maintenance(req: Request, res: Response, next: Next) -> None:
+    if req.header("X-Plan") == "basic":
+        raise CoreError(503, "Down")
+    await next()
+
+app.get("/maintained", in_maintenance, plans)
+
+async def by_hmac(req: Request) -> str:
+    scheme, _, rest = (req.header("Authorization") or "").partition(" ")
+    if scheme != "HMAC" or not rest:
+        raise AuthenticationError()
+    return rest
+
 OWN = (
     first_read, by_value, matched, the_other_way, together, one_after_the_other, a_key_with_an_id, token_or_pair,
     demanded_elsewhere, key_and_jwt, basic, basic_or_bearer, own_word, or_nobody, unclear,
-    by_strategies, one_or_the_other, at_home,
+    by_strategies, one_or_the_other, at_home, by_hmac,
 )
 MIDDLEWARE = (in_middleware, both_in_middleware, key_alone, calls_another, answers_itself)
 
@@ -277,6 +301,7 @@ SECURITY = {
     "basic": ["basic"],
     "basic_or_bearer": ["basic", "bearer"],
     "own_word": ["apikey"],
+    "by_hmac": ["hmac"],
     "or_nobody": ["", "x-key+bearer"],
     "key_alone": ["x-key"],
     "unclear": ["x-key", "bearer"],
@@ -328,5 +353,7 @@ def test_a_key_that_is_a_security_scheme_is_no_parameter_too(described: Describe
     }
 
 
-def test_who_signs_in_brings_no_credentials_yet(described: Described) -> None:
-    assert "security" not in described.document["paths"]["/sign-in"]["post"]
+@pytest.mark.parametrize("path", ["/sign-in", "/sessions", "/plans", "/maintained"])
+def test_who_signs_in_or_says_something_else_brings_no_credentials(described: Described, path: str) -> None:
+    [operation] = described.document["paths"][path].values()
+    assert "security" not in operation

@@ -53,7 +53,7 @@ _CONDITIONS: Final = {
     "range": ("Range",),
 }
 """What a bucket reads of a request's headers, by the argument that they are."""
-_SCHEME: Final = re.compile("(basic|bearer|digest|(?:token|api-?key|hmac|signature)(?= )) ?", re.IGNORECASE)
+_SCHEME: Final = re.compile("(basic|bearer|digest|hmac|(?:token|api-?key|signature)(?= )) ?", re.IGNORECASE)
 """The scheme of an `Authorization`, as it is written where that is taken apart."""
 _TASK_GROUP: Final = "asyncio.taskgroups.TaskGroup"
 

@@ -290,25 +290,29 @@ class SecuritySchemes:
         for part, name in parts:
             if part == "security" and (security := self._called(name)) is not None:
                 return [[*own, security] if is_needed else [security]]
-        reads_who = any(isinstance(each, Read) and each.part in _WHO for each in found)
+        reads = [each for each in found if isinstance(each, Read) and each.part in _WHO]
+        reads_token = any((each.name or "").lower() == "authorization" for each in reads)
+        is_guard = step.authenticates or is_needed
         challenges = {
-            word: word != "bearer" or UNAUTHORIZED.classes[0] not in raised.classes  # which has it by default
+            word: is_own
             for raised in found
-            if isinstance(raised, Raise) and 401 in raised.status and reads_who
+            if isinstance(raised, Raise) and 401 in raised.status and reads
             for name, value in raised.headers.items()
             if name.lower() == _CHALLENGE and (word := str(value.get("const", "")).partition(" ")[0].lower())
+            # That of `AuthenticationError` is there whatever is read.
+            if (is_own := word != "bearer" or UNAUTHORIZED.classes[0] not in raised.classes) or reads_token or is_guard
         }
-        reads_token = any(isinstance(each, Read) and (each.name or "").lower() == "authorization" for each in found)
-        is_guard = step.authenticates or is_needed
         if own and len(own) == len(named):
             if step.authenticates or (is_needed and (reads_token or not any(challenges.values()))):
                 return [own]
-            own = []
-        if visited and is_guard and not named:
+            words = [*challenges][:1]
+        elif visited and is_guard and not named:
             return visited if parts else []
-        words = [name for part, name in parts if part == "scheme" and len(own) < len(named)] or [*challenges][:1]
+        else:
+            words = [name for part, name in parts if part == "scheme" and named] or [*challenges][:1]
         if words:
-            return [[*(own if is_needed else []), Security(word, {"type": "http", "scheme": word})] for word in words]
+            also = own if is_needed and len(own) < len(named) else []
+            return [[*also, Security(word, {"type": "http", "scheme": word})] for word in words]
         return [own or [_key_in(*named[0])]] if is_guard and named else []
 
 
