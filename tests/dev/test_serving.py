@@ -414,6 +414,18 @@ def test_an_unexpected_error_shows_the_developers_own_frame(project: Path, state
         assert answer["development"]["frames"][0]["function"] == "broken"
 
 
+def test_problem_details_stay_what_they_are_with_the_reason_beside_them(project: Path, state: Path) -> None:
+    main = project / "src" / "main.py"
+    main.write_text(MAIN.replace("create_app(Env)", "create_app(Env, problem_details=True)"))
+    with RunningDev(project, state, "--no-reload") as dev:
+        answer = dev.fetch("/broken")
+        assert answer.headers["content-type"] == "application/problem+json"
+        told = json.loads(answer.body)
+        assert told.pop("development")["frames"][0]["function"] == "broken"
+        assert told == {"type": "about:blank", "title": "Internal Server Error", "status": 500}
+        assert dev.fetch("/broken", method="HEAD").body == b""
+
+
 def test_the_json_of_an_own_error_handler_keeps_all_and_gets_the_reason_beside_it(project: Path, state: Path) -> None:
     main = project / "src" / "main.py"
     main.write_text(

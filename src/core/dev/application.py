@@ -1,8 +1,8 @@
 """The development server's layer in front of the application: a line for each request, error pages, the explorer.
 
 An ASGI application around the ASGI host. It changes one kind of answer only: where the application failed unexpectedly
-and a developer is looking, it says why. An object of JSON that the application's own error handler sends keeps all that
-it has, and gets `development` beside it; other answers that the application chose, error or not, pass as they are.
+and a developer is looking, it says why. An object of JSON that the application sends keeps all that it has, and gets
+`development` beside it; other answers that the application chose, error or not, pass as they are.
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ from core.dev.watch import Unawaited
 from core.explain.failure import Failure, failure_of, is_failure
 from core.handlers import name_of
 from core.hosts.asgi import AsgiApplication, BackgroundContext, Receive, Scope, Send, asgi
-from core.http.json import JsonObject
 from core.middleware.logger import is_plain
-from core.request import AnyRequest
-from core.response import Response
 
 EXPLORER: Final = "/_core"
 
@@ -161,9 +158,9 @@ class _Answer:
             exchange.status = message["status"]
             failure = exchange.failure
             if failure is not None and message["status"] >= 500 and self._outer._tells(self._scope):
-                if _is_browser(self._scope) or "default answer" in exchange.notes:
+                if _is_browser(self._scope):
                     self._replaced = True
-                    await self.explain(failure, headers=message["headers"])
+                    await self.explain(failure, message["status"], message["headers"])
                     return
                 if _is_plain_json(message["headers"]) and self._scope["method"] != "HEAD":
                     self._held = message, failure, bytearray()
@@ -204,15 +201,15 @@ class _Answer:
             told = None
         whole = told  # not narrowed by what follows
         if isinstance(told, dict):
-            body[:] = json.dumps({**_in_json(failure), **whole}, ensure_ascii=False).encode()
+            body[:] = json.dumps({"development": failure.as_json(), **whole}, ensure_ascii=False).encode()
         kept = [(name, value) for name, value in start["headers"] if name not in (b"content-length", b"etag")]
         await self._pass({**start, "headers": [*kept, (b"content-length", b"%d" % len(body))]})
         return {**message, "body": bytes(body)}
 
-    async def explain(self, failure: Failure, headers: Any = ()) -> None:
-        """Answer 500 with the record of a failure, as the client likes it best."""
+    async def explain(self, failure: Failure, status: int = 500, headers: Any = ()) -> None:
+        """Answer with the record of a failure, as the client likes it best."""
         exchange = self._exchange
-        exchange.status = 500
+        exchange.status = status
         tells = self._outer._tells(self._scope)
         if not tells:
             content, body = b"application/json", b'{"error":"Internal Server Error"}'
@@ -221,7 +218,8 @@ class _Answer:
             page = to_html(failure, exchange, in_explorer=outer.explorer is not None and outer.inner is not None)
             content, body = b"text/html; charset=utf-8", page.encode()
         else:
-            content, body = b"application/json", json.dumps(_in_json(failure), ensure_ascii=False).encode()
+            told = {"error": "Internal Server Error", "development": failure.as_json()}
+            content, body = b"application/json", json.dumps(told, ensure_ascii=False).encode()
         replaced = (b"content-type", b"content-length", b"content-security-policy", b"content-encoding", b"etag")
         kept = [(name, value) for name, value in headers if name not in replaced]
         kept += [
@@ -231,7 +229,7 @@ class _Answer:
             (b"cache-control", b"no-store"),
         ]
         exchange.duration = self._outer.recorder.elapsed(exchange)
-        await self._pass({"type": "http.response.start", "status": 500, "headers": kept})
+        await self._pass({"type": "http.response.start", "status": status, "headers": kept})
         await self._pass({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})
 
 
@@ -240,21 +238,13 @@ class _Answer:
 
 def note_errors(app: App[Any], root: Path) -> None:
     """Let every error that the application in the folder `root` answers be noted in its exchange."""
-    answer = app.dispatcher.failures.default_answer
 
     def note(err: Exception) -> None:
         exchange = current.get()
         if exchange is not None and is_failure(err):
             exchange.fail(err, root)
 
-    def noted_answer(error: Exception, req: AnyRequest, res: Response) -> None:
-        exchange = current.get()
-        if exchange is not None:
-            exchange.notes.append("default answer")
-        answer(error, req, res)
-
     app.dispatcher.failures.on_failure = note
-    app.dispatcher.failures.default_answer = noted_answer
 
 
 class LogHandler(logging.Handler):
@@ -285,11 +275,6 @@ class LogHandler(logging.Handler):
 
 
 # -- words
-
-
-def _in_json(failure: Failure) -> JsonObject:
-    """The answer of the application, and beside it the details that it never sends in production."""
-    return {"error": "Internal Server Error", "development": failure.as_json()}
 
 
 def request_line(exchange: Exchange, style: Style) -> str:
@@ -329,7 +314,9 @@ def _headers(pairs: Any) -> list[tuple[str, str]]:
 
 def _is_plain_json(headers: Any) -> bool:
     given = dict(headers)
-    return given.get(b"content-type", b"").startswith(b"application/json") and b"content-encoding" not in given
+    content = given.get(b"content-type", b"")
+    is_json = content.startswith((b"application/json", b"application/problem+json"))
+    return is_json and b"content-encoding" not in given
 
 
 def _header(scope: Scope, name: bytes) -> str | None:
