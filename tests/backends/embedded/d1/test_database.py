@@ -79,6 +79,19 @@ async def test_text_that_is_no_utf8_reads_with_replacement_characters(db: Embedd
     assert await value(db, "SELECT 'é'") == "é"
 
 
+# Recorded of workerd.
+@pytest.mark.parametrize(
+    ("sql", "row"),
+    [
+        ("SELECT ?AS a, ?2", {"a": "x", "?2": "y"}),
+        ("SELECT ?1AS a, ?", {"a": "x", "?": "y"}),
+        ("SELECT ?1 AS a, ?COLLATE NOCASE", {"a": "x", "?COLLATE NOCASE": "y"}),
+    ],
+)
+async def test_a_word_may_stand_right_behind_a_parameter(db: EmbeddedD1Database, sql: str, row: object) -> None:
+    assert await db.prepare(sql).bind("x", "y").first() == row
+
+
 async def test_half_a_surrogate_pair_is_bound_as_the_platform_does(db: EmbeddedD1Database) -> None:
     assert await value(db, "SELECT ?", "\ud800x") == "\ufffdx"
     assert await value(db, "SELECT '\ud800x'") == "\ufffdx"

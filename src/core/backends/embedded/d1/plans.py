@@ -20,6 +20,9 @@ WHITE_SPACE: Final = "".join(chr(code) for code in range(0x2000, 0x200B)) + _SPA
 
 _COMMENT_LINE: Final = re.compile(rf"(?:^|(?<=[\r\u2028\u2029]))[{_SPACE}]+--[^\n\r\u2028\u2029]*", re.MULTILINE)
 
+_NAME: Final = re.compile(r"(:_p+\d+)\f?")
+"""A name of ours for a parameter."""
+
 
 class Step:
     """One statement of a string, ready to run."""
@@ -66,7 +69,7 @@ class Step:
     def as_written(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         """The names of columns: SQLite names one without an alias by its expression, with our names in it."""
         written = self.written
-        return tuple([re.sub(r":_p+\d+", lambda found: written.get(found[0], found[0]), name) for name in columns])
+        return tuple([_NAME.sub(lambda found: written.get(found[1], found[0]), name) for name in columns])
 
 
 class Plan:
@@ -92,11 +95,14 @@ def _has_number_out_of_range(piece: StatementText) -> bool:
 def with_names(piece: StatementText, of_places: str = "") -> str:
     """A statement with a name for every parameter, `:v1`, so that each part of it can be run with all of the values.
 
-    `of_places` begins a name for each place, as in `:_p0`, which tells what was written there.
+    `of_places` begins a name for each place, as in `:_p0`, which tells what was written there. A form feed, which is
+    white space, keeps it from a word right behind it (`?AS a`).
     """
     parts: list[str] = []
     end = 0
     for place, (token, number) in enumerate(numbered(piece.tokens)):
         parts += (piece.text[end : token.start], f":{of_places}{place}" if of_places else f":v{number}")
         end = token.end
+        if piece.text[end : end + 1].isidentifier():
+            parts.append("\f")
     return "".join(parts) + piece.text[end:]
