@@ -16,7 +16,7 @@ from core.mcp import MCP
 from core.mcp.messages import CAPABILITIES_KEY, LATEST, VERSION_KEY
 from core.middleware.jwt import JWTUser, jwt_auth
 from core.testing import Client, FakeClock, FakeExecutionContext
-from core.validation.schema import is_object
+from core.values import is_object
 
 SECRET = "a secret of thirty-two bytes or more"
 

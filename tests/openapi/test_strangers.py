@@ -26,7 +26,7 @@ from tests.support.libraries import with_libraries
 
 from core.openapi.contract import Contract
 from core.testing import Client, env
-from core.validation.schema import is_array, is_object
+from core.values import is_array, is_object
 
 STRANGERS = Path(__file__).with_name("strangers")
 SECRETS: dict[str, dict[str, Any]] = {

@@ -18,7 +18,8 @@ from core.mcp.content import present
 from core.mcp.messages import INVALID_PARAMS, MISSING_CAPABILITY, Call, Input, InputRequired, ProtocolError
 from core.request import AnyRequest
 from core.signing import sign, unsign
-from core.validation.schema import Schema, is_object, schema_of
+from core.validation.schema import Schema, schema_of
+from core.values import is_object
 
 _SECONDS: Final = 600
 _PURPOSE: Final = "mcp request state"

@@ -20,7 +20,8 @@ from core.mcp.messages import INTERNAL_ERROR, ProtocolError, text_of
 from core.mcp.registered import Hints, Parameter, Tool, ToolError, words_of
 from core.request import AnyRequest, Request
 from core.response import Response
-from core.validation.schema import fields_of, is_array, is_object
+from core.validation.schema import fields_of
+from core.values import is_array, is_object
 
 if TYPE_CHECKING:
     from core.app import App

@@ -17,7 +17,7 @@ import attrs
 
 from core.openapi.reading import Named, Operation, alternatives, operations, target, without_wording
 from core.openapi.rules import LEVELS, RULES, Level
-from core.validation.schema import is_object
+from core.values import is_object
 
 Schema: TypeAlias = Mapping[str, Any]
 _TEXT: Final[Schema] = {"type": "string"}

@@ -13,7 +13,8 @@ import attrs
 from core.http.json import JsonObject
 from core.openapi.facts import ClassFacts, Effect, classes_in, is_required, object_of, objects_in
 from core.openapi.reading import operations, section
-from core.validation.schema import Schema, is_array, is_object, json_type
+from core.validation.schema import Schema, json_type
+from core.values import is_array, is_object
 
 Key: TypeAlias = tuple[str, str]
 _ERROR: Final = "$error"

@@ -17,7 +17,7 @@ import attrs
 from core.errors import DeveloperError
 from core.http.json import JsonObject
 from core.openapi.reading import operations, plain_media
-from core.validation.schema import is_array, is_object
+from core.values import is_array, is_object
 
 REQUEST: Final = "request"
 _LONGEST: Final = 4000

@@ -13,7 +13,8 @@ import attrs
 
 from core.description import Description
 from core.http.json import JsonObject
-from core.validation.schema import Schema, is_array, is_object
+from core.validation.schema import Schema
+from core.values import is_array, is_object
 
 TEXT: Final[Schema] = {"type": "string"}
 BODIES: Final = frozenset(["json", "form", "text", "bytes", "stream"])

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from core.errors import DeveloperError, MissingExtraError
 from core.http.json import JsonObject
 from core.routing.pattern import Pattern, parse
-from core.validation.schema import is_array, is_object
+from core.values import is_array, is_object
 
 METHODS: Final = ("get", "put", "post", "delete", "patch", "head", "options", "trace", "query")
 """The methods that a path item has a place for, in lower case."""

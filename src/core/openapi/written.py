@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from core.openapi.changes import LOWER, UPPER
 from core.openapi.reading import Operation, operations
-from core.validation.schema import is_array, is_object
+from core.values import is_array, is_object
 
 _PLAIN: Final = re.compile(r"[A-Za-z_/$][A-Za-z0-9_/{}$.-]*").fullmatch
 _ODD: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")

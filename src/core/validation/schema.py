@@ -18,8 +18,7 @@ from core.description import description_of
 from core.validation.kinds import filled, named
 from core.validation.scalars import mask_of
 from core.validation.unset import UNSET, Given, Unset, may_be_left_out
-from core.values import is_array as is_array
-from core.values import is_object as is_object
+from core.values import is_array
 
 Schema: TypeAlias = dict[str, Any]
 _Classes: TypeAlias = dict[Any, tuple[str, Schema]]
