@@ -38,7 +38,8 @@ _TOGETHER: Final = (
 )
 _Part: TypeAlias = tuple[str, str]
 _Alternatives: TypeAlias = Sequence[Sequence[Security]]
-_Way: TypeAlias = dict[str, list[str]]
+_Requirement: TypeAlias = dict[str, list[str]]
+"""The scopes of each scheme that is needed together, by its name: a Security Requirement Object of OpenAPI."""
 
 
 def parameters(
@@ -183,10 +184,10 @@ class SecuritySchemes:
         self.components = components
         self.schemes: dict[str, Mapping[str, object]] = {}
 
-    def of(self, route: RouteFacts) -> list[_Way]:
+    def of(self, route: RouteFacts) -> list[_Requirement]:
         """The ways to authenticate for a route; none where it needs no credentials."""
-        demanded: list[_Way] = [{}]
-        optional: list[_Way] = [{}]
+        demanded: list[_Requirement] = [{}]
+        optional: list[_Requirement] = [{}]
         for step in (*route.steps, StepFacts(route.handler)):
             visited = [[Security(name, self.schemes[name]) for name in way] for way in optional if way]
             found, is_optional = self._recognised(step, visited, step in route.steps)
@@ -197,7 +198,7 @@ class SecuritySchemes:
             asked = {self.schemes[name].get("scheme") for way in (*demanded, *optional) for name in way} - {None}
             if step.security is None and asked & {each.scheme.get("scheme") for one in found for each in one}:
                 continue  # whose token one before it has verified
-            alternatives: list[_Way] = [{self._name(each, step): [] for each in one} for one in found]
+            alternatives: list[_Requirement] = [{self._name(each, step): [] for each in one} for one in found]
             names = {name for each in alternatives for name in each}
             own = step.function if step.authenticates and found != visited else None
             if own is not None and self.reader.may_return_none(own):
