@@ -243,6 +243,10 @@ async def sign_in_with_a_plan(req: Request, res: Response) -> None:
 async def plans(req: Request, res: Response) -> None:
     res.json({"plan": "basic", "tenant": req.header("X-Tenant"), "language": req.header("Accept-Language")})
 
+@app.get("/welcome")
+async def welcome(req: Request, res: Response) -> None:
+    res.json({"user": token_in(req.header("Authorization"))})
+
 async def in_maintenance(req: Request, res: Response, next: Next) -> None:
     if req.header("X-Plan") == "basic":
         raise CoreError(503, "Down")
@@ -357,3 +361,7 @@ def test_a_key_that_is_a_security_scheme_is_no_parameter_too(described: Describe
 def test_who_signs_in_or_says_something_else_brings_no_credentials(described: Described, path: str) -> None:
     [operation] = described.document["paths"][path].values()
     assert "security" not in operation
+
+
+def test_a_handler_that_refuses_nobody_makes_credentials_optional(described: Described) -> None:
+    assert operation(described, "welcome")["security"] == [{}, {"bearer": []}]

@@ -240,7 +240,9 @@ class SecuritySchemes:
         alternatives = [each for at, each in enumerate(known) if each not in known[:at]]
         goes_without = step.authenticates and [] in needed and frozenset() not in ways
         called = next((each for each in reads.values() if each.part == "security" and self._called(each.name)), None)
-        is_optional = step.optional or goes_without if called is None or len(alternatives) > 1 else not called.required
+        is_optional = step.optional or goes_without or not (step.authenticates or refuses)
+        if called is not None and len(alternatives) <= 1:
+            is_optional = not called.required
         who = [called.part] if called is not None and not step.authenticates else _WHO
         looked = {way for way in ways if any(part in who and _tells_who(part, name) for part, name, _ in way)}
         for each in passed if alternatives and looked else ():
