@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import logging
 import re
+from pathlib import Path
 
 import pytest
 
@@ -23,8 +24,9 @@ from core import (
     testing,
 )
 from core.bindings import durable_object
-from core.explain import diagnosis, names
+from core.explain import diagnosis, misuse, names
 from core.hosts.process import BackgroundContext
+from core.middleware import cors, etag
 from core.testing import Client, FakeClock, FakeKVNamespace, FakeQueue
 
 TABLES = [*names.NAMES.values(), names.MODULE]
@@ -137,6 +139,15 @@ async def test_the_log_of_an_error_handler_of_ones_own_has_the_fix(caplog: pytes
     await Client(app, None).get("/")
 
     assert caplog.text.count("How to fix: Set the status first: `res.status(201).json(value)`.") == 1
+
+
+def test_a_module_that_is_called_is_named_and_none_of_the_others(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("kept = print, cors\netag()\n")
+    with pytest.raises(TypeError) as caught:
+        exec(compile(program.read_text(), str(program), "exec"), {"cors": cors, "etag": etag})
+    fix = "`etag` is the module. Write `from core.middleware.etag import etag`."
+    assert misuse.fix_for_operation(caught.value) == fix
 
 
 async def test_an_error_that_is_raised_twice_has_one_note() -> None:

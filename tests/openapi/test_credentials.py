@@ -200,6 +200,55 @@ async def own_word(req: Request) -> str:
         raise AuthenticationError("ApiKey")
     return header
 
+async def in_a_pattern(req: Request) -> str:
+    match (req.header("Authorization") or "").split(" ", 1):
+        case ["Bearer", token]:
+            return token
+        case _:
+            raise AuthenticationError()
+
+# -- what is not compared
+
+async def decoded(req: Request) -> str:
+    try:
+        return base64.b64decode(req.cookies["sid"]).decode()
+    except (KeyError, ValueError):
+        token = req.header("Authorization")
+        if token is None:
+            raise AuthenticationError() from None
+        return token
+
+async def key_with_a_default_challenge(req: Request, res: Response, next: Next) -> None:
+    if req.header("X-Key") != "secret":
+        raise AuthenticationError()
+    await next()
+
+async def tried(req: Request, res: Response, next: Next) -> None:
+    try:
+        token_of(req.header("Authorization") or "")
+    except ValueError:
+        raise AuthenticationError() from None
+    await next()
+
+def token_of(header: str) -> str:
+    return header[header.index(" ") + 1:]
+
+async def inside_or_jwt(req: Request, res: Response, next: Next) -> None:
+    if req.header("X-Inside") == "secret":
+        await next()
+        return
+    await jwt(req)
+    await next()
+
+async def device_first(req: Request, res: Response, next: Next) -> None:
+    device = req.header("X-Device")
+    if req.path == "/health":
+        await next()
+        return
+    if req.header("X-Key") != "secret":
+        raise CoreError(401, f"No {device}")
+    await next()
+
 # -- nobody too
 
 async def or_nobody(req: Request) -> str:
@@ -239,6 +288,12 @@ async def sign_in_with_a_plan(req: Request, res: Response) -> None:
         raise AuthenticationError()
     res.json({"plan": plan})
 
+@app.post("/basic-sessions")
+async def sign_in_with_a_challenge(req: Request, res: Response) -> None:
+    if req.query.get("password") != "password":
+        raise AuthenticationError("Basic")
+    res.json({})
+
 @app.get("/plans")
 async def plans(req: Request, res: Response) -> None:
     res.json({"plan": "basic", "tenant": req.header("X-Tenant"), "language": req.header("Accept-Language")})
@@ -263,9 +318,12 @@ async def by_hmac(req: Request) -> str:
 OWN = (
     first_read, by_value, matched, the_other_way, together, one_after_the_other, a_key_with_an_id, token_or_pair,
     demanded_elsewhere, key_and_jwt, basic, basic_or_bearer, own_word, or_nobody, unclear,
-    by_strategies, one_or_the_other, at_home, by_hmac,
+    by_strategies, one_or_the_other, at_home, by_hmac, in_a_pattern, decoded,
 )
-MIDDLEWARE = (in_middleware, both_in_middleware, key_alone, calls_another, answers_itself)
+MIDDLEWARE = (
+    in_middleware, both_in_middleware, key_alone, calls_another, answers_itself, key_with_a_default_challenge, tried,
+    inside_or_jwt, device_first,
+)
 
 async def show(req: Request[None, str], res: Response) -> None:
     res.json({"user": req.user})
@@ -308,6 +366,12 @@ SECURITY = {
     "by_hmac": ["hmac"],
     "or_nobody": ["", "x-key+bearer"],
     "key_alone": ["x-key"],
+    "in_a_pattern": ["bearer"],
+    "decoded": ["sid", "bearer"],
+    "key_with_a_default_challenge": ["x-key"],
+    "tried": ["bearer"],
+    "inside_or_jwt": ["x-inside", "jwt"],
+    "device_first": ["", "x-key"],
     "unclear": ["x-key", "bearer"],
 }
 
@@ -339,6 +403,7 @@ def test_what_cannot_be_known_is_told(described: Described) -> None:
     )
     assert [(lines[each.line - 1].strip(), each.message) for each in described.problems] == [
         ("async def at_home(req: Request) -> str:", past),
+        ('if req.path == "/health":', past),
         (line, message),
     ]
 
@@ -357,7 +422,7 @@ def test_a_key_that_is_a_security_scheme_is_no_parameter_too(described: Describe
     }
 
 
-@pytest.mark.parametrize("path", ["/sign-in", "/sessions", "/plans", "/maintained"])
+@pytest.mark.parametrize("path", ["/sign-in", "/sessions", "/basic-sessions", "/plans", "/maintained"])
 def test_who_signs_in_or_says_something_else_brings_no_credentials(described: Described, path: str) -> None:
     [operation] = described.document["paths"][path].values()
     assert "security" not in operation

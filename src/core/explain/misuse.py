@@ -159,7 +159,7 @@ def _fix_for_callable(kind: str, operation: str, error: BaseException) -> str | 
     """`req.json["a"]`, `await req.bytes`, and a call of a middleware's module in the place of its function."""
     frame = frame_of(error)
     if kind == "module" and operation == "()" and frame is not None:
-        for name in frame.f_code.co_names + frame.f_code.co_varnames:
+        for name in re.findall(r"(\w+)\(", line_of(error)):
             fix = module_in_place(_named(frame, name), name)
             if fix is not None:
                 return f"{fix}."

@@ -18,6 +18,7 @@ import attrs
 from core.http.json import JsonObject
 from core.openapi import requests
 from core.openapi.components import Components, Kept
+from core.openapi.credentials import SecuritySchemes
 from core.openapi.facts import ApplicationFacts, Effect, RouteFacts
 from core.openapi.failures import MALFORMED, UNEXPECTED
 from core.openapi.functions import Reader
@@ -84,7 +85,7 @@ class _Writer:
         self.kept = Kept(kept)
         self.components = Components(program.schemas.classes, self._problem)
         self.responses = Responses(self.reader, self.components, version)
-        self.security = requests.SecuritySchemes(self.reader, self.components)
+        self.security = SecuritySchemes(self.reader, self.components)
 
     def write(self) -> Described:
         """The whole document."""

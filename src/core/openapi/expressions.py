@@ -74,7 +74,7 @@ class Expressions(Here):
             case OpExpr(op="and" | "or" as operator):
                 self.evaluate(expression.left)
                 is_known = holds(self, expression.left)
-                if is_known is None:
+                if is_known is None and constant(expression.right) is None:  # `header or ""` decides nothing
                     parts = (expression.right, None)
                     self._one_of(expression.left, *(parts if operator == "and" else reversed(parts)))
                 elif is_known == (operator == "and"):
@@ -106,6 +106,8 @@ class Expressions(Here):
 
     def learn(self, condition: Expression, outcome: bool) -> None:
         """A condition holds from here on, or does not."""
+        while isinstance(condition, OpExpr) and holds(self, condition.left) == (condition.op == "and"):
+            condition = condition.right
         self.state.know(ways_of(self.asked, condition, outcome))
 
     def _asked(self, expression: Expression, frame: Frame, seen: set[Node]) -> Iterator[tuple[str, str]]:

@@ -94,13 +94,13 @@ def _both(way: Way, more: Way) -> Iterator[Way]:
 
 
 def _few(ways: Iterable[Way]) -> frozenset[Way]:
-    """The ways. Where they are many, the shortest ones, which are enough to see a way past a guard, and one for all."""
+    """The ways; the shortest where they are many, which are enough to see one past a guard, and all that is read."""
     each = frozenset(ways)
     if len(each) <= _MOST_WAYS:
         return each
     shortest = [way for way in each if not any(other < way for other in each)]
     kept = sorted(shortest, key=lambda way: (len(way), sorted(way)))[: _MOST_WAYS - 1]
-    return frozenset([*kept, Way().union(*each)])
+    return frozenset([*kept, Way((part, name, "") for way in each for part, name, _ in way)])
 
 
 Call: TypeAlias = Callable[
