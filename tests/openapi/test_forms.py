@@ -6,7 +6,7 @@ import importlib
 import json
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -1260,3 +1260,58 @@ def test_what_is_said_of_a_handler_is_in_the_document(document: dict[str, Any]) 
     assert answers(document, "/access", "put")["200"]["maximum"] == 5
     assert "409" not in answers(document, "/shelves/emptyshelf", "post"), "it holds another shelf"
     assert set(answers(document, "/unknown/{name}")) == {"400", "2XX", "3XX", "4XX", "5XX"}
+
+
+HELD = """
+import attrs
+from core import CoreError, Request, Response, create_app
+
+app = create_app(None)
+
+class Filters:
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    async def __call__(self, req: Request, res: Response) -> None:
+        res.json({name: req.query.get(name) for name in self.names})
+
+@attrs.frozen
+class Refusals:
+    codes: list[int]
+
+    async def __call__(self, req: Request, res: Response) -> None:
+        for code in self.codes:
+            if req.path.endswith(str(code)):
+                raise CoreError(code, "Refused")
+        res.json({})
+
+def sorted_by(orders: dict[str, str]) -> object:
+    async def handler(req: Request, res: Response) -> None:
+        res.json([name for name in orders if req.header(name)])
+    return handler
+
+class Growing:
+    def __init__(self) -> None:
+        self.seen = ["a"]
+
+    async def __call__(self, req: Request, res: Response) -> None:
+        self.seen.append(req.path)
+        res.json({name: req.query.get(name) for name in self.seen})
+
+app.get("/filters", Filters("size", "colour"))
+app.get("/refusals", Refusals([404, 410]))
+app.get("/sorted", sorted_by({"X-Size": "size", "X-Age": "age"}))
+app.get("/growing", Growing())
+"""
+
+
+def test_what_an_object_holds_is_known_where_it_stays_as_it_is(describing: Callable[..., Described]) -> None:
+    described = describing("held", HELD)
+    paths = {path: item["get"] for path, item in described.document["paths"].items()}
+    names = {path: [each["name"] for each in item.get("parameters", ())] for path, item in paths.items()}
+    assert names == {"/filters": ["size", "colour"], "/refusals": [], "/sorted": ["X-Size", "X-Age"], "/growing": []}
+    assert [status for status in paths["/refusals"]["responses"] if status < "5"] == ["200", "404", "410"]
+    growing = "res.json({name: req.query.get(name) for name in self.seen})"
+    assert [(HELD.splitlines()[each.line - 1].strip(), each.message) for each in described.problems] == [
+        (growing, "the name of what is read of the query is not known. Give a constant, or a Literal type")
+    ]

@@ -116,7 +116,9 @@ class Calls(Frames):
             case NameExpr() if (value := self.bound(expression, frame)) is not None:
                 return [value]
             case NameExpr(node=node) if node is not None and node not in self.changed:
-                if found := self.items(expression, frame) or self._given_by(expression, frame):
+                if items := self.items(expression, frame):
+                    return items
+                if found := self._given_by(expression, frame):
                     return [Value(*each) for each in found]
                 captured = frame.notes.captured.get(node, ())
                 is_known = None not in captured and node not in frame.notes.assigned

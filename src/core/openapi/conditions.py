@@ -32,6 +32,7 @@ from core.openapi.failures import is_caught
 from core.openapi.here import Here
 from core.openapi.reads import REQUEST
 from core.openapi.trees import constant
+from core.openapi.values import Value
 
 Errors: TypeAlias = Mapping[Node, tuple[Raise, ...]]
 """The errors that names stand for."""
@@ -69,8 +70,8 @@ def _of_method(here: Here, expression: Expression) -> bool | None:
                 left, right = right, left
             if not _is_method(here, left) or not here.method:
                 return None
-            several = here.program.members(right, here.frame) if "in" in op else [(right, here.frame)]
-            known = [here.text(item) for item, _ in several] or [None]
+            several = here.program.members(right, here.frame) if "in" in op else [Value(right, here.frame)]
+            known = [*map(here.text_of, several)] or [None]
             return None if None in known else (here.method in known) == (op in ("==", "in"))
         case _:
             return None

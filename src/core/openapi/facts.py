@@ -41,7 +41,9 @@ class Held:
     holds: Mapping[str, Held] = attrs.Factory(dict[str, "Held"])
     """The variables around a function, and the arguments that a partial gives by name; the attributes of an object."""
     given: Sequence[Held] = ()
-    """The arguments that a partial or a bound method gives; those of a generic type, and the members of a union."""
+    """The arguments that a partial or a bound method gives; those of a generic type, and the members of a union; the
+    items of a tuple, list or set, and the keys of a dict.
+    """
 
 
 Way: TypeAlias = frozenset[tuple[str, str, str]]

@@ -305,8 +305,8 @@ class Frames:
                     break
         return value
 
-    def items(self, expression: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
-        """What the name of a loop stands for, where the loop runs through what is written out and stays as it is."""
+    def items(self, expression: Expression, frame: Frame) -> list[Value]:
+        """What the name of a loop stands for, where what the loop runs through is known."""
         match self.origin(expression, frame).place:
             case (NameExpr(node=node), at) if node is not None:
                 through = next((each.notes.looped[node] for each in at.chain() if node in each.notes.looped), None)
@@ -314,15 +314,24 @@ class Frames:
                 return []
         return self.members(through, at) if through is not None else []
 
-    def members(self, several: Expression, frame: Frame) -> list[tuple[Expression, Frame]]:
-        """The items of a tuple, list or set that is written out and stays as it is."""
-        match self.origin(several, frame, fixed=True).place:
+    def members(self, several: Expression, frame: Frame) -> list[Value]:
+        """The items of a tuple, list or set, or the keys of a dict, that is written out or that the application holds,
+        and that stays as it is.
+        """
+        whole = self.origin(several, frame, fixed=True)
+        match whole.place:
             case (TupleExpr(items=items) | ListExpr(items=items) | SetExpr(items=items), at):
-                return [(item, at) for item in items]
+                return [Value(item, at) for item in items]
             case (CallExpr(args=[inner]) as call, at) if called(call) in ("builtins.frozenset", "builtins.set"):
                 return self.members(inner, at)
+            case (MemberExpr(name=name) as attribute, at) if name not in self.filled:
+                value = self.given(attribute, at)
+                if value is not None and value.place is not None:
+                    return self.members(*value.place)
+                whole = value or whole
             case _:
-                return []
+                pass
+        return [*map(self.value_of, whole.held.given)] if whole.held is not None and whole.held.kind == "object" else []
 
     def attribute(self, value: Value, name: str) -> Value | None:
         """An attribute that was set where an object was made, and is not set again."""

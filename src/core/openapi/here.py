@@ -193,17 +193,19 @@ class Here:
         is_known = all("properties" in part and "additionalProperties" not in part for part in parts)
         return [name for part in parts for name in part["properties"]] if is_known else None
 
+    def text_of(self, value: Value) -> str | None:
+        """The constant that a value is."""
+        if value.place is not None:
+            expression, frame = value.place
+            return attrs.evolve(self, frame=frame).text(expression)
+        return value.held.constant if value.held is not None and isinstance(value.held.constant, str) else None
+
     def texts(self, expression: Expression) -> list[str]:
         """The constants that an expression may be, by its Literal type or its loop; none where one is not known."""
         known = self.text(expression)
         if known is not None:
             return [known]
-        ways = self.program.ways(expression, self.frame)
-        held = [each.held.constant for each in ways if each.held is not None]
-        places = [each.place for each in ways if each.place is not None]
-        found = [
-            attrs.evolve(self, frame=at).text(item) for item, at in self.program.items(expression, self.frame) or places
-        ]
-        found = self.schema(expression).get("enum", []) or [*found, *held]
+        ways = self.program.items(expression, self.frame) or self.program.ways(expression, self.frame)
+        found = self.schema(expression).get("enum", []) or [*map(self.text_of, ways)]
         texts = [text for text in found if isinstance(text, str)]
         return texts if len(texts) == len(found) else []

@@ -35,6 +35,7 @@ from core.validation.schema import Schema, demands_of, plain
 _COUNTS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 _SAFE: Final = frozenset(["GET", "HEAD", "OPTIONS"])
 _DEEPEST: Final = 4
+_MOST_ITEMS: Final = 64
 
 
 def application_facts(
@@ -283,7 +284,13 @@ def hold(value: object, depth: int = 0) -> Held:
     if isinstance(value, type) or typing.get_origin(value) is not None or isinstance(value, typing.TypeVar):
         return _type(value)
     attributes: Mapping[str, object] = _attributes(value) if depth < _DEEPEST else {}
-    return Held("object", _name(type(value)), holds={name: hold(each, depth + 1) for name, each in attributes.items()})
+    items = [*value] if isinstance(value, tuple | list | set | frozenset | dict) and depth < _DEEPEST else []
+    return Held(
+        "object",
+        _name(type(value)),
+        holds={name: hold(each, depth + 1) for name, each in attributes.items()},
+        given=[hold(each, depth + 1) for each in items] if len(items) <= _MOST_ITEMS else (),
+    )
 
 
 def _attributes(value: object) -> Mapping[str, object]:

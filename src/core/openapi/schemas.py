@@ -286,7 +286,7 @@ class Schemas:
         if held.kind == "constant":
             info = lookup(f"builtins.{type(held.constant).__name__}")
             return LiteralType(held.constant, Instance(info, [])) if info is not None else None
-        given = [self.type_from(each, lookup) for each in held.given]
+        given = [self.type_from(each, lookup) for each in held.given if held.kind == "type"]
         if held.name == "|":
             return UnionType.make_union([each for each in given if each is not None]) if None not in given else None
         if held.name == "typing.Any":
