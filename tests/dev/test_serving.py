@@ -199,13 +199,13 @@ from core import DurableObject
 class Room(DurableObject[Env]): ...
 print("loaded as", os.getpid())
 """
+OBJECTS = '[[durable_objects.bindings]]\nname = "ROOMS"\nclass_name = "Room"\n'
 
 
 def test_a_process_that_is_replaced_while_it_waits_to_start_ends_without_a_word(project: Path, state: Path) -> None:
     main = project / "src" / "main.py"
     main.write_text(HAS_OBJECTS)
-    objects = '[[durable_objects.bindings]]\nname = "ROOMS"\nclass_name = "Room"\n'
-    (project / "wrangler.toml").write_text(TOML.replace("[triggers]", f"{objects}[triggers]"))
+    (project / "wrangler.toml").write_text(TOML.replace("[triggers]", f"{OBJECTS}[triggers]"))
     with RunningDev(project, state) as dev:
         dev.fetch("/forever")  # the first process keeps its objects until it is cut short
         processes = [dev.until("loaded as").split()[-1]]
@@ -541,6 +541,16 @@ def test_a_second_one_on_the_same_state_says_so_and_a_third_after_both_does_not(
     with RunningDev(project, state) as third:
         third.started()
         assert "is in use" not in third.output
+
+
+def test_a_second_one_does_not_wait_for_the_durable_objects_of_the_first(project: Path, state: Path) -> None:
+    (project / "src" / "main.py").write_text(HAS_OBJECTS)
+    (project / "wrangler.toml").write_text(TOML.replace("[triggers]", f"{OBJECTS}[triggers]"))
+    with RunningDev(project, state) as first:
+        first.started()
+        with RunningDev(project, state) as second:
+            # Long before it would give up one that it replaces.
+            second.until("belong to another process that is still running", patience=25)
 
 
 def test_what_core_check_finds_is_on_the_screen(project: Path, state: Path) -> None:

@@ -54,11 +54,11 @@ class Loaded:
         """The cron expressions of the configuration."""
         return list(self.configuration.worker.triggers.crons)
 
-    async def start(self) -> None:
-        """Take up the work that was going on. Waits while the process before this one still has the Durable Objects."""
+    async def start(self, *, replaces: bool = True) -> None:
+        """Take up the work that was going on. Waits while a process that this one replaces has the Durable Objects."""
         from core.errors import DurableObjectError
 
-        for pause in (*(0.1,) * _TAKE_OVER, None):
+        for pause in (*(0.1,) * (_TAKE_OVER if replaces else 0), None):
             try:
                 for namespace in self.bindings.namespaces.values():
                     namespace.start()

@@ -163,7 +163,7 @@ class _Serving:
             )
             databases, bindings = databases_of(loaded.configuration, loaded.store), loaded.bindings
             self._recorder.databases = lambda: {**databases, **databases_of_objects(bindings)}
-            starting = asyncio.ensure_future(loaded.start())
+            starting = asyncio.ensure_future(loaded.start(replaces=not (self._start.first and options.shares_state)))
             if await comes_first(starting, self._stop):
                 starting.result()
             else:
