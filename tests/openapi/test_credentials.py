@@ -392,6 +392,7 @@ def test_credentials_are_alternatives_or_needed_together(described: Described, n
 
 def test_what_cannot_be_known_is_told(described: Described) -> None:
     lines = PROGRAM.splitlines()
+    other = "the challenge is Bearer, and what is read is {}: clients send what the challenge names. Write {}"
     message = (
         "whether Authorization and X-Key are needed together is not known, so the document takes each alone. Compare "
         "each of them with None before they are used"
@@ -401,10 +402,15 @@ def test_what_cannot_be_known_is_told(described: Described) -> None:
         "this condition lets requests in without the credentials that others need, so the document demands none. Put the "
         "guard before the routes that need it"
     )
-    assert [(lines[each.line - 1].strip(), each.message) for each in described.problems] == [
+    found = [(lines[each.line - 1].strip(), each.message) for each in described.problems]
+    assert [each for each in found if each[0] != "raise AuthenticationError()"] == [
         ("async def at_home(req: Request) -> str:", past),
         ('if req.path == "/health":', past),
         (line, message),
+    ]
+    assert [each[1] for each in found if each[0] == "raise AuthenticationError()"] == [
+        *[other.format("Basic", "AuthenticationError('Basic realm=\"…\"')")] * 2,
+        other.format("Hmac", "AuthenticationError('Hmac')"),
     ]
 
 

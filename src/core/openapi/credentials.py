@@ -21,6 +21,10 @@ _TOGETHER: Final = (
     "whether {} are needed together is not known, so the document takes each alone. Compare each of them with None "
     "before they are used"
 )
+_OTHER_CHALLENGE: Final = (
+    "the challenge is {0}, and what is read is {1}: clients send what the challenge names. "
+    "Write AuthenticationError({2!r})"
+)
 _ABOUT_OTHERS: Final = re.compile(
     "accept|cf-|content-|forwarded|host|if-|origin|range|referer|sec-|user-agent|x-forwarded-", re.IGNORECASE
 )
@@ -101,11 +105,22 @@ class SecuritySchemes:
             needed = {frozenset([each]): _words(whole) for each in read}
             is_optional |= not (all(reads[each].required for each in called) if called else refuses)
         order = [*reads]
+        challenges = [*_challenges(found)]
+        default = [_http(word) for word, _ in challenges[:1]] or (
+            [_key_in("header", "Authorization")] if is_guard else []
+        )
         alternatives: list[Sequence[Security]] = []
         for group in sorted(needed, key=lambda each: sorted(map(order.index, each))):
             tokens = [_http(name) for part, name in order if part == "scheme" and name in needed[group]]
             credentials = sorted(group, key=lambda each: (_is_certain(each), order.index(each)))
-            alternatives += self._together(credentials, tokens or _unnamed(found, is_guard), session)
+            alternatives += self._together(credentials, tokens or default, session)
+        words = [
+            name.capitalize() for part, name in order if part == "scheme" and name in set().union(*needed.values())
+        ]
+        for word, raised in challenges if is_guard and words else ():
+            if word.capitalize() not in words and raised.path:
+                example = f'{words[0]} realm="…"' if words[0] == "Basic" else words[0]
+                self.components.problem(raised, _OTHER_CHALLENGE.format(word.capitalize(), " or ".join(words), example))
         known = [each for at, each in enumerate(alternatives) if each and each not in alternatives[:at]]
         return known, is_optional or step.optional or [] in alternatives
 
@@ -186,14 +201,13 @@ def _words(way: Way) -> set[str]:
     return words["+"] or words[""] - words["-"]
 
 
-def _unnamed(found: Sequence[Effect], is_guard: bool) -> Sequence[Security]:
-    """The scheme of an `Authorization` whose first word the code does not name: that of its challenge, else a key."""
+def _challenges(found: Sequence[Effect]) -> Iterator[tuple[str, Raise]]:
+    """The scheme that each challenge begins with."""
     for raised in found:
         if isinstance(raised, Raise) and 401 in raised.status:
             for name, value in raised.headers.items():
                 if name.lower() == "www-authenticate" and (word := str(value.get("const", "")).partition(" ")[0]):
-                    return [_http(word.lower())]
-    return [_key_in("header", "Authorization")] if is_guard else []
+                    yield word.lower(), raised
 
 
 def _http(word: str) -> Security:
