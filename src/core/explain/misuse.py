@@ -159,7 +159,8 @@ def _fix_for_callable(kind: str, operation: str, error: BaseException) -> str | 
     """`req.json["a"]`, `await req.bytes`, and a call of a middleware's module in the place of its function."""
     frame = frame_of(error)
     if kind == "module" and operation == "()" and frame is not None:
-        for name in re.findall(r"(\w+)\(", line_of(error)):
+        code = frame.f_code
+        for name in re.findall(r"(\w+)\(", line_of(error)) or code.co_names + code.co_varnames:
             fix = module_in_place(_named(frame, name), name)
             if fix is not None:
                 return f"{fix}."

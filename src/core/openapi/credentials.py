@@ -105,24 +105,28 @@ class SecuritySchemes:
             needed = {frozenset([each]): _words(whole) for each in read}
             is_optional |= not (all(reads[each].required for each in called) if called else refuses)
         order = [*reads]
-        challenges = [*_challenges(found)]
-        default = [_http(word) for word, _ in challenges[:1]] or (
-            [_key_in("header", "Authorization")] if is_guard else []
-        )
+        challenges = _challenges(found)
+        own = [*map(_http, challenges)] or ([_key_in("header", "Authorization")] if is_guard else [])
         alternatives: list[Sequence[Security]] = []
+        compared = list[str]()
         for group in sorted(needed, key=lambda each: sorted(map(order.index, each))):
-            tokens = [_http(name) for part, name in order if part == "scheme" and name in needed[group]]
+            words = [name for part, name in order if part == "scheme" and name in needed[group]]
+            compared += words if any(map(_is_token, group)) else []
             credentials = sorted(group, key=lambda each: (_is_certain(each), order.index(each)))
-            alternatives += self._together(credentials, tokens or default, session)
-        words = [
-            name.capitalize() for part, name in order if part == "scheme" and name in set().union(*needed.values())
-        ]
-        for word, raised in challenges if is_guard and words else ():
-            if word.capitalize() not in words and raised.path:
-                example = f'{words[0]} realm="…"' if words[0] == "Basic" else words[0]
-                self.components.problem(raised, _OTHER_CHALLENGE.format(word.capitalize(), " or ".join(words), example))
+            alternatives += self._together(credentials, [*map(_http, words)] or own[:1], session)
+        if is_guard and compared and "security" not in dict(order):
+            self._tell_of_others(challenges, compared)
         known = [each for at, each in enumerate(alternatives) if each and each not in alternatives[:at]]
         return known, is_optional or step.optional or [] in alternatives
+
+    def _tell_of_others(self, challenges: Mapping[str, Sequence[Raise]], compared: Sequence[str]) -> None:
+        """A client sends the credentials that the challenge names, which are others than those that are read."""
+        words = [*dict.fromkeys(word.capitalize() for word in compared)]
+        example = f'{words[0]} realm="…"' if words[0] == "Basic" else words[0]
+        for word in challenges.keys() - compared:
+            message = _OTHER_CHALLENGE.format(word.capitalize(), " or ".join(words), example)
+            for raised in challenges[word]:
+                self.components.problem(raised, message)
 
     def _needed(
         self, step: StepFacts, passed: Sequence[Passed], reads: Mapping[_Credential, Read]
@@ -201,13 +205,15 @@ def _words(way: Way) -> set[str]:
     return words["+"] or words[""] - words["-"]
 
 
-def _challenges(found: Sequence[Effect]) -> Iterator[tuple[str, Raise]]:
-    """The scheme that each challenge begins with."""
+def _challenges(found: Sequence[Effect]) -> dict[str, list[Raise]]:
+    """The errors that ask for credentials, by the scheme that their challenge begins with."""
+    challenges: dict[str, list[Raise]] = {}
     for raised in found:
         if isinstance(raised, Raise) and 401 in raised.status:
             for name, value in raised.headers.items():
                 if name.lower() == "www-authenticate" and (word := str(value.get("const", "")).partition(" ")[0]):
-                    yield word.lower(), raised
+                    challenges.setdefault(word.lower(), []).append(raised)
+    return challenges
 
 
 def _http(word: str) -> Security:
