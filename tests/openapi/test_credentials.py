@@ -175,6 +175,28 @@ async def key_and_jwt(req: Request) -> str:
         raise AuthenticationError()
     return str(await jwt(req))
 
+# -- in a loop over what is known
+
+class OneOf:
+    def __init__(self, *headers: str) -> None:
+        self.headers = headers
+
+    async def __call__(self, req: Request) -> str:
+        for header in self.headers:
+            if (key := req.header(header)) is not None:
+                return key
+        raise AuthenticationError()
+
+class EachOf(OneOf):
+    async def __call__(self, req: Request) -> str:
+        keys: list[str] = []
+        for header in self.headers:
+            key = req.header(header)
+            if not key:
+                raise AuthenticationError()
+            keys.append(key)
+        return "".join(keys)
+
 # -- the scheme
 
 async def basic(req: Request) -> str:
@@ -336,6 +358,8 @@ for each in OWN:
     router.authenticated(each).get(f"/{each.__name__}", show)
     app.use(router)
 app.authenticated(by_own_key).get("/by_own_key", show)
+app.authenticated(OneOf("X-Key", "X-Old")).get("/one_of", show)
+app.authenticated(EachOf("X-Key", "X-Old")).get("/each_of", show)
 for middleware in MIDDLEWARE:
     app.use(f"/{middleware.__name__}", middleware)
     app.get(f"/{middleware.__name__}", plain)
@@ -353,6 +377,8 @@ SECURITY = {
     "at_home": ["", "x-key"],
     "calls_another": ["x-key", "sid"],
     "answers_itself": ["x-key", "sid"],
+    "one_of": ["x-key", "x-old"],
+    "each_of": ["x-key+x-old"],
     "together": ["x-key+bearer"],
     "one_after_the_other": ["x-key+bearer"],
     "a_key_with_an_id": ["x-client+x-key"],

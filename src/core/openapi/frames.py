@@ -275,6 +275,8 @@ class Frames:
             return None
         for at in frame.chain():
             assigned = at.notes.assigned.get(node)
+            if node in at.turn:
+                return at.turn[node]
             if node in at.values:
                 return at.values[node] if assigned is None else None
             if assigned is not None:

@@ -206,6 +206,8 @@ class Here:
         if known is not None:
             return [known]
         ways = self.program.items(expression, self.frame) or self.program.ways(expression, self.frame)
-        found = self.schema(expression).get("enum", []) or [*map(self.text_of, ways)]
+        found: list[object] = [*map(self.text_of, ways)]
+        if len(found) != 1 or None in found:
+            found = self.schema(expression).get("enum", []) or found
         texts = [text for text in found if isinstance(text, str)]
         return texts if len(texts) == len(found) else []

@@ -50,6 +50,7 @@ from core.openapi.here import State, merged
 from core.openapi.raised import is_core_error
 from core.openapi.solving import member
 from core.openapi.trees import CONTEXT, within
+from core.openapi.values import Value
 
 _Case: TypeAlias = tuple[Expression | None, Expression, Block]
 """A branch: what is evaluated before it, and its condition, which that is but for `match`."""
@@ -57,6 +58,7 @@ _CONFLICT: Final = "core.errors.conflicts.conflict"
 _DROPPED: Final = frozenset(["asyncio.tasks.create_task", "asyncio.tasks.ensure_future"])
 """Where a statement is nothing but the call, nobody waits for the task, so that its errors answer nobody."""
 _SUPPRESS: Final = "contextlib.suppress"
+_MOST_TURNS: Final = 4
 
 
 @attrs.define(eq=False)
@@ -126,15 +128,41 @@ class Statements(Expressions):
     def _loop(self, statement: ForStmt | WhileStmt) -> bool:
         self.evaluate(statement.expr)
         around, self.turns, self.breaks = (self.turns, self.breaks), [], []
-        before = self.state.ways
-        self._fork([(partial(self._block, each), {}) for each in (statement.body, None)])
-        self.state.ways = self.state.ways - before or before  # what a loop reads is there for its turns
-        self.state = merged([self.state, *self.turns])
+        if items := self._items(statement):
+            goes_on = self._each_turn(statement.body, items)
+        else:
+            before = self.state.ways
+            goes_on = self._fork([(partial(self._block, each), {}) for each in (statement.body, None)])
+            self.state.ways = self.state.ways - before or before  # what a loop reads is there for its turns
+            self.state = merged([self.state, *self.turns])
         left, (self.turns, self.breaks) = self.breaks, around
-        if self._fork([(partial(self._block, statement.else_body), {})]):
+        if goes_on and self._fork([(partial(self._block, statement.else_body), {})]):
             left = [self.state, *left]
         self.state = merged(left) if left else self.state
         return bool(left)
+
+    def _items(self, statement: ForStmt | WhileStmt) -> list[tuple[Node, Value]]:
+        """What the name of a loop stands for in each turn, where that is known and there are few."""
+        match statement:
+            case ForStmt(index=NameExpr(node=node), expr=several) if node is not None:
+                items = self.program.members(several, self.frame)
+                return [(node, item) for item in items] if len(items) <= _MOST_TURNS else []
+            case _:
+                return []
+
+    def _each_turn(self, body: Block, items: Sequence[tuple[Node, Value]]) -> bool:
+        """Walk a body once for each item. False where what follows the loop is not reached through its end."""
+        frame, ends = self.frame, [self.state]
+        for node, item in items:
+            self.frame = attrs.evolve(frame, errors=self.frame.errors, turn={**frame.turn, node: item})
+            goes_on = self._fork([(partial(self._block, body), {})])
+            ends = [*([self.state] if goes_on else []), *self.turns]
+            self.turns = []
+            if not ends:
+                break
+            self.state = merged(ends)
+        frame.errors, self.frame = self.frame.errors, frame
+        return bool(ends)
 
     def _fork(
         self, branches: Sequence[tuple[Callable[[], bool], Errors]], line: int = 0, asked: Expression | None = None

@@ -40,6 +40,8 @@ class Frame:
     types: dict[TypeVarId, Type] = attrs.Factory(dict[TypeVarId, Type])
     errors: Mapping[Node, tuple[Raise, ...]] = attrs.Factory(dict[Node, tuple[Raise, ...]])
     """The errors that names stand for at the statement that is read."""
+    turn: Mapping[Node, Value] = attrs.Factory(dict[Node, "Value"])
+    """What the names of loops stand for, where each turn is read by itself."""
 
     def chain(self) -> Iterator[Frame]:
         """The frame, and those around it."""
