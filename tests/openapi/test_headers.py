@@ -157,6 +157,33 @@ async def copied(req: Request, res: Response) -> None:
     res.json({})
 """
 
+EVERYWHERE = """
+from core import CoreError, Next, Request, Response, Router, create_app
+from core.middleware.request_id import request_id
+from core.middleware.timeout import timeout
+
+app = create_app(method_not_allowed=True)
+app.use(request_id(header_name="X-Trace"), timeout(duration=1000))
+
+@app.use
+async def after(req: Request, res: Response, next: Next) -> None:
+    await next()
+    res.header("X-After", "1")
+
+shop: Router[object] = Router()
+
+@shop.use
+async def below(req: Request, res: Response, next: Next) -> None:
+    res.header("X-Shop", "1")
+    await next()
+
+app.use("/shop", shop)
+
+@app.get("/")
+async def home(req: Request, res: Response) -> None:
+    res.json({})
+"""
+
 
 @pytest.fixture(scope="module")
 def described(describing: Callable[..., Described]) -> Described:
@@ -190,6 +217,18 @@ def test_an_error_has_the_headers_that_a_handler_sets_around_the_following_one(d
 def test_a_header_of_a_literal_type_may_have_each_of_the_names(described: Described) -> None:
     assert headers(described, "/one-of-two")["200"] == ["X-One", "X-Trace", "X-Two"]
     assert headers(described, "/table")["200"] == ["X-C", "X-D", "X-Trace"]
+
+
+async def test_a_path_without_a_route_has_the_headers_of_the_middleware_of_every_path(
+    describing: Callable[..., Described],
+) -> None:
+    components = describing("everywhere", EVERYWHERE).document["components"]["responses"]
+    found = {name: sorted(each["headers"]) for name, each in components.items()}
+    assert found == {"NotFound": ["X-After", "X-Trace"], "MethodNotAllowed": ["Allow", "X-Trace"]}
+    client: Client[Any] = Client(sys.modules["everywhere"].app, None)
+    for response, name in ((await client.get("/none"), "NotFound"), (await client.post("/"), "MethodNotAllowed")):
+        sent = {each for each in response.headers if each.startswith("x-") or each == "allow"}
+        assert sent == {each.lower() for each in found[name]}
 
 
 def test_headers_are_those_that_are_put_into_the_mapping_of_them(described: Described) -> None:

@@ -242,6 +242,8 @@ class ApplicationFacts:
     """
     classes: Mapping[str, ClassDetails] = attrs.Factory(dict[str, ClassDetails])
     servers: Sequence[str] = ()
+    steps: tuple[StepFacts, ...] = ()
+    """Those before every path, which a path that no route has meets too."""
 
 
 def object_of(facts: ClassFacts, *, reading: bool = False) -> Schema:

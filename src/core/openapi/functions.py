@@ -52,6 +52,8 @@ class Reader:
         self._handled: dict[object, list[Effect]] = {}
         self.staged: dict[str, Schema] = {}
         """The headers on the response where the handler of the last route begins, as an error leaves them there."""
+        self._others: list[Effect] = []
+        """What happens to a path that the last route does not match."""
         self.met: set[str] = set()
         """The classes of errors that found their handlers."""
 
@@ -71,6 +73,7 @@ class Reader:
             if index == len(route.steps):
                 self.staged |= state.on_error(UNEXPECTED).headers
                 others = [_behind(state, each) for each in unmatched]
+                self._others += others
                 state = self._entry(route.handler, effects, state, None)
                 state.sent = [*state.sent, *(each for each in others if isinstance(each, Answer))]
                 effects.extend(others)
@@ -84,9 +87,14 @@ class Reader:
             known[key] = (effects[mark:], state)
             return state
 
-        self._calls, self.staged = 0, {}
+        self._calls, self.staged, self._others = 0, {}, []
         effects += _late(run(0, State()))
         return effects
+
+    def unmatched(self, found: Sequence[Effect]) -> list[Effect]:
+        """The same for a path that no route has, of which `found` is what happens behind the middleware of every path."""
+        self.route(RouteFacts("*", "/*", Held("constant"), "", self.application.steps), found)
+        return self._others
 
     def alone(self, held: Held, raised: Raise | None = None, *, status: int = 200) -> list[Effect]:
         """The effects of one function, with nothing before and behind it; `raised` is what an error handler is for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -155,18 +155,24 @@ class Responses:
 
     def not_found(self) -> JsonObject:
         """The answer to a path that no route has."""
-        self._here = ""
-        responses: dict[str, JsonObject] = {}
-        for each in self.missing():
-            self._add(responses, each)
-        return _whatever("No route has this path and method", responses)
+        return self._unmatched("No route has this path and method", self.missing())
 
     def not_allowed(self) -> JsonObject:
         """The answer to a path that has routes for other methods."""
+        return self._unmatched("The path has routes for other methods, which `Allow` names", [NOT_ALLOWED])
+
+    def _unmatched(self, description: str, found: Sequence[Effect]) -> JsonObject:
         self._here = ""
         responses: dict[str, JsonObject] = {}
-        self._add(responses, attrs.evolve(NOT_ALLOWED, levels=()))
-        return _whatever("The path has routes for other methods, which `Allow` names", responses)
+        for each in self.reader.unmatched(found):
+            self._add(responses, each)
+        result: JsonObject = {"description": description}
+        for response in responses.values():
+            if headers := response.get("headers"):
+                result["headers"] = {**result.get("headers", {}), **headers}
+            for media, content in response.get("content", {}).items():
+                add_body(result.setdefault("content", {}), media, content.get("schema", {}))
+        return result
 
     def _named(self, body: Schema, status: int) -> Schema:
         """The body of an error as a component, called after its code or message, or after its status."""
@@ -194,16 +200,6 @@ def _add_to_default(responses: dict[str, JsonObject], found: Mapping[str, JsonOb
             default.setdefault("headers", {}).setdefault(name, header)
         for media, content in response.get("content", {}).items():
             add_body(default.setdefault("content", {}), media, content["schema"])
-
-
-def _whatever(description: str, responses: Mapping[str, Mapping[str, Any]]) -> JsonObject:
-    result: JsonObject = {"description": description}
-    for response in responses.values():
-        if headers := response.get("headers"):
-            result["headers"] = {**result.get("headers", {}), **headers}
-        for media, content in response.get("content", {}).items():
-            add_body(result.setdefault("content", {}), media, content.get("schema", {}))
-    return result
 
 
 def phrase(status: int) -> str:

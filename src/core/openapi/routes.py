@@ -29,7 +29,8 @@ from core.middleware.authentication import Authentication, TokenSource
 from core.middleware.jwks import FetchedKeySet
 from core.openapi.facts import NOTHING, ApplicationFacts, ClassDetails, Held, Levels, RouteFacts, Security, StepFacts
 from core.openapi.failures import UNAUTHORIZED, error
-from core.routing.table import Route
+from core.routing.pattern import ROOT
+from core.routing.table import ALL, Route
 from core.validation.schema import Schema, demands_of, plain
 
 _COUNTS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
@@ -50,7 +51,10 @@ def application_facts(
     """The routes of an application, in order, with the steps before each of them. `module` is the application's own."""
     routes: list[RouteFacts] = []
     mounts: dict[str, None] = {}
+    everywhere: tuple[StepFacts, ...] = ()
     for entry, steps in app._chains():
+        if entry.method is None and entry.pattern == ROOT:
+            everywhere = _steps(steps, ALL)
         prefix = entry.pattern.text.removesuffix("*").rstrip("/")
         if entry.method is None or entry.handler is None:
             # It goes on to the next route that matches; what files are below it only a request can tell.
@@ -67,18 +71,13 @@ def application_facts(
         if said.answers is not None:
             said = said._replace(answers={status: hold(each) for status, each in said.answers.items()})
         own = getattr(_innermost(handler), "__module__", "")
-        found = [
-            attrs.evolve(fact, errors=_levels(scope))
-            for step, scope in steps
-            if (fact := _step(step, entry.method)) is not None
-        ]
         routes.append(
             RouteFacts(
                 entry.method,
                 entry.pattern.text,
                 hold(handler),
                 full_name(handler),
-                tuple(found),
+                _steps(steps, entry.method),
                 own if own != module else None,
                 handler is not entry.handler,
                 any((info := info_of(step)) is not None and info.public for step, _ in steps),
@@ -100,6 +99,7 @@ def application_facts(
         _authenticators(),
         class_details(),
         servers,
+        everywhere,
     )
 
 
@@ -159,6 +159,11 @@ def _closure(function: Any) -> Mapping[str, Any]:
         return inspect.getclosurevars(function).nonlocals
     except (TypeError, ValueError):
         return {}
+
+
+def _steps(chain: Sequence[tuple[Any, Route]], method: str) -> tuple[StepFacts, ...]:
+    found = ((_step(middleware, method), scope) for middleware, scope in chain)
+    return tuple(attrs.evolve(step, errors=_levels(scope)) for step, scope in found if step is not None)
 
 
 def _step(middleware: Any, method: str) -> StepFacts | None:
