@@ -297,6 +297,15 @@ async def test_an_error_says_nothing_of_framing_either() -> None:
     assert ("transfer-encoding" in answer.headers, answer.headers["x-a"]) == (False, "1")
 
 
+@pytest.mark.parametrize("body", [b"\x00", bytearray(b"\x00"), memoryview(b"\x00")])
+async def test_bytes_are_an_octet_stream_unless_another_type_is_staged(body: bytes | bytearray | memoryview) -> None:
+    sent = await answering(lambda req, res: res.send(body)).get("/")
+    assert (sent.headers["content-type"], await sent.bytes()) == ("application/octet-stream", b"\x00")
+    named = await answering(lambda req, res: res.header("Content-Type", "image/png").send(body)).get("/")
+    assert named.headers["content-type"] == "image/png"
+    assert "content-type" not in (await answering(lambda req, res: res.send()).get("/")).headers
+
+
 # -- metadata of the edge
 
 

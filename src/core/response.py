@@ -63,6 +63,7 @@ _known_field = _FIELDS.get
 
 _JSON = "application/json"
 _TEXT = "text/plain;charset=UTF-8"
+_BYTES = "application/octet-stream"
 _HTML = "text/html;charset=UTF-8"
 
 Body = str | bytes | AsyncIterable[bytes] | AsyncIterable[str] | None
@@ -436,7 +437,8 @@ class Response:
         return self._send("html", _plain("html", html), _HTML)
 
     def send(self, body: str | bytes | bytearray | memoryview | http.Response | None = None, /) -> Self:
-        """Send a body as it is, or none. A string gets `text/plain` unless another content type is staged.
+        """Send a body as it is, or none. Unless another content type is staged, a string gets `text/plain`, and bytes
+        `application/octet-stream`.
 
         A `http.Response` is passed on: its status, its headers without those of its connection (RFC 9110, section
         7.6.1), and its body as it comes. Headers that are staged win over headers of its own; `Set-Cookie` and `Vary`
@@ -449,10 +451,11 @@ class Response:
         """
         if isinstance(body, str):
             return self._send("send", _plain("send", body), _TEXT)
-        if body is None or type(body) is bytes:
-            return self._send("send", body, None)
+        if body is None:
+            return self._send("send", None, None)
         if isinstance(body, bytes | bytearray | memoryview):
-            return self._send("send", bytes(body), None)
+            # Without a type, a browser would guess one by the bytes: HTML in an upload would run as a page.
+            return self._send("send", bytes(body), _BYTES)
         if isinstance(body, http.Response):
             return self._pass_on(body)
         raise _unfit("send", "str, bytes, a http.Response or nothing", body)

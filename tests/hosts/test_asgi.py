@@ -155,17 +155,17 @@ class Template(bytes):
     """Bytes of a class of their own."""
 
 
-OTHERS: list[tuple[Callable[[Response], Response], bytes | None]] = [
+OTHERS: list[tuple[Callable[[Response], Response], bytes]] = [
     (lambda res: res.text(Colour.RED), b"text/plain;charset=UTF-8"),
     (lambda res: res.html(Colour.RED), b"text/html;charset=UTF-8"),
     (lambda res: res.send(Colour.RED), b"text/plain;charset=UTF-8"),
-    (lambda res: res.send(Template(b"red")), None),
+    (lambda res: res.send(Template(b"red")), b"application/octet-stream"),
 ]
 
 
 @pytest.mark.parametrize(("send", "type"), OTHERS)
 async def test_texts_and_bytes_of_other_classes_are_sent_as_what_they_hold(
-    send: Callable[[Response], Response], type: bytes | None
+    send: Callable[[Response], Response], type: bytes
 ) -> None:
     app = create_app()
 

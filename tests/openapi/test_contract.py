@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.nested import PLAIN
 
-from core import CoreError, Next, Request, Response, create_app
+from core import CoreError, Next, Request, Response, create_app, http
 from core.errors import DeveloperError
 from core.openapi.contract import Contract, ContractError, Declared
 from core.openapi.examples import Examples, add_examples
@@ -121,7 +121,7 @@ async def test_bytes_without_a_content_type_are_an_octet_stream() -> None:
 
     @app.get("/file")
     async def file(req: Request, res: Response) -> None:
-        res.send(b"\x00\x01")
+        res.send(http.Response(b"\x00\x01"))
 
     responses: dict[str, Any] = {"200": {"description": "", "content": {"application/octet-stream": {}}}}
     document: dict[str, Any] = {

@@ -92,7 +92,7 @@ class Reader:
         return effects
 
     def unmatched(self, found: Sequence[Effect]) -> list[Effect]:
-        """The same for a path that no route has, of which `found` is what happens behind the middleware of every path."""
+        """The same for a path that no route has: what is `found` there, behind the middleware of every path."""
         self.route(RouteFacts("*", "/*", Held("constant"), "", self.application.steps), found)
         return self._others
 
