@@ -263,6 +263,81 @@ async def test_a_range_is_a_class_of_error_and_default_stands_for_all_others() -
         assert (type(failed.value), failed.value.body) == (made.ApiError, "oh")
 
 
+def test_an_answer_of_several_media_types_is_what_its_content_type_says() -> None:
+    rows = {"type": "object", "properties": {"rows": {"type": "integer"}}, "required": ["rows"]}
+    problem = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+    content: dict[str, Any] = {
+        "text/csv": {"schema": {"type": "string"}},
+        "application/zip": {},
+        "image/*": {},
+        "application/jsonl": {"itemSchema": {"type": "integer"}},
+        "text/event-stream": {},
+        "Application/JSON; charset=utf-8": {"schema": rows},
+    }
+    failed = {"application/json": {"schema": rows}, "application/problem+json": {"schema": problem}, "text/plain": {}}
+    responses = {"200": {"content": content}, "400": {"content": failed}, "default": {"content": failed}}
+    made = module(described({"/": {"get": {"operationId": "export", "responses": responses}}}))
+    seen: list[Mapping[str, str]] = []
+
+    def export(media: str, body: bytes, status: int = 200) -> Any:
+        def answers(method: str, path: str, headers: Mapping[str, str], _: bytes | None) -> tuple[int, str, bytes]:
+            seen.append(headers)
+            return status, media, body
+
+        return client(made, answers).export()
+
+    assert export("application/json", b'{"rows": 1}') == made.ExportAnswer(rows=1)
+    assert export("text/csv; charset=utf-8", b"a,b") == "a,b"
+    for media in ("application/zip", "IMAGE/png"):
+        assert export(media, b"\xff").read() == b"\xff"
+    assert list(export("application/jsonl", b"1\n2")) == [1, 2]
+    assert list(export("text/event-stream", b"data: a\n\n")) == [made.Event("a")]
+    # One that the document does not have is read as the first that a client speaks.
+    assert export("application/vnd.rows+json", b'{"rows": 1}') == made.ExportAnswer(rows=1)
+    with pytest.raises(made.UnexpectedAnswer):
+        export("text/html", b"<p>")
+    assert made.Client.export.__annotations__["return"] == (
+        "ExportAnswer | str | Stream[bytes] | Stream[int] | Stream[Event[str]]"
+    )
+    assert seen[0]["accept"].startswith("Application/JSON; charset=utf-8, text/csv, application/zip")
+    for status, error in ((400, made.BadRequest), (500, made.ApiError)):
+        for media, body, known in (
+            ("application/json", b'{"rows": 1}', made.ExportAnswer(rows=1)),
+            ("application/problem+json", b'{"title": "no"}', made.Error(title="no")),
+            ("text/plain", b"no", "no"),
+        ):
+            with pytest.raises(error) as raised:
+                export(media, body, status)
+            assert (type(raised.value), raised.value.body) == (error, known)
+
+
+def test_an_answer_without_a_content_type_is_bytes_where_the_document_has_them() -> None:
+    content: dict[str, Any] = {"application/json": {"schema": {"type": "integer"}}, "application/octet-stream": {}}
+    made = module(described({"/": {"get": {"operationId": "get", "responses": {"200": {"content": content}}}}}))
+    assert client(made, lambda *_: (200, "", b"1")).get().read() == b"1"
+
+
+async def test_an_operation_that_answers_errors_alone_does_not_return() -> None:
+    failed: dict[str, Any] = {"content": {"application/json": {"schema": {"type": "string"}}}}
+    paths = {"/": {"get": {"operationId": "fail", "responses": {"404": failed, "default": failed}}}}
+    made = module(described(paths))
+    assert made.Client.fail.__annotations__["return"] == "NoReturn"
+    assert made.AsyncClient.fail.__annotations__["return"] == "NoReturn"
+    for status, error in ((404, made.NotFound), (500, made.ApiError), (200, made.ApiError)):
+        with pytest.raises(error) as raised:
+            client(made, lambda *_, status=status: (status, "application/json", b'"no"')).fail()
+        assert (type(raised.value), raised.value.body) == (error, "no")
+
+    app = create_app()
+
+    @app.get("/")
+    async def fail(req: Request, res: Response) -> None:
+        res.status(404).json("no")
+
+    with pytest.raises(made.NotFound):
+        await made.AsyncClient(made.fetch_transport(Client(app, None).fetch, http.Request)).fail()
+
+
 async def test_events_and_lines_are_streams_of_values_and_errors_are_raised_beside_them() -> None:
     item = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     data = {"type": "string", "contentMediaType": "application/json", "contentSchema": item}

@@ -164,6 +164,11 @@ def method(node: ast.stmt, send: list[ast.expr]) -> str:
                 value=ast.Await(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="_send")) as call),
             ),
             ast.Return(value=ast.Name(id="answer")),
+        ] | [
+            ast.Raise(exc=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="_send")) as call)
+            | ast.Raise(
+                exc=ast.Await(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="_send")) as call)
+            )
         ]:
             send += [*call.args, *(one.value for one in call.keywords)]
         case _:
@@ -249,16 +254,19 @@ def check(source: str) -> None:
                     replies = one.args[2]
                     assert isinstance(replies, ast.Dict)
                     assert all(map(sent, one.args[:2]))
-                    assert all(isinstance(reply, ast.Tuple) and all(map(plain, reply.elts)) for reply in replies.values)
+                    for reply in replies.values:
+                        match reply:
+                            case ast.Tuple(
+                                elts=[ast.Name() | ast.Constant(value=None), ast.Dict(keys=medias, values=how)]
+                            ):
+                                assert all(isinstance(each, ast.Constant) for each in (*medias, *how))
+                            case _:
+                                pytest.fail(ast.unparse(reply))
             case ast.FunctionDef(name=name, body=[ast.Expr(value=ast.Constant()), ast.Return(value=ast.Dict())]):
                 bound.append(name)
             case _:
                 pytest.fail(ast.unparse(node))
     assert len(bound) == len(set(bound))
-
-
-def plain(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name | ast.Constant)
 
 
 def of_schema(schema: object) -> dict[str, Any]:

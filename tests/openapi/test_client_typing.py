@@ -53,10 +53,11 @@ EVERYTHING: dict[str, Any] = {
                     "200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Everything"}}}},
                     "201": {"content": {"application/jsonl": {"itemSchema": {"type": "integer"}}}},
                     "202": {"content": {"image/png": {}}},
-                    "203": {"content": {"text/event-stream": {}}},
+                    "203": {"content": {"text/event-stream": {}, "text/csv": {}, "application/zip": {}}},
                     "4XX": {"content": {"text/plain": {}}},
                 },
-            }
+            },
+            "delete": {"operationId": "refuse", "responses": {"403": {}, "default": {"content": {"text/plain": {}}}}},
         }
     },
     "components": {

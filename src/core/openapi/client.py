@@ -181,16 +181,18 @@ class _Writer:
         replies = ast.Dict([], [])
         for status, is_error, response in self._responses(operation):
             kind = f"{status}Error" if is_error else phrase(status) if returned and status.isdigit() else "Answer"
-            body = self._response_body(method, response, f"{camel(name)}{kind}")
+            bodies = [*self._response_bodies(method, response, f"{camel(name)}{kind}")]
             error = "ApiError" if is_error else "None"
             if not is_error:
-                returned.append(body)
+                returned += bodies
             elif status != "default":
-                error = self._error(status, body)
+                error = self._error(status, bodies)
                 raised.append(error)
+            how = ast.Dict([ast.Constant(each.media) for each in bodies], [ast.Constant(each.how) for each in bodies])
             replies.keys.append(ast.Constant(status))
-            replies.values.append(ast.Tuple([ast.Constant(body.how), ast.Constant(body.media), ast.Name(error)]))
-            self.bodies.append(annotated(f"{name}_{status}", body.annotation))
+            replies.values.append(ast.Tuple([ast.Name(error), how]))
+            for number, body in enumerate(bodies):
+                self.bodies.append(annotated(f"{name}_{status}_{number}", body.annotation))
         made = ast.Call(ast.Name("_Operation"), [ast.Constant(method), ast.Constant(path), replies], [])
         self.operations.keys.append(ast.Constant(name))
         self.operations.values.append(made)
@@ -203,33 +205,38 @@ class _Writer:
         both = [_method(name, said, returned, request, prefix) for prefix in _SENDS]
         self.methods.setdefault(tag, []).append(both)
 
-    def _error(self, status: str, body: _Body) -> str:
-        """The class of an error by its status, which answers this body too."""
+    def _error(self, status: str, bodies: Sequence[_Body]) -> str:
+        """The class of an error by its status, which answers these bodies too."""
         if status not in self.errors:
             made: Any = ast.parse("class name(ApiError): pass").body[0]
             made.name = self.classes.class_name(phrase(status))
             made.body = [docstring(f"The API answers {status}.")]
             self.errors[status] = made, []
         made, kinds = self.errors[status]
-        kinds.append(body.annotation)
+        kinds += [body.annotation for body in bodies]
         return str(made.name)
 
     def _responses(self, operation: Mapping[str, Any]) -> Iterator[tuple[str, bool, Mapping[str, Any]]]:
-        """The responses in order, each with whether it is an error: `default` is one where another is a success."""
+        """The responses in order, each with whether it is an error: `default` is one beside others."""
         responses = (operation.get("responses") or {}).items()
         given = {str(status).upper(): target(self.document, one) for status, one in responses}
-        succeeds = any(status.startswith(("2", "3")) for status in given)
         for status, response in sorted(given.items(), key=lambda one: (one[0] == "DEFAULT", "X" in one[0], one[0])):
             if re.fullmatch(r"[1-5]([0-9]{2}|XX)", status):
                 yield status, status[0] in "45", response
             elif status == "DEFAULT":
-                yield "default", succeeds, response
+                yield "default", len(given) > 1, response
 
-    def _response_body(self, method: str, response: Mapping[str, Any], name: str) -> _Body:
-        content: Mapping[str, object] = response.get("content") or {}
-        if not content or method == "HEAD":
-            return _Body("", "none", (ast.Constant(None),))
-        media, given = _preferred(content)
+    def _response_bodies(self, method: str, response: Mapping[str, Any], name: str) -> Iterator[_Body]:
+        content: Mapping[str, object] = {} if method == "HEAD" else response.get("content") or {}
+        for media, given in _preferred(content):
+            body = self._response_body(media, given, name)
+            if body.how == "json" and response.get(MAY_BE_EMPTY):
+                body = _Body(media, "json-or-empty", joined([body.annotation, (ast.Constant(None),)]))
+            yield body
+        if not content:
+            yield _Body("", "none", (ast.Constant(None),))
+
+    def _response_body(self, media: str, given: Mapping[str, Any], name: str) -> _Body:
         schema = given.get("schema") or {}
         if "itemSchema" in given or media == "text/event-stream" or media in _LINES:
             how, item = ("events", self._event(given)) if media == "text/event-stream" else ("lines", None)
@@ -240,10 +247,7 @@ class _Writer:
                 how = "events-text"
             return _Body(media, how, annotation)
         if is_json(media) or (media == "*/*" and not is_text(merged(self.document, schema))):
-            annotation = self.classes.type_of(schema, name)
-            if response.get(MAY_BE_EMPTY):
-                return _Body(media, "json-or-empty", joined([annotation, (ast.Constant(None),)]))
-            return _Body(media, "json", annotation)
+            return _Body(media, "json", self.classes.type_of(schema, name))
         text = media.startswith("text/") or media.partition(";")[0].endswith(("xml", "javascript", "yaml"))
         return _Body(media, "text", (ast.Name("str"),)) if text else _Body(media, "bytes", (ast.Name("bytes"),))
 
@@ -307,7 +311,7 @@ class _Writer:
     def _request_body(self, name: str, content: Mapping[str, object]) -> _Body | None:
         if not content:
             return None
-        media, given = _preferred(content)
+        media, given = _preferred(content)[0]
         schema = given.get("schema") or given.get("itemSchema") or {}
         if is_json(media) or media in _FORMS or (media == "*/*" and not is_text(merged(self.document, schema))):
             written = "application/json" if media == "*/*" else media
@@ -359,11 +363,9 @@ def _method(
     request: tuple[list[Parameter], list[Parameter], list[ast.keyword]],
     prefix: str,
 ) -> ast.stmt:
-    kinds: list[Kinds] = [] if returned else [(ast.Constant(None),)]
+    kinds: list[Kinds] = [] if returned else [(ast.Name("NoReturn"),)]
     for body in returned:
-        item = union(body.annotation)
-        if body.how.startswith("events"):
-            item = of("Event", item)
+        item = of("Event", union(body.annotation)) if body.how.startswith("events") else union(body.annotation)
         is_stream = body.how.startswith(("events", "lines", "bytes"))
         kinds.append((of(f"{prefix}Stream", item),) if is_stream else body.annotation)
     positional, named, sent = request
@@ -374,17 +376,17 @@ def _method(
     made.args.kwonlyargs = [one for one, _ in named]
     made.args.kw_defaults = [default for _, default in named]
     asked: ast.expr = ast.Call(expression("self._send"), [ast.Constant(name)], sent)
-    made.body.insert(0, annotated("answer", joined(kinds), ast.Await(asked) if prefix else asked))
+    sending = ast.Await(asked) if prefix else asked
+    made.body = [annotated("answer", joined(kinds), sending), *made.body] if returned else [ast.Raise(sending)]
     if said:
         made.body.insert(0, docstring(said))
     return cast("ast.stmt", made)
 
 
-def _preferred(content: Mapping[str, object]) -> tuple[str, Mapping[str, Any]]:
-    """The media type that a client speaks: JSON where it may, then forms that may have files, then other forms."""
+def _preferred(content: Mapping[str, object]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The media types, as a client speaks them: JSON where it may, then forms that may have files, then other forms."""
     order = sorted(content, key=lambda media: 0 if is_json(media) else 1 + [*_FORMS, media].index(media))
-    given = content[order[0]]
-    return order[0], given if isinstance(given, dict) else {}
+    return [(media, given if isinstance(given := content[media], dict) else {}) for media in order]
 
 
 def _style(parameter: Mapping[str, Any]) -> str:

@@ -179,6 +179,8 @@ def written(node: ast.AST, indent: str = "") -> str:
                 return head + _expressed(annotation, indent, len(head))
             head += f"{ast.unparse(annotation)} = "
             return head + _expressed(value, indent, len(head))
+        case ast.Raise(exc=ast.expr() as raised):
+            return f"{indent}raise {_expressed(raised, indent, len(indent) + 6)}"
         case _:
             # In a module of its own a text is a docstring.
             return indent + ast.unparse(ast.Module([cast("ast.stmt", node)], []))
