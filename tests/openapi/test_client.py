@@ -271,7 +271,7 @@ def test_an_answer_of_several_media_types_is_what_its_content_type_says() -> Non
         "application/zip": {},
         "image/*": {},
         "application/jsonl": {"itemSchema": {"type": "integer"}},
-        "text/event-stream": {},
+        "text/event-stream; charset=utf-8": {},
         "Application/JSON; charset=utf-8": {"schema": rows},
     }
     failed = {"application/json": {"schema": rows}, "application/problem+json": {"schema": problem}, "text/plain": {}}
@@ -472,6 +472,23 @@ def test_classes_that_no_schema_names_are_called_as_people_would() -> None:
     # A name of the document is its schema's, whatever comes first.
     assert made.ThreadReply(score=1)
     assert made.ThreadRepliesItem(author="ada")
+
+
+def test_a_class_has_a_number_only_where_nothing_else_tells_it_apart() -> None:
+    def of(**properties: Any) -> dict[str, Any]:
+        return {"type": "object", "properties": properties, "required": [*properties]}
+
+    text = {"type": "string"}
+    gone = {"content": {"application/json": {"schema": {"anyOf": [{"$ref": "#/components/schemas/A"}, of(b=text)]}}}}
+    either = {"content": {"application/json": {"schema": {"anyOf": [of(c=text), of(d=text)]}}}}
+    responses = {"200": either, "410": gone, "4XX": {"content": {"application/json": {"schema": of(e=text)}}}}
+    responses["default"] = {"content": {"application/json": {"schema": of(f=text)}}}
+    made = module(described({"/": {"get": {"operationId": "see", "responses": responses}}}, schemas={"A": of(a=text)}))
+    assert made.SeeGoneError(b="x")
+    assert made.SeeClientError(e="x")
+    assert made.SeeError(f="x")
+    assert made.SeeAnswer1(c="x")
+    assert made.SeeAnswer2(d="x")
 
 
 async def test_values_are_what_their_formats_say() -> None:

@@ -4,6 +4,8 @@ and errors look as its error handler writes them.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -703,6 +705,50 @@ def test_errors_of_one_name_are_told_apart_by_what_else_they_tell(
         "NotFoundErrorWithCodeAndKeyAndInAll",
         "Status430Error",
     ]
+
+
+def test_errors_that_tell_the_same_are_called_after_their_operations(describing: Callable[..., Described]) -> None:
+    described = describing(
+        "named_by_operation",
+        """
+        from core import CoreError, Request, Response, create_app
+
+        app = create_app()
+
+        @app.get("/books/:id")
+        async def show_book(req: Request, res: Response) -> None:
+            raise CoreError(404, f"No book {req.id}", key=req.params["id"])
+
+        @app.get("/pages/:id")
+        async def show_page(req: Request, res: Response) -> None:
+            if "few" in req.query:
+                raise CoreError(404, f"No page {req.id}", key=None)
+            raise CoreError(404, f"No page {req.id}", key=int(req.params["id"]))
+
+        def shelf(req: Request) -> None:
+            raise CoreError(404, f"No shelf {req.id}", key=[req.params["id"]])
+
+        @app.get("/shelves/:id")
+        async def show_shelf(req: Request, res: Response) -> None:
+            shelf(req)
+
+        @app.delete("/shelves/:id")
+        async def drop_shelf(req: Request, res: Response) -> None:
+            shelf(req)
+        """,
+    )
+    operations = described.document["paths"]
+    found = {
+        operation["operationId"]: json.dumps(operation["responses"]["404"]["content"]["application/json"]["schema"])
+        for item in operations.values()
+        for operation in item.values()
+    }
+    assert {name: sorted(re.findall(r"/(\w+)\"", text)) for name, text in found.items()} == {
+        "show_book": ["ShowBookNotFoundError"],
+        "show_page": ["ShowPageNotFoundError", "ShowPageNotFoundError2"],
+        "show_shelf": ["NotFoundErrorWithKey"],
+        "drop_shelf": ["NotFoundErrorWithKey"],
+    }
 
 
 def test_what_may_be_set_again_is_not_described_as_it_is_at_the_start(describing: Callable[..., Described]) -> None:

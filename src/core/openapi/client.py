@@ -43,7 +43,7 @@ from core.openapi.client_source import (
     written,
 )
 from core.openapi.facts import MAY_BE_EMPTY
-from core.openapi.reading import is_json, merged, operations, section, target, without_wording
+from core.openapi.reading import is_json, merged, operations, plain_media, section, target, without_wording
 
 _PARAMETERS: Final = frozenset(["answer", "body", "dict", "list", "self"])
 _LINES: Final = frozenset(
@@ -180,8 +180,9 @@ class _Writer:
         raised: list[str] = []
         replies = ast.Dict([], [])
         for status, is_error, response in self._responses(operation):
-            kind = f"{status}Error" if is_error else phrase(status) if returned and status.isdigit() else "Answer"
-            bodies = [*self._response_bodies(method, response, f"{camel(name)}{kind}")]
+            words = "" if status == "default" else phrase(status).removesuffix(" Error")
+            kind = f"{words} Error" if is_error else words if returned and status.isdigit() else "Answer"
+            bodies = [*self._response_bodies(method, response, f"{camel(name)} {kind}")]
             error = "ApiError" if is_error else "None"
             if not is_error:
                 returned += bodies
@@ -237,18 +238,16 @@ class _Writer:
             yield _Body("", "none", (ast.Constant(None),))
 
     def _response_body(self, media: str, given: Mapping[str, Any], name: str) -> _Body:
-        schema = given.get("schema") or {}
-        if "itemSchema" in given or media == "text/event-stream" or media in _LINES:
-            how, item = ("events", self._event(given)) if media == "text/event-stream" else ("lines", None)
-            if item is None:
-                item = given.get("itemSchema") or merged(self.document, schema).get("items") or {}
-            annotation = self.classes.type_of(item, f"{name}Item")
-            if how == "events" and is_str(annotation):
-                how = "events-text"
-            return _Body(media, how, annotation)
+        plain, schema = plain_media(media), given.get("schema") or {}
+        if plain == "text/event-stream":
+            annotation = self.classes.type_of(self._event(given), f"{name}Item")
+            return _Body(media, "events-text" if is_str(annotation) else "events", annotation)
+        if "itemSchema" in given or plain in _LINES:
+            item = given.get("itemSchema") or merged(self.document, schema).get("items") or {}
+            return _Body(media, "lines", self.classes.type_of(item, f"{name}Item"))
         if is_json(media) or (media == "*/*" and not is_text(merged(self.document, schema))):
             return _Body(media, "json", self.classes.type_of(schema, name))
-        text = media.startswith("text/") or media.partition(";")[0].endswith(("xml", "javascript", "yaml"))
+        text = plain.startswith("text/") or plain.endswith(("xml", "javascript", "yaml"))
         return _Body(media, "text", (ast.Name("str"),)) if text else _Body(media, "bytes", (ast.Name("bytes"),))
 
     def _event(self, content: Mapping[str, object]) -> Schema:

@@ -155,21 +155,18 @@ class Classes:
             return joined([self.type_of(rest, name, files=files), (ast.Constant(None),)])
         if "$ref" in schema:
             return self.reference(str(schema["$ref"]), files=files)
-        parts = [part for part in schema.get("allOf") or () if isinstance(part, dict) and part.keys() - _ANNOTATIONS]
-        if len(parts) == 1 and not schema.keys() - _ANNOTATIONS - {"allOf"}:
-            return self.type_of(parts[0], name, files=files)
+        laid = [part for part in schema.get("allOf") or () if isinstance(part, dict) and part.keys() - _ANNOTATIONS]
+        if len(laid) == 1 and not schema.keys() - _ANNOTATIONS - {"allOf"}:
+            return self.type_of(laid[0], name, files=files)
         schema = merged(self._document, schema)
         kinds_of_value = alternatives(schema)
         if kinds_of_value:
             base = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", "discriminator")}
             whole = bool(base.keys() - _ANNOTATIONS - {"type"})
-            kinds = [
-                self.type_of(
-                    {"allOf": [base, part]} if whole and not _is_null(part) else part, f"{name}{number}", files=files
-                )
-                for number, part in enumerate(kinds_of_value, 1)
-            ]
-            return joined(kinds)
+            parts = [{"allOf": [base, part]} if whole and not _is_null(part) else part for part in kinds_of_value]
+            is_one = sum(isinstance(part, dict) and "properties" in part for part in kinds_of_value) == 1
+            names = [name if is_one else f"{name}{number}" for number in range(1, len(parts) + 1)]
+            return joined(self.type_of(part, inner, files=files) for part, inner in zip(parts, names, strict=True))
         if "const" in schema:
             return literal([schema["const"]])
         if isinstance(schema.get("enum"), list):

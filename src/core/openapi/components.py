@@ -34,6 +34,8 @@ class Components:
         self._used: dict[Key, Schema] = {}
         self._wanted: dict[Key, list[str]] = {}
         """The names of each, the best first."""
+        self._operations: dict[Key, set[str]] = {}
+        """The operations that answer each error."""
 
     def final(
         self, schema: Schema, at: Effect, *, reading: bool = False, within: str = "", told_by: str = ""
@@ -99,10 +101,11 @@ class Components:
             self._used[key].update(self.final(whole, place, reading=differs, within=facts.name))
         return {"$ref": key}
 
-    def error(self, names: Sequence[str], schema: Schema) -> Schema:
+    def error(self, names: Sequence[str], schema: Schema, operation: str) -> Schema:
         """A reference to the body of an error, which has names of its own; the last is that of its status."""
         key = (_ERROR, json.dumps(schema, default=list, sort_keys=True))
         self._used.setdefault(key, schema)
+        self._operations.setdefault(key, set()).add(operation)
         wanted = self._wanted.setdefault(key, [*names])
         if wanted[-1] != names[-1]:
             wanted[-1] = "Error"  # of several statuses
@@ -155,14 +158,20 @@ class Components:
         return names
 
     def _told_apart(self, found: Mapping[str, Sequence[Key]], taken: Container[str]) -> dict[str, list[Key]]:
-        """Errors of one name, each with what it tells and not all of them do."""
+        """Errors of one name, each with what it tells and not all of them do, else with the operation that it is of."""
         apart: dict[str, list[Key]] = {}
         for name, keys in found.items():
             told = {key: _told_by(self._used[key]) for key in keys if key[0] == _ERROR}
             shared = set[str].intersection(*map(set, told.values())) if told and name not in taken else ()
+            alike: dict[str, list[Key]] = {}
             for key in keys:
                 more = "And".join(each for each in told.get(key, ()) if each not in shared)
-                apart.setdefault(f"{name}With{more}" if more else name, []).append(key)
+                alike.setdefault(f"{name}With{more}" if more else name, []).append(key)
+            for longer, same in alike.items():
+                for key in same:
+                    only = self._operations.get(key, ()) if len(same) > 1 or longer in taken else ()
+                    own = _camel(*only) if len(only) == 1 else ""
+                    apart.setdefault(f"{own}{name}" if own else longer, []).append(key)
         return apart
 
 

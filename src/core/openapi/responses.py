@@ -179,7 +179,7 @@ class Responses:
         said = [each for field in ("code", "error", "message", "detail") for each in _said(body, field)]
         words = phrase_of(status) if status in {*HTTPStatus} else f"Status {status}"
         names = [name for each in (*said, words) if (name := error_name(each))]
-        return self.components.error(names or ["Error"], body) if "properties" in body else body
+        return self.components.error(names or ["Error"], body, self._here) if "properties" in body else body
 
 
 def _said(body: Schema, field: str) -> Iterator[str]:
