@@ -751,6 +751,31 @@ def test_errors_that_tell_the_same_are_called_after_their_operations(describing:
     }
 
 
+@pytest.mark.parametrize("change", ["del KEPT[key(req)]", "KEPT[key(req)] = 1", "KEPT[key(req)] += 1"])
+def test_a_call_in_the_place_that_is_changed_is_read(describing: Callable[..., Described], change: str) -> None:
+    described = describing(
+        f"changed_{len(change)}",
+        f"""
+        from core import CoreError, Request, Response, create_app
+
+        app = create_app()
+        KEPT: dict[str, int] = {{}}
+
+        def key(req: Request) -> str:
+            if req.params["id"] not in KEPT:
+                raise CoreError(404, "No such thing")
+            return req.params["id"]
+
+        @app.delete("/things/:id")
+        async def drop(req: Request, res: Response) -> None:
+            {change}
+            res.status(204).send()
+        """,
+    )
+    assert "404" in described.document["paths"]["/things/{id}"]["delete"]["responses"]
+    assert described.problems == []
+
+
 def test_what_may_be_set_again_is_not_described_as_it_is_at_the_start(describing: Callable[..., Described]) -> None:
     described = describing(
         "state_that_changes",

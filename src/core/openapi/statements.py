@@ -18,6 +18,7 @@ from mypy.nodes import (
     BreakStmt,
     CallExpr,
     ContinueStmt,
+    DelStmt,
     Expression,
     ExpressionStmt,
     ForStmt,
@@ -49,7 +50,7 @@ from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught, o
 from core.openapi.here import State, merged
 from core.openapi.raised import is_core_error
 from core.openapi.solving import member
-from core.openapi.trees import CONTEXT, within
+from core.openapi.trees import CONTEXT, parts_of, within
 from core.openapi.values import Value
 
 _Case: TypeAlias = tuple[Expression | None, Expression, Block]
@@ -89,13 +90,17 @@ class Statements(Expressions):
         match statement:
             case ExpressionStmt(expr=CallExpr(callee=RefExpr(fullname=name))) if name in _DROPPED:
                 pass  # nobody waits for it
-            case ExpressionStmt() | AssertStmt():
+            case ExpressionStmt() | AssertStmt() | DelStmt():
                 self.evaluate(statement.expr)
             case AssignmentStmt():
                 self.evaluate(statement.rvalue)
                 for target in statement.lvalues:
+                    for part in parts_of(target):
+                        if isinstance(part, Expression):
+                            self.evaluate(part)
                     self._assigned(target, statement.rvalue)
             case OperatorAssignmentStmt():
+                self.evaluate(statement.lvalue)
                 self.evaluate(statement.rvalue)
                 division(self, statement.op, statement.lvalue, statement.rvalue)
             case ReturnStmt():
