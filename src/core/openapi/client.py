@@ -377,8 +377,7 @@ def _method(
     asked: ast.expr = ast.Call(expression("self._send"), [ast.Constant(name)], sent)
     sending = ast.Await(asked) if prefix else asked
     made.body = [annotated("answer", joined(kinds), sending), *made.body] if returned else [ast.Raise(sending)]
-    if said:
-        made.body.insert(0, docstring(said))
+    made.body = [*([docstring(said)] if said else []), *made.body]
     return cast("ast.stmt", made)
 
 
