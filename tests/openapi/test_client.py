@@ -311,6 +311,15 @@ def test_an_answer_of_several_media_types_is_what_its_content_type_says() -> Non
             assert (type(raised.value), raised.value.body) == (error, known)
 
 
+def test_an_object_in_another_format_than_json_is_not_asked_for_beside_it() -> None:
+    pet = {"type": "object", "properties": {"name": {"type": "string"}}}
+    both = {"application/xml": {"schema": pet}, "application/json": {"schema": pet}}
+    responses = {"200": {"content": both}, "201": {"content": {"application/xml": {"schema": pet}}}}
+    made = module(described({"/": {"get": {"operationId": "get", "responses": responses}}}))
+    assert made.Client.get.__annotations__["return"] == "GetAnswer | str"
+    assert made._OPERATIONS["get"].replies["200"][1].keys() == {"application/json"}
+
+
 def test_an_answer_without_a_content_type_is_bytes_where_the_document_has_them() -> None:
     content: dict[str, Any] = {"application/json": {"schema": {"type": "integer"}}, "application/octet-stream": {}}
     made = module(described({"/": {"get": {"operationId": "get", "responses": {"200": {"content": content}}}}}))

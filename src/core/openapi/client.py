@@ -229,8 +229,10 @@ class _Writer:
 
     def _response_bodies(self, method: str, response: Mapping[str, Any], name: str) -> Iterator[_Body]:
         content: Mapping[str, object] = {} if method == "HEAD" else response.get("content") or {}
-        for media, given in _preferred(content):
+        for number, (media, given) in enumerate(_preferred(content)):
             body = self._response_body(media, given, name)
+            if number and body.how in ("text", "bytes") and not is_text(merged(self.document, given.get("schema"))):
+                continue  # an object that the client cannot read, as one in XML: it asks for the first alone
             if body.how == "json" and response.get(MAY_BE_EMPTY):
                 body = _Body(media, "json-or-empty", joined([body.annotation, (ast.Constant(None),)]))
             yield body
