@@ -501,6 +501,31 @@ def test_the_request_of_an_option_has_the_env_of_the_application(root: Path) -> 
     ]
 
 
+def test_an_authenticator_in_a_variable_is_met_by_the_requests_of_its_routes(root: Path) -> None:
+    project(
+        root,
+        app="""
+        from core import optional
+        from core.middleware.jwt import jwt_auth
+        app = create_app(Env)
+        auth = jwt_auth(Env, secret=lambda req: req.env.SECRET)
+        other = jwt_auth(Env, secret=lambda req: [req.env.OLD])
+        anyone = optional(other)
+        nobody = jwt_auth(Env, secret=lambda req: req.env.UNUSED)
+        @app.authenticated(auth).get("/a")
+        async def a(req, res):
+            res.send()
+        @app.authenticated(anyone).get("/b")
+        async def b(req, res):
+            res.send()
+        """,
+    )
+    assert [line.partition(": ")[2].partition(".")[0] for line in check(root)] == [
+        "Env has no SECRET",
+        "Env has no OLD",
+    ]
+
+
 # Names that are not certain -------------------------------------------------------------------------------------------
 
 

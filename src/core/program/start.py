@@ -60,6 +60,8 @@ class Start(Recorder):
         """The application that is served, once there is a table."""
         self._steps: dict[int, int] = {}
         self._described: list[Step] = []
+        self._met: set[int] = set()
+        """The steps of requests, and the callables that they keep, as a guard keeps its authenticator."""
 
     def table(self) -> Table:
         """Import the program, and describe everything that it has registered."""
@@ -85,7 +87,7 @@ class Start(Recorder):
         finished = module is not None and not (self.stopped or self.refusals or self.unread)
         own = [one for name, one in list(sys.modules.items()) if name not in before and is_own(file_of(one))]
         apps = [self._app(one, one is self.app) for one in self.apps if one._registered or one is self.app]
-        met = {step.made for step in self._described}
+        met = {self.made[one] for one in self._met if one in self.made}
         served = {id(router) for app in self.apps for router in app._everything_below()}
         # A package beside the worker's own folder is shared: another worker may mount what this one does not.
         home = os.path.join(os.path.dirname(real(self.entry.config)), "")
@@ -188,6 +190,7 @@ class Start(Recorder):
             self.kept.append(given)
             info = info_of(given)
             bodies, whole, direct = functions_behind(given)
+            _meet(given, self._met)
             provides = () if info is None else tuple(sorted(info.provides))
             made = self.made.get(id(given), Place())
             self._described.append(Step(name_of(given), bodies, whole, direct, provides, made, _maker(given)))
@@ -301,8 +304,16 @@ def _attributes(one: object) -> Iterator[object]:
             yield getattr(one, name, None)
 
 
+def _meet(one: object, met: set[int]) -> None:
+    """Add a callable, and those that it closes over or keeps as attributes."""
+    if callable(one) and not isinstance(one, type) and id(one) not in met:
+        met.add(id(one))
+        for inner in (*_cells(one), *_attributes(one)):
+            _meet(inner, met)
+
+
 def _cells(function: Any) -> Iterator[object]:
-    for cell in function.__closure__ or ():
+    for cell in getattr(function, "__closure__", None) or ():
         try:
             yield cell.cell_contents
         except ValueError:
