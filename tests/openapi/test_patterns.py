@@ -927,3 +927,122 @@ def test_a_name_that_is_given_what_is_made_of_itself_is_read_to_an_end(describin
         """,
     )
     assert [problem.line for problem in described.problems] == [29, 42]
+
+
+HELD = """
+from collections.abc import Callable
+from typing import Any, Generic, Literal, NoReturn, TypeVar
+
+import attrs
+
+from core import App, CoreError, Request, Response
+
+app: App[None] = App(problem_details=True)
+T = TypeVar("T")
+Reason = Literal["missing", "refused", "gone"]
+STATUS: dict[Reason, int] = {"missing": 404, "refused": 403, "gone": 410}
+
+
+def fail(reason: Reason, detail: str = "") -> NoReturn:
+    raise CoreError(STATUS[reason], detail or None, reason=reason)
+
+
+def also(reason: Reason) -> NoReturn:
+    fail(reason)
+
+
+class Shelf:
+    def find(self, id: str) -> str:
+        if id == "0":
+            raise CoreError(410, "Sold")
+        return id
+
+
+@attrs.frozen
+class Page(Generic[T]):
+    items: list[T]
+    more: bool = False
+
+    @classmethod
+    def of(cls, items: list[T]) -> "Page[T]":
+        if not items:
+            raise CoreError(416, "Nothing")
+        return cls(items)
+
+
+class Controller:
+    def __init__(self, made: Callable[[str], Shelf] = lambda name: Shelf()) -> None:
+        self.made = made
+
+    async def show(self, req: Request[None, Any], res: Response) -> None:
+        res.json({"found": self.made("a").find(req.params["id"])})
+
+
+for name, controller in {"default": Controller(), "given": Controller(lambda name: Shelf())}.items():
+    app.get(f"/{name}/:id", controller.show)
+
+
+@app.get("/page")
+async def page(req: Request[None, Any], res: Response) -> None:
+    res.json(Page[str].of([*req.query]))
+
+
+@app.get("/missing")
+async def missing(req: Request[None, Any], res: Response) -> None:
+    fail("missing", "No such thing")
+
+
+@app.get("/refused")
+async def refused(req: Request[None, Any], res: Response) -> None:
+    also("refused")
+
+
+@app.get("/gone")
+async def gone(req: Request[None, Any], res: Response) -> None:
+    reason: Reason = "gone"
+    also(reason)
+
+
+@app.get("/any/:reason")
+async def any_of(req: Request[None, Any], res: Response) -> None:
+    fail("refused" if req.params["reason"] == "a" else "gone")
+"""
+
+
+async def test_what_is_made_by_a_lambda_and_chosen_by_a_constant_is_read(describing: Callable[..., Described]) -> None:
+    described = describing("held", HELD)
+    assert described.problems == []
+    validate(described.document)
+    paths = described.document["paths"]
+    answers = {path: [*operation["get"]["responses"]] for path, operation in paths.items()}
+    assert answers == {
+        "/default/{id}": ["200", "400", "410", "default"],
+        "/given/{id}": ["200", "400", "410", "default"],
+        "/page": ["200", "416", "default"],
+        "/missing": ["404", "default"],
+        "/refused": ["403", "default"],
+        "/gone": ["410", "default"],
+        "/any/{reason}": ["400", "403", "410", "default"],
+    }
+    contract = Contract(described.document)
+    client: Client[Any] = Client(sys.modules["held"].app, None, contract=contract)
+    asked = [
+        "/default/1",
+        "/given/0",
+        "/page",
+        "/page?a=b",
+        "/missing",
+        "/refused",
+        "/gone",
+        "/any/a",
+        "/any/b",
+        "/any/%",
+    ]
+    for path in asked:
+        await client.get(path)
+        assert contract.reached  # a client with a contract raises for what the document does not have
+    schemas = described.document["components"]["schemas"]
+    reference = paths["/refused"]["get"]["responses"]["403"]["content"]["application/problem+json"]["schema"]["$ref"]
+    refused = schemas[reference.rpartition("/")[2]]
+    assert [*refused["properties"]] == ["type", "title", "status", "reason"]
+    assert refused["properties"]["reason"] == {"type": "string", "const": "refused"}

@@ -42,10 +42,7 @@ FOUND = {
     "shop": [f"{UNKNOWN} (Any)"],  # json.loads of what a webhook has sent
     "store": [],
     "board": [f"{UNKNOWN} (Any)", f"{UNKNOWN} (JSON that is written as text"],  # a session's value, text out of KV
-    "clean": [
-        f"{UNKNOWN} (Any, in the class Page_Any)",
-        "what matches(…) does here is not known",
-    ],  # a lambda handed on
+    "clean": [f"{UNKNOWN} (Any, in the class Page_Any)"],
 }
 """What the command says of each that it cannot read."""
 

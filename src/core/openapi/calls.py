@@ -39,7 +39,7 @@ from mypy.types import AnyType, CallableType, Instance, NoneType, Overloaded, Pr
 from core.openapi.facts import Held
 from core.openapi.frames import Frames
 from core.openapi.solving import attrs_fields, instance_of, member, solved
-from core.openapi.trees import CONTEXT, Notes, called, constant, within
+from core.openapi.trees import CONTEXT, Notes, bare, called, constant, within
 from core.openapi.values import Frame, Target, Value, bounded, once
 
 
@@ -68,14 +68,15 @@ class Calls(Frames):
         return found[0] if found else None
 
     def _function(self, held: Held) -> Target | None:
-        node = self.function_of(held)
-        if node is None:
+        found = self.function_of(held)
+        if found is None:
             return None
+        node, home = found
         names = {name: self.value_of(each) for name, each in held.holds.items()}
         given = tuple(map(self.value_of, held.given))
         parameters = {argument.variable.name for argument in node.arguments}
         named = {name: value for name, value in names.items() if name in parameters}
-        around = Frame(None, Notes(None), self.homes[node].module, names=names)
+        around = Frame(None, Notes(None), home, names=names)
         for part in within(node.body):
             if isinstance(part, NameExpr) and part.kind == LDEF and isinstance(part.node, Var) and part.name in names:
                 own = self.type_in(names[part.name])
@@ -226,10 +227,11 @@ class Calls(Frames):
         return isinstance(type_, CallableType) and not type_.is_type_obj()
 
     def _methods(self, callee: MemberExpr, frame: Frame) -> tuple[Target, ...] | None:
-        home = callee.expr.node if isinstance(callee.expr, RefExpr) else None
+        named = bare(callee.expr)
+        home = named.node if isinstance(named, RefExpr) else None
         if isinstance(home, TypeInfo | MypyFile):
-            named = home.names.get(callee.name) if isinstance(home, MypyFile) else home.get(callee.name)
-            node = named.node if named is not None else None
+            symbol = home.names.get(callee.name) if isinstance(home, MypyFile) else home.get(callee.name)
+            node = symbol.node if symbol is not None else None
             if isinstance(node, FuncDef | Decorator | OverloadedFuncDef):
                 bound = (Value(callee.expr, frame),) if getattr(node, "is_class", False) else ()
                 return self.defined(node, frame, bound)
@@ -327,10 +329,19 @@ class Calls(Frames):
         written, at = place or (table, frame)
         if not isinstance(written, DictExpr) or any(name is None for name, _ in written.items):
             return []
-        wanted = constant(key)
-        exact = [value for name, value in written.items if name is not None and wanted and constant(name) == wanted]
-        found = exact[-1:] or [value for _, value in written.items]
+        values = {constant(name): value for name, value in written.items if name is not None}
+        exact = [values[each] for each in self.constants(key, frame) if each in values]
+        found = exact or [value for _, value in written.items]
         return [*((value, at) for value in found), *((each, frame) for each in otherwise)]
+
+    @bounded(lambda self, expression, frame: ())
+    def constants(self, expression: Expression, frame: Frame) -> tuple[tuple[object], ...]:
+        """The constants that an expression may be, each alone in a tuple; () where one of them is not known."""
+        place = self.origin(expression, frame).place or (expression, frame)
+        if (known := constant(place[0])) is not None:
+            return (known,)
+        parts = [self.constants(*each.place) if each.place is not None else () for each in self.ways(*place)]
+        return tuple(each for part in parts for each in part) if all(parts) else ()
 
     def _unpacked(self, name: NameExpr, frame: Frame) -> list[Value]:
         """What `status, body = f()` gives a name: its part of each tuple that is returned, or that a dict has."""

@@ -58,7 +58,7 @@ from mypy.types import (
 from core.openapi.facts import Held
 from core.openapi.schemas import Schemas
 from core.openapi.solving import UNKNOWN, attrs_fields, info_in, member, returned_for, solved, without
-from core.openapi.trees import Notes, called, changed, docstring, filled_elsewhere, parts_of
+from core.openapi.trees import Notes, called, changed, docstring, everything, filled_elsewhere, parts_of
 from core.openapi.values import DEEPEST, Frame, Home, Rows, Target, Value, bounded
 
 _CHAINED: Final = frozenset(["status", "header", "append", "cookie", "delete_cookie"])
@@ -125,6 +125,16 @@ class Frames:
                     self._find((part for part in parts_of(statement) if isinstance(part, Statement)), outer, home)
 
     @cached_property
+    def lambdas(self) -> dict[tuple[str, int], list[LambdaExpr]]:
+        """The lambdas of the program, by their module and their line."""
+        found: dict[tuple[str, int], list[LambdaExpr]] = {}
+        for name, frame in self.modules.items():
+            for node in everything(frame.module):
+                if isinstance(node, LambdaExpr):
+                    found.setdefault((name, node.line), []).append(node)
+        return found
+
+    @cached_property
     def changed(self) -> frozenset[Node | str]:
         """The variables and the names of attributes that are set by others than who made them."""
         return changed((node, self.notes_of(node)) for node in self.homes)
@@ -174,17 +184,25 @@ class Frames:
                     type_ = TypeType(own) if isinstance(own, Instance) else None
                 case "object" if (info := self.lookup(held.name)) is not None:
                     type_ = self._object_of(info, held)
-                case "function" if (node := self.function_of(held)) is not None:
-                    type_ = self._signature_of(node, held)
+                case "function" if (found := self.function_of(held)) is not None:
+                    type_ = self._signature_of(found[0], held)
                 case _:
                     pass
             self._held[id(held)] = Value(type=type_, held=held)
         return self._held[id(held)]
 
-    def function_of(self, held: Held) -> FuncDef | None:
-        """The function of the program that the application holds; None for one that is not in it."""
+    def function_of(self, held: Held) -> tuple[FuncDef | LambdaExpr, Frame] | None:
+        """The function of the program that the application holds, and its module; None for one that is not in it, and
+        where two lambdas share a line.
+        """
+        if held.name.endswith(".<lambda>"):
+            homes = [name for name in self.modules if held.name.startswith(f"{name}.")]
+            home = max(homes, key=len, default="")
+            written = self.lambdas.get((home, held.place[1]), [])
+            return (written[0], self.modules[home]) if len(written) == 1 else None
         found = [node for node in self.named.get(held.name, ()) if node.line >= held.place[1]]
-        return min(found, key=lambda each: each.line, default=None)
+        node = min(found, key=lambda each: each.line, default=None)
+        return (node, self.homes[node].module) if node is not None else None
 
     def _object_of(self, info: TypeInfo, held: Held) -> Type:
         """An object as a type. What the variables of its class stand for is what `Pages[User](…)` said where it was
@@ -208,9 +226,9 @@ class Frames:
                 found[each] = type_ if agrees else UNKNOWN
         return Instance(info, [found.get(each.id, UNKNOWN) for each in info.defn.type_vars])
 
-    def _signature_of(self, node: FuncDef, held: Held) -> Type | None:
+    def _signature_of(self, node: FuncDef | LambdaExpr, held: Held) -> Type | None:
         """The type of a function without the arguments that a bound method or a partial gives."""
-        declared = get_proper_type(node.type)
+        declared = get_proper_type(self._types.get(node) if isinstance(node, LambdaExpr) else node.type)
         if not isinstance(declared, CallableType):
             return None
         types: dict[TypeVarId, Type] = {}

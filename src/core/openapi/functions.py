@@ -263,18 +263,17 @@ class Reader:
             made = self.program.origin(*value.place).expression if value.place is not None else None
             return str(type_), id(made), *errors
         plain = self.program.schemas.of(type_)
-        is_precise = is_vague(plain) or plain in ({"type": "string"}, {"type": "integer"})
+        is_precise = is_vague(plain) or "enum" in plain or plain in ({"type": "string"}, {"type": "integer"})
         return str(type_), repr(self.program.schema_of(value)) if is_precise else "", *errors
 
     # -- errors
 
     def default(self, raised: Raise) -> Answer:
-        """The answer to an error that no error handler answers."""
+        """The answer to an error of one status that no error handler answers."""
         problem = self.application.problem_details
-        bodies = [default_body(raised, status, problem=problem) for status in raised.status]
-        whole = bodies[0] if all(body == bodies[0] for body in bodies) else {"anyOf": bodies}
         media = "application/problem+json" if problem else "application/json"
-        return Answer(status=raised.status, media_type=media, body=whole)
+        body = default_body(raised, raised.status[0], problem=problem)
+        return Answer(status=raised.status, media_type=media, body=body)
 
     def answers(self, raised: Raise, tried: tuple[str, ...] = ()) -> Iterator[tuple[Raise, Answer | Open]]:
         """The answers to an error, as `core.dispatch.answers` chooses.
@@ -285,9 +284,12 @@ class Reader:
         found = ((level[cls], cls) for level in levels for cls in raised.classes if cls in level)
         handler, cls = next(((held, cls) for held, cls in found if held.name not in tried), (None, ""))
         if handler is None:
+            for status in raised.status:
+                one = attrs.evolve(raised, status=(status,))
+                yield one, self.default(one)
             if raised.status:
-                yield raised, self.default(raised)
-            elif CORE_ERROR in raised.classes:
+                return
+            if CORE_ERROR in raised.classes:
                 reason = "the status of this error is not known. Give a number, or a Literal type"
                 yield raised, Open(path=raised.path, line=raised.line, reason=reason, sends=False)
             return

@@ -160,7 +160,7 @@ class Program(Raised):
             case OpExpr(op="or"):
                 first = self.schema(expression.left, frame)
                 if "$unknown" not in first:
-                    return any_of([without_null(first, first), self.schema(expression.right, frame)])
+                    return any_of([*_true_parts(first), self.schema(expression.right, frame)])
             case _:
                 pass
         return self._plain(expression, frame)
@@ -176,7 +176,7 @@ class Program(Raised):
         plain = self._plain(name, frame)
         node = name.node
         value = self.bound(name, frame)
-        if value is not None and plain.get("type") in ("string", "integer"):
+        if value is not None and (plain.get("type") in ("string", "integer") or "enum" in plain):
             # A name is the constant that it was given, an argument the one that this call hands over.
             return self.schema_of(value) if {"const", "enum"} & self.schema_of(value).keys() else plain
         if node is None or not self._says_little(plain):
@@ -352,3 +352,10 @@ _PARTS: Final[Mapping[str, Callable[[Raise], Schema]]] = {
     "metadata": lambda error: error.metadata,
     "status": lambda error: any_of({"const": each} for each in error.status) if error.status else {"type": "integer"},
 }
+
+
+def _true_parts(schema: Schema) -> list[Schema]:
+    """The alternatives of a schema that are not null and no constant such as "" or 0."""
+    parts: list[Schema] = [*schema["anyOf"]] if set(schema) == {"anyOf"} else [schema]
+    single = [[{"const": value} for value in part["enum"]] if set(part) == {"enum"} else [part] for part in parts]
+    return [each for part in single for each in part if each.get("type") != "null" and each.get("const", True)]

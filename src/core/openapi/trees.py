@@ -43,6 +43,7 @@ from mypy.nodes import (
     StrExpr,
     SuperExpr,
     TupleExpr,
+    TypeApplication,
     TypeInfo,
     WithStmt,
     YieldExpr,
@@ -95,6 +96,25 @@ def within(node: Node) -> Iterator[Node]:
         if not isinstance(part, FuncDef | Decorator | OverloadedFuncDef | ClassDef):
             yield part
             yield from within(part)
+
+
+def everything(node: Node) -> Iterator[Node]:
+    """A node and all inside it, functions and classes with their decorators and defaults too."""
+    yield node
+    inner: list[Node] = [*parts_of(node)]
+    match node:
+        case Decorator():
+            inner += [node.func, *node.original_decorators]
+        case OverloadedFuncDef():
+            inner += node.items
+        case FuncDef() | LambdaExpr():
+            inner += [each.initializer for each in node.arguments if each.initializer is not None]
+        case ClassDef():
+            inner += [*node.decorators, *node.keywords.values()]
+        case _:
+            pass
+    for each in inner:
+        yield from everything(each)
 
 
 class Notes:
@@ -277,6 +297,12 @@ def owner_of(value: Expression) -> Node | None:
             return node
         case _:
             return None
+
+
+def bare(expression: Expression) -> Expression:
+    """A class without its arguments: `Page` of `Page[User]`."""
+    applied = expression.analyzed if isinstance(expression, IndexExpr) else None
+    return applied.expr if isinstance(applied, TypeApplication) else expression
 
 
 def constant(expression: Expression) -> tuple[object] | None:
