@@ -35,7 +35,14 @@ async def all_of_it(env: Env, db: D1Database) -> None:
     text = f"SELECT {env.ORIGIN} FROM nowhere"
     env.DB.prepare(text)
     env.DB.prepare(BY_ID)
-""",
+
+async def of_a_session(session: D1DatabaseSession, either: D1Database | D1DatabaseSession | None) -> None:
+    session.prepare("SELECT nmae FROM users")
+    #^ core-sql: DB: no such column: nmae. Did you mean name?
+    if either is not None:
+        either.prepare("SELECT nmae FROM users")
+        #^ core-sql: DB: no such column: nmae. Did you mean name?
+""".replace("async def all_of_it", "from core import D1DatabaseSession\n\nasync def all_of_it"),
     )
     project.check()
 

@@ -970,6 +970,17 @@ class Page(Generic[T]):
         return cls(items)
 
 
+class Cellar:
+    def find(self, id: str) -> str:
+        raise CoreError(423, "Locked")
+
+
+@app.get("/either/:id")
+async def either(req: Request[None, Any], res: Response) -> None:
+    place: Shelf | Cellar | None = {"a": Shelf(), "b": Cellar()}.get(req.params["id"])
+    res.json({"found": place.find(req.params["id"]) if place is not None else None})
+
+
 class Controller:
     def __init__(self, made: Callable[[str], Shelf] = lambda name: Shelf()) -> None:
         self.made = made
@@ -1016,6 +1027,7 @@ async def test_what_is_made_by_a_lambda_and_chosen_by_a_constant_is_read(describ
     paths = described.document["paths"]
     answers = {path: [*operation["get"]["responses"]] for path, operation in paths.items()}
     assert answers == {
+        "/either/{id}": ["200", "400", "410", "423", "default"],
         "/default/{id}": ["200", "400", "410", "default"],
         "/given/{id}": ["200", "400", "410", "default"],
         "/page": ["200", "416", "default"],

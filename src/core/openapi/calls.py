@@ -53,8 +53,7 @@ class Calls(Frames):
             return self.targets(*value.place)
         held = value.held
         if held is not None and held.kind == "function":
-            target = self._function(held)
-            if target is not None:
+            if (target := self._function(held)) is not None:
                 return (target,)
             # Of a function elsewhere nothing is followed: it has none of the program's errors.
             return None if self.is_program(held.name) else ()
@@ -125,10 +124,8 @@ class Calls(Frames):
                 is_known = None not in captured and node not in frame.notes.assigned
                 return [Value(each, frame) for each in captured if is_known] or self._unpacked(expression, frame)
             case MemberExpr():
-                if (
-                    not (found := self.computed(expression, frame))
-                    and (value := self.given(expression, frame)) is not None
-                ):
+                found = self.computed(expression, frame)
+                if not found and (value := self.given(expression, frame)) is not None:
                     return [value]
                 found = found or self.class_variables(expression, frame)
             case CallExpr() | IndexExpr():
@@ -243,7 +240,10 @@ class Calls(Frames):
         if found != () or (set_ is not None and set_.held is not None and set_.held.kind in ("function", "type")):
             return found  # none for a class, and for a function of a library
         info = self.info_of(callee.expr, frame) or self.class_behind(callee.expr, frame)
-        return self.methods(info, callee.name, owner) if info is not None else self._by_type(callee, frame)
+        infos = [info] if info is not None else self.infos_of(callee.expr, frame)
+        return (
+            _joined(self.methods(each, callee.name, owner) for each in infos) if infos else self._by_type(callee, frame)
+        )
 
     def methods(self, info: TypeInfo, name: str, owner: Value) -> tuple[Target, ...] | None:
         """The methods that a call on an object may go to: that of its class, and those of its subclasses, or of the

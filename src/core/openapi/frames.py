@@ -433,11 +433,15 @@ class Frames:
 
     def info_of(self, expression: Expression, frame: Frame) -> TypeInfo | None:
         """The class of an expression's value; of an optional one, that of the value."""
+        infos = self.infos_of(expression, frame)
+        return infos[0] if len(infos) == 1 else None
+
+    def infos_of(self, expression: Expression, frame: Frame) -> list[TypeInfo]:
+        """The classes that a value may be of, None left out; none where one of them is not known."""
         type_ = self.type_of(expression, frame)
-        if isinstance(type_, UnionType):
-            others = [item for item in map(get_proper_type, type_.items) if not isinstance(item, NoneType)]
-            type_ = others[0] if len(others) == 1 else None
-        return info_in(type_)
+        items = [get_proper_type(item) for item in type_.items] if isinstance(type_, UnionType) else [type_]
+        infos = [info_in(item) for item in items if not isinstance(item, NoneType)]
+        return [info for info in infos if info is not None] if None not in infos else []
 
     def class_behind(self, expression: Expression, frame: Frame) -> TypeInfo | None:
         """The class that an expression is itself, or the one that it is a subclass of."""

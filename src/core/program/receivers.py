@@ -34,6 +34,7 @@ _BY_NAME: Final[Mapping[str, str]] = {
     **dict.fromkeys(["core.ExecutionContext", "core.context.ExecutionContext", "core.context.RequestContext"], CONTEXT),
     **dict.fromkeys(["core.DurableObjectState", "core.bindings.durable_object.DurableObjectState"], _STATE),
     **dict.fromkeys(["core.DurableObjectStorage", "core.bindings.durable_object.DurableObjectStorage"], _STORAGE),
+    **dict.fromkeys(["core.D1DatabaseSession", "core.bindings.d1.D1DatabaseSession"], "D1Database"),
 }
 
 _RETURNS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -162,7 +163,12 @@ class Receivers:
 
     def _annotated(self, annotation: ast.expr, scope: Scope) -> str:
         written, where = self.reader.written_out(annotation, scope)
-        return _BY_NAME.get(self.modules.outside(written, where)) or self.reader.annotation(annotation, scope).kind
+        kind = _BY_NAME.get(self.modules.outside(written, where)) or self.reader.annotation(annotation, scope).kind
+        members = [each for each in self.reader.members(annotation, scope) if not isinstance(each[0], ast.Constant)]
+        if kind or len(members) < 2:
+            return kind
+        kinds = {self._annotated(*each) for each in members}
+        return kinds.pop() if len(kinds) == 1 else ""
 
     def _kind_of_name(self, named: Local) -> str:
         """The kind of a name by its annotation, or of a parameter by its place in a handler that is registered."""
