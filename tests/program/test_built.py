@@ -27,6 +27,10 @@ class Sort(str, enum.Enum):
     TITLE = "title"
     AT = "at"
 
+class Way(enum.StrEnum):
+    UP = "ASC"
+    DOWN = "DSC"
+
 Order = Literal["title", "at"]
 COLUMNS: Final = {"newest": "at DESC", "title": "title"}
 ALLOWED = frozenset(["title", "at"])
@@ -214,6 +218,9 @@ READ = [
     ("db.prepare(f'SELECT id FROM users ORDER BY {COLUMNS[name]}')", "no such column: at. users has"),
     ("db.prepare(f'SELECT id FROM users ORDER BY {COLUMNS.get(name, \"nme\")}')", "no such column: nme"),
     ("db.prepare(f'SELECT id FROM users ORDER BY {sort}')", "no such column: title"),
+    ("db.prepare(f'SELECT id FROM users ORDER BY {kind.value}')", "no such column: title"),
+    ("db.prepare(f'SELECT id FROM users ORDER BY {Sort(name).value}')", "no such column: title"),
+    ("db.prepare(f'SELECT id FROM users ORDER BY id {Way(name)}')", 'near "DSC": syntax error'),
     (
         "way = 'DSC' if name else 'ASC'\ndb.prepare(f'SELECT id FROM users ORDER BY id {way}')",
         'near "DSC": syntax error',
@@ -247,6 +254,7 @@ def test_a_statement_with_any_number_of_places_takes_any_number_of_values(tmp_pa
 
 
 KEPT = """\
+from typing import ClassVar
 class Rows:
     {given}
     async def all(self, db: D1Database):
@@ -256,7 +264,9 @@ class Users(Rows):
 """
 
 
-@pytest.mark.parametrize("given", ["table = ''", "def __init__(self, table: str):\n        self.table = table"])
+@pytest.mark.parametrize(
+    "given", ["table = ''", "table: ClassVar[str]", "def __init__(self, table: str):\n        self.table = table"]
+)
 def test_what_an_object_keeps_is_not_known(given: str, tmp_path: Path) -> None:
     proof = proved(tmp_path, KEPT.format(given=given))
     assert (proof.findings, len(proof.unread)) == ([], 1)

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from core.program.modules import ClassScope, Definition, FunctionScope, Local, Modules, Scope, own_class
 from core.program.reader import Reader, arguments_of, arms
 from core.program.receivers import Receivers
+from core.program.rows import enum_values
 from core.program.syntax import REQUESTS
 from core.sql.interpolated import FIXED, OPEN, UNKNOWN, Interpolated
 
@@ -87,10 +88,21 @@ class BuiltTexts:
                 resolved = self.modules.resolve(value, scope)
                 if isinstance(resolved, Local) and resolved.definition.annotation is not None:
                     read = self.reader.annotation(resolved.definition.annotation, resolved.scope)
-                    return tuple(map(str, read.literals)) if read.kind == "Literal" and not read.optional else ()
+                    if read.kind == "Literal":
+                        return () if read.optional else tuple(map(str, read.literals))
             case _:
                 pass
-        return tuple(text for each in found for text in each) if all(found) else ()
+        return tuple(text for each in found for text in each) if found and all(found) else self._members(value, scope)
+
+    def _members(self, value: ast.expr, scope: Scope) -> tuple[str, ...]:
+        """The texts of an enum's members, of `kind.value` or of a `StrEnum` itself."""
+        inner = value.value if isinstance(value, ast.Attribute) and value.attr == "value" else value
+        class_ = self.receivers.class_of(inner, scope)
+        if class_ is None or (inner is value and "enum.StrEnum" not in self.reader.outside(class_)):
+            return ()
+        given = enum_values(self.reader, class_)
+        texts = [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        return tuple(texts) if len(texts) == len(given) else ()
 
     def _parts(self, text: ast.expr, scope: Scope, *, whole: bool = False) -> Iterator[str | Interpolated]:
         """The parts of a text, or of one that is put into it; of a `whole` one that is not known at all, nothing."""
@@ -292,6 +304,8 @@ class BuiltTexts:
         if read.class_ is not None:
             return FIXED if self._is_enum(read.class_) else UNKNOWN
         name = self.modules.outside(annotation, scope)
+        if name in ("typing.ClassVar", "typing_extensions.ClassVar"):
+            return UNKNOWN  # what the classes of the program say
         if isinstance(annotation, ast.Subscript) and name not in REQUESTS:
             inside = [one for one in arguments_of(annotation) if not isinstance(one, ast.Constant)]
             return max((self._annotated(one, scope) for one in inside), default=FIXED)
@@ -310,6 +324,8 @@ class BuiltTexts:
         owner = self.receivers.class_of(value.value, scope)
         if value.attr == "env" or (owner is not None and self.reader.is_env(owner)):
             return UNKNOWN  # as it is configured
+        if value.attr == "value" and self._is_enum(owner):
+            return FIXED
         if owner is not None:
             fields = [field for field in self.reader.fields(owner) if field.name == value.attr]
             return self._annotated(fields[0].annotation, fields[0].owner) if fields else UNKNOWN

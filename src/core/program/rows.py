@@ -118,7 +118,7 @@ def _kinds(reader: Reader, expression: ast.expr, scope: Scope) -> frozenset[Kind
             class_ = class_at(resolved)
             if class_ is None:
                 return _ANY
-            kinds = frozenset[Kind](kind for each in _enum_values(reader, class_) for kind in _literal_kind(each))
+            kinds = frozenset[Kind](kind for each in enum_values(reader, class_) for kind in _literal_kind(each))
             if not kinds:
                 return _JSON if reader.is_typed_dict(class_) else _ANY
             return kinds.union(_REAL) if "int" in kinds else kinds  # a column of reals may hold the number of a member
@@ -134,7 +134,7 @@ def _texts(reader: Reader, members: Iterable[tuple[ast.expr, Scope]]) -> frozens
             found += arguments_of(member)
             continue
         class_ = class_at(reader.modules.resolve(member, where))
-        values = _enum_values(reader, class_) if class_ is not None else []
+        values = enum_values(reader, class_) if class_ is not None else []
         if not values:
             return None
         found += values
@@ -142,7 +142,7 @@ def _texts(reader: Reader, members: Iterable[tuple[ast.expr, Scope]]) -> frozens
     return frozenset(texts) if texts and len(texts) == len(found) else None
 
 
-def _enum_values(reader: Reader, class_: ClassScope) -> list[ast.expr | None]:
+def enum_values(reader: Reader, class_: ClassScope) -> list[ast.expr | None]:
     """The values of an Enum's members; none of what is no Enum, or may take other values."""
     own = {name for ancestor in reader.ancestors(class_) for name in ancestor.names}
     if not reader.outside(class_) & _VALUED or own & {"_missing_", "__new__"}:
