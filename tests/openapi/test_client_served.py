@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support.checkers import BIN
 from tests.support.command_line import run
-from tests.support.libraries import with_libraries
+from tests.support.libraries import STRICT, with_libraries
 from tests.support.running import RunningDev
 
 HERE = Path(__file__).parent
@@ -59,7 +59,7 @@ def test_files_go_up_and_down_and_events_are_read_from_the_running_server(
 
 
 def test_they_and_their_uses_pass_the_type_checkers_at_their_strictest(
-    projects: dict[str, Path], tmp_path: Path
+    projects: dict[str, Path], tmp_path: Path, mypy_cache: Path
 ) -> None:
     for name, project in projects.items():
         shutil.copy(project / "use" / "client.py", tmp_path / f"client_{name}.py")
@@ -69,8 +69,9 @@ def test_they_and_their_uses_pass_the_type_checkers_at_their_strictest(
         )
     settings = {"typeCheckingMode": "strict", "venvPath": str(BIN.parents[1]), "venv": BIN.parent.name}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    (tmp_path / "mypy.ini").write_text(STRICT)
     files = sorted(file.name for file in tmp_path.glob("*.py"))
     assert len(files) == 4
-    for command in (["mypy", "--strict", *files], ["pyright"]):
+    for command in (["mypy", "--cache-dir", str(mypy_cache), *files], ["pyright"]):
         done = subprocess.run([BIN / command[0], *command[1:]], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
