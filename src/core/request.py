@@ -260,7 +260,7 @@ class Request(Generic[E_co, U_co, K_contra]):
     _kept: UploadedFile | Exception | None = None
     _form: tuple[FormLimits | None, Form] | None = None
     _most_json = MAX_JSON
-    _past_json = slice(MAX_JSON, MAX_JSON + 1)  # the first byte that is too much: a slice costs no call
+
     _clock: Clock = system_clock
     _start_time: float | None = None
     _state: State | None = None
@@ -532,7 +532,7 @@ class Request(Generic[E_co, U_co, K_contra]):
         if body is None:
             # As `bytes` does it, without the call.
             body = self._body = await (self._read_again() if self._streamed else self._read(self._most_json))
-        if body[self._past_json]:
+        if len(body) > self._most_json:
             raise CoreError(413, "Payload Too Large")
         try:
             value = loads(body)
@@ -606,7 +606,7 @@ class Request(Generic[E_co, U_co, K_contra]):
         """Let reading the body raise `error` once more than `most` bytes have come in. The smallest bound counts, and
         any counts in place of `MAX_JSON`.
         """
-        self._most_json, self._past_json = most, slice(most, most + 1)
+        self._most_json = most
         if self._body is not None or self._kept is not None:
             if (len(self._body) if self._body is not None else getattr(self._kept, "size", 0)) > most:
                 raise error

@@ -48,9 +48,6 @@ JsonObject: TypeAlias = dict[str, Any]
 MAX_DEPTH: Final = 200
 """The number of arrays and objects that may be inside each other in a document that is read or written."""
 
-# The slice there is true for those strings alone that can be nested too deeply. A slice costs no call.
-_LONG: Final = slice(MAX_DEPTH, MAX_DEPTH + 1)
-
 
 # --------------------------------------------------------------------- writing
 
@@ -69,7 +66,7 @@ def dumps(value: object) -> str:
         text = chunks[0] if len(chunks) == 1 else "".join(chunks)
     except (TypeError, ValueError, RecursionError):
         text = _faults().write(value)
-    if text[_LONG] and _is_deep(text, MAX_DEPTH):
+    if len(text) > MAX_DEPTH and _is_deep(text, MAX_DEPTH):
         _faults().plain(value)
     # Characters that UTF-8 has not can only stand inside a string, so an escape is right wherever they are.
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
@@ -242,8 +239,8 @@ _scan = _kept_scanner(parse_float)
 _scan_finite = _kept_scanner(float)  # makes an infinity of what is too large, and is quicker, since it calls nothing
 
 
-# The slice is true for documents that take msgspec, where it is installed, a fraction of the time.
-_WORTH: Final = slice(1000, 1001)
+# Documents longer than this take msgspec, where it is installed, a fraction of the time.
+_WORTH: Final = 1000
 
 
 @cache
@@ -280,9 +277,9 @@ def loads(data: bytes | bytearray | memoryview | str) -> Any:
             raise _error("Invalid UTF-8", before, len(before)) from None
     scan = _scan
     try:
-        if text[_LONG]:
+        if len(text) > MAX_DEPTH:
             check_depth(text)
-            if text[_WORTH] and (read := _plain_reader()) is not None:
+            if len(text) > _WORTH and (read := _plain_reader()) is not None:
                 try:
                     return read(text)
                 except Exception:
