@@ -20,7 +20,7 @@ from core.dispatch.answers import (
     drop_body,
     drop_null_body,
 )
-from core.dispatch.finder import Finder
+from core.dispatch.finder import NO_CHAINS, Finder
 from core.errors import NULL_BODY_STATUSES, CoreError, NothingSentError
 from core.request import AnyRequest
 from core.response import Hook, Response
@@ -65,7 +65,7 @@ class Dispatcher:
         finder = self.finder
         own: Any = req  # whose parameters handlers only read
         try:
-            chain = finder.tables[req.method].chains.get(req.path)
+            chain = finder.chains.get(req.method, NO_CHAINS).get(req.path)
             if chain is None:
                 chain, own.params, own.path = finder.find(req.method, req.path)
             returned = await chain(req, res)

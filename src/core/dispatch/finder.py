@@ -30,17 +30,7 @@ if TYPE_CHECKING:
 _LAST = 1 << 62
 """An order behind that of every route."""
 _KEPT_CHAINS = 1024
-
-
-class _Tables(dict[str, Table]):
-    """The routes of each method; `any` has those of every other method."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.any: Table = Table()
-
-    def __missing__(self, method: str) -> Table:
-        return self.any
+NO_CHAINS: dict[str, Run] = {}
 
 
 class Finder:
@@ -60,7 +50,10 @@ class Finder:
         """They are asked when chains are built. After a change, call `reload`."""
         # The error handlers of the routers that middleware is in, by the order of the middleware.
         self._errors: dict[int, tuple[ErrorHandlers, ...]] = {}
-        self.tables: _Tables = _Tables()
+        self.tables: dict[str, Table] = {ALL: Table()}
+        """The routes of each method; under ALL those of every other method."""
+        self.chains: dict[str, dict[str, Run]] = {}
+        """The chains that each method's table keeps. Hosts have this dict: it is filled, and never replaced."""
         self._scopes: Scopes = Scopes()
         self._scoped = False
         # The chain for a path that no route has: one, or one for each set of prefixes with middleware.
@@ -70,7 +63,8 @@ class Finder:
 
     def reload(self) -> None:
         """Load the routes anew before the next request: something was registered, or stands around the steps now."""
-        self.tables, self._loaded = _Tables(), False
+        self.tables, self._loaded = {ALL: Table()}, False
+        self.chains.clear()
 
     # -- finding the chain
 
@@ -81,7 +75,7 @@ class Finder:
         """
         if not self._loaded:
             self._load_routes()
-        table = self.tables[method]
+        table = self.tables.get(method) or self.tables[ALL]
         head, slash, last = path.rpartition("/")
         route = table.single_parameter_routes.get(head)
         if route is not None and last.isalnum() and last.isascii() and slash and path not in table.static:
@@ -118,21 +112,21 @@ class Finder:
             segments = ["", *split_path(path)]
         except ValueError:
             segments = [""]
-        route = self.tables[method].find(segments)
+        route = (self.tables.get(method) or self.tables[ALL]).find(segments)
         steps = [scope.value for scope in self._scopes.covering(segments, _LAST if route is None else route.order)]
         return route, steps if route is None else [*steps, *route.middleware]
 
     def allowed_methods(self, path: str) -> list[str]:
         """The methods that a path has routes for, in order of registration. A route for all methods names none."""
         segments = ["", *split_path(path)]
-        return [method for method, table in self.tables.items() if table.find(segments) is not None]
+        return [method for method, table in self.tables.items() if method != ALL and table.find(segments) is not None]
 
     def _route_chain(self, route: Route, method: str, segments: list[str]) -> Run:
         if not route.maybe:
             scopes, route.maybe = self._scopes.over(route.pattern, route.order)
             if not route.maybe:
                 run = route.run = self._instrumented(self._build_whole(scopes, route), route)
-                path, table = "/".join(segments), self.tables[method]
+                path, table = "/".join(segments), self.tables.get(method) or self.tables[ALL]
                 # Kept under the path, for every spelling of it that needs no care.
                 if route.pattern.static and (path == "" or path in table.static):
                     table.chains[path or "/"] = run
@@ -189,7 +183,7 @@ class Finder:
         last = (handler if opens else None) or end or self._end
 
         def go_on(req: Any, res: Response) -> Awaitable[object]:
-            return self._resume(req, res, order, last)
+            return self._run(req, res, last, NO_PARAMS, order)
 
         chain = build_chain(route.middleware, handler or go_on)
         if not opens:
@@ -200,36 +194,25 @@ class Finder:
 
         return open_or_go_on
 
-    async def _resume(self, req: OpenRequest, res: Response, after: int, end: Run) -> None:
-        """Go on behind the route of the order `after`: to the next that matches, or to the end."""
-        segments = ["", *split_path(req.path)]
-        route = next(iter(self.tables[req.method].matches(segments, after)), None)
-        await self._run(req, res, segments, route, end, NO_PARAMS, after)
-
     async def run_within(self, req: OpenRequest, res: Response, next: Next) -> None:
         """Run a request as one step of another chain: a path that matches nothing here goes on to `next`."""
         if not self._loaded:
             self._load_routes()
         params = req.params
-        segments = ["", *split_path(req.path)]
 
         async def go_on(req: OpenRequest, res: Response) -> None:
             req.params = params
             await next()
 
-        await self._run(req, res, segments, self.tables[req.method].find(segments), go_on, params)
+        await self._run(req, res, go_on, params)
 
-    async def _run(
-        self,
-        req: OpenRequest,
-        res: Response,
-        segments: list[str],
-        route: Route | None,
-        end: Run,
-        missing: Params[Any],
-        after: int = -1,
-    ) -> None:
-        """Run `route`, or `end` with the parameters `missing`, behind the middleware registered after `after`."""
+    async def _run(self, req: OpenRequest, res: Response, end: Run, missing: Params[Any], after: int = -1) -> None:
+        """Run the first route behind the order `after` that matches, or `end` with the parameters `missing`, behind the
+        middleware registered after it.
+        """
+        segments = ["", *split_path(req.path)]
+        table = self.tables.get(req.method) or self.tables[ALL]
+        route = table.find(segments) if after < 0 else next(iter(table.matches(segments, after)), None)
         scopes = self._scopes.covering(segments, _LAST if route is None else route.order, after)
         run = build_scoped(scopes, end) if route is None else self._build_whole(scopes, route, end)
         params = req.params
@@ -243,7 +226,7 @@ class Finder:
 
     def _load_routes(self) -> None:
         """Load the routes. Those of one method are in one table; ALL is in each."""
-        tables = _Tables()
+        tables: dict[str, Table] = {ALL: Table()}
         for_all: list[Route] = []
         scopes: Scopes = Scopes()
         scoped = False
@@ -270,8 +253,6 @@ class Finder:
             methods: Iterable[str]
             if given.method == ALL:
                 for_all += routes
-                for route in routes:
-                    tables.any.add(route)
                 methods = tables
             else:
                 methods = get_methods if given.method == "GET" else (given.method,)
@@ -285,6 +266,7 @@ class Finder:
                     tables[method].add(route)
         if "GET" in tables:
             tables.setdefault("HEAD", tables["GET"])
+        self.chains.update({method: table.chains for method, table in tables.items()})
         self.tables, self._scopes, self._scoped = tables, scopes, scoped
         self._missing, self._chains = None, {}
         self._errors = errors

@@ -20,6 +20,7 @@ from core import http
 from core.app import App
 from core.context import EdgeMetadata, ExecutionContext
 from core.dispatch.answers import body_failed
+from core.dispatch.finder import NO_CHAINS
 from core.errors import CLIENT_GONE, NULL_BODY_STATUSES, CoreError
 from core.hosts.process import FAILED, TOLD, BackgroundContext, trace_where_asked
 from core.http.framing import has_no_length
@@ -433,8 +434,9 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
     """
     ctx = context if context is not None else BackgroundContext()
     trace_where_asked(app, env)
-    dispatcher, finder, failures = app.dispatcher, app.dispatcher.finder, app.dispatcher.failures
+    dispatcher = app.dispatcher
     bound = AsgiRequest.bound(env, ctx, app)
+    chains_of = dispatcher.finder.chains.get
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -459,14 +461,14 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
         req.received = perf_counter()
         res = Response()
         try:  # as `Dispatcher.respond` has it, without a coroutine of its own
-            chain = finder.tables[method].chains.get(path)
+            chain = chains_of(method, NO_CHAINS).get(path)
             if chain is None:
-                chain, req.params, req.path = finder.find(method, path)
+                chain, req.params, req.path = dispatcher.finder.find(method, path)
             returned = await chain(req, res)
             if not res.sent:
                 raise dispatcher.nothing_sent(req, returned)
         except BaseException as error:
-            await failures.answer(error, req, res)
+            await dispatcher.failures.answer(error, req, res)
         if method == "HEAD" or res.status_code in NULL_BODY_STATUSES:
             dispatcher.finish(req, res)
         elif res.hooks is None:  # as `Dispatcher.finish` has it

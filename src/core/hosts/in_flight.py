@@ -44,8 +44,8 @@ def _told(frames: Sequence[FrameType], how: str) -> str | None:
     # The innermost dispatcher knows the route; the outermost request has the id and began first.
     inner, outer = frames[at[-1]].f_locals, frames[at[0]].f_locals["req"]
     req: Any = inner["req"]
-    finder = inner["finder"] if "finder" in inner else inner["self"].finder
-    route, _ = finder.route_of(req.method, req.path)
+    dispatcher = inner["self"] if "self" in inner else inner["dispatcher"]
+    route, _ = dispatcher.finder.route_of(req.method, req.path)
     name = f", request {outer.id}" if outer.id else ""
     age = time.time() - outer.start_time
     title = (
