@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from core.errors import CoreError, NothingSentError, phrase_of, plain_status
@@ -212,7 +213,7 @@ class Failures:
 
     async def answer(
         self,
-        error: BaseException,
+        error: Exception,
         req: AnyRequest,
         res: Response,
         levels: tuple[ErrorHandlers, ...] | None = None,
@@ -220,12 +221,7 @@ class Failures:
     ) -> None:
         """Take back what was sent, and answer an error by the first of the handlers in `levels` that were not tried, or
         by the default answer. Without `levels` those of the application answer it.
-
-        Raises what is no Exception again where it ends the request itself.
         """
-        if not isinstance(error, Exception):
-            self._end(error, req, res)
-            return
         if self.on_failure is not None and not tried:
             self.on_failure(error)
         if res.sent or res.staged is not None or res.status_code != 200:
@@ -234,14 +230,7 @@ class Failures:
         if handler is None:
             self.default_answer(error, req, res)
             return
-        last = error
-
-        def next(err: BaseException | None = None, /) -> Awaitable[None]:
-            nonlocal last
-            if isinstance(err, Exception):
-                last = err
-            return self.answer(last, req, res, levels, (*tried, handler))
-
+        next = partial(_go_on, self, [error], req, res, levels, tried, handler)  # quicker to make than a closure
         try:
             if isinstance(error, CoreError) and error.headers:
                 # A challenge or a time to come back belongs to the error, however the handler words it.
@@ -255,9 +244,12 @@ class Failures:
         except Exception as raised:
             await self.answer(_last_error(raised, error, req), req, res, levels, (*tried, handler))
         except BaseException as raised:
-            self._end(raised, req, res)
+            self.end(raised, req, res)
 
-    def _end(self, error: BaseException, req: AnyRequest, res: Response) -> None:
+    def end(self, error: BaseException, req: AnyRequest, res: Response) -> None:
+        """Take back what was sent, and raise what is no Exception again where it ends the request itself; else answer
+        it.
+        """
         discard(req, res)
         from core.explain.unanswered import unanswerable
 
@@ -267,6 +259,23 @@ class Failures:
         if self.on_failure is not None:
             self.on_failure(failure)
         self.default_answer(failure, req, res)
+
+
+def _go_on(
+    failures: Failures,
+    last: list[Exception],
+    req: AnyRequest,
+    res: Response,
+    levels: tuple[ErrorHandlers, ...] | None,
+    tried: tuple[ErrorHandler[Any], ...],
+    handler: ErrorHandler[Any],
+    err: BaseException | None = None,
+    /,
+) -> Awaitable[None]:
+    """The `next(err)` of an error handler."""
+    if isinstance(err, Exception):
+        last[0] = err
+    return failures.answer(last[0], req, res, levels, (*tried, handler))
 
 
 def _handler_for(

@@ -71,8 +71,10 @@ class Dispatcher:
             returned = await chain(req, res)
             if not res.sent:
                 raise self.nothing_sent(req, returned)
-        except BaseException as error:  # whatever a handler raises is answered
+        except Exception as error:  # whatever a handler raises is answered
             await self.failures.answer(error, req, res)
+        except BaseException as error:
+            self.failures.end(error, req, res)
         self.finish(req, res)
 
     def finish(self, req: AnyRequest, res: Response) -> None:

@@ -467,8 +467,10 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
             returned = await chain(req, res)
             if not res.sent:
                 raise dispatcher.nothing_sent(req, returned)
-        except BaseException as error:
+        except Exception as error:
             await dispatcher.failures.answer(error, req, res)
+        except BaseException as error:
+            dispatcher.failures.end(error, req, res)
         if method == "HEAD" or res.status_code in NULL_BODY_STATUSES:
             dispatcher.finish(req, res)
         elif res.hooks is None:  # as `Dispatcher.finish` has it
