@@ -53,6 +53,19 @@ async def test_a_response_is_a_start_with_its_length_and_one_body() -> None:
     assert body == {"type": "http.response.body", "body": '{"ü":1}'.encode()}
 
 
+async def test_a_handler_is_given_a_response_in_the_state_that_its_constructor_sets() -> None:
+    app = create_app()
+    states: list[dict[str, object]] = []
+
+    @app.get("/")
+    async def handler(req: Request, res: Response) -> None:
+        states.append(res.state())
+        res.send()
+
+    await ask(app, scope_of())
+    assert states == [Response().state()]
+
+
 @pytest.mark.parametrize(("status", "length"), [(200, [b"0"]), (404, [b"0"]), (205, [b"0"]), (204, []), (304, [])])
 async def test_a_response_without_a_body_says_so_where_a_length_is_allowed(status: int, length: list[bytes]) -> None:
     app = create_app()

@@ -247,9 +247,7 @@ class Failures:
             self.end(raised, req, res)
 
     def end(self, error: BaseException, req: AnyRequest, res: Response) -> None:
-        """Take back what was sent, and raise what is no Exception again where it ends the request itself; else answer
-        it.
-        """
+        """Take back what was sent, and answer what is no Exception, or raise it where it ends the request itself."""
         discard(req, res)
         from core.explain.unanswered import unanswerable
 

@@ -23,7 +23,7 @@ from core.dispatch.answers import (
 from core.dispatch.finder import NO_CHAINS, Finder
 from core.errors import NULL_BODY_STATUSES, CoreError, NothingSentError
 from core.request import AnyRequest
-from core.response import Hook, Response
+from core.response import Response
 
 if TYPE_CHECKING:
     from core.routing.table import Route
@@ -83,13 +83,10 @@ class Dispatcher:
             drop_body(req, res)
         if res.status_code in NULL_BODY_STATUSES:
             drop_null_body(req, res, self.failures.default_answer)
-        if res.hooks is None:
+        hooks = res.hooks
+        if hooks is None:
             res.finalized = True
-        else:
-            self.run_hooks(req, res, res.hooks)
-
-    def run_hooks(self, req: AnyRequest, res: Response, hooks: list[Hook]) -> None:
-        """Finalize a response that has hooks, and run them."""
+            return
         if res.varies:
             res.keep_varies()
         if hooks.__class__ is not list:

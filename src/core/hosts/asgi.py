@@ -426,6 +426,9 @@ class AsgiApplication(Protocol):
         ...
 
 
+_new_response: Any = type("Response", (Response,), {"__slots__": (), "__init__": object.__init__})
+
+
 def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None = None) -> AsgiApplication:
     """Serve `app` with the bindings `env` on any ASGI server.
 
@@ -459,7 +462,12 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
             path = _path_of(scope)
         req.path = path  # made canonical by the dispatcher
         req.received = perf_counter()
-        res = Response()
+        res = _new_response()  # whose attributes are set here too, as `Response.__init__` has it
+        res._sent = res.finalized = False
+        res._status_code = 200
+        res.body = res.content_type = res.staged = res.set_cookies = None
+        res.hooks = res.tokens = res.upgrade = res.block = None
+        res.varies = ()
         try:  # as `Dispatcher.respond` has it, without a coroutine of its own
             chain = chains_of(method, NO_CHAINS).get(path)
             if chain is None:
@@ -471,12 +479,14 @@ def asgi(app: App[Any], env: object = None, *, context: BackgroundContext | None
             await dispatcher.failures.answer(error, req, res)
         except BaseException as error:
             dispatcher.failures.end(error, req, res)
-        if method == "HEAD" or res.status_code in NULL_BODY_STATUSES:
-            dispatcher.finish(req, res)
-        elif res.hooks is None:  # as `Dispatcher.finish` has it
-            res.finalized = True
+        if (
+            method != "HEAD"
+            and res.hooks is None
+            and (res.status_code == 200 or res.status_code not in NULL_BODY_STATUSES)
+        ):
+            res.finalized = True  # as `Dispatcher.finish` has it
         else:
-            dispatcher.run_hooks(req, res, res.hooks)
+            dispatcher.finish(req, res)
         body: Any = res.body
         if body.__class__ is str:
             try:
