@@ -1315,3 +1315,83 @@ def test_what_an_object_holds_is_known_where_it_stays_as_it_is(describing: Calla
     assert [(HELD.splitlines()[each.line - 1].strip(), each.message) for each in described.problems] == [
         (growing, "the name of what is read of the query is not known. Give a constant, or a Literal type")
     ]
+
+
+OPERATORS = """
+from collections.abc import AsyncIterator, Iterator
+from core import CoreError, Request, Response, create_app
+
+app = create_app(None)
+
+class Table:
+    def __getitem__(self, key: str) -> str:
+        if key == "a":
+            return "A"
+        raise CoreError(404, "No such row")
+
+    def __contains__(self, key: object) -> bool:
+        if not isinstance(key, str):
+            raise CoreError(409, "Not a key")
+        return key == "a"
+
+    def __add__(self, other: int) -> int:
+        if other < 0:
+            raise CoreError(410, "Gone")
+        return other
+
+    def __lt__(self, other: int) -> bool:
+        raise CoreError(423, "Locked")
+
+    def __iter__(self) -> Iterator[str]:
+        raise CoreError(424, "Failed")
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        yield "a"
+        raise CoreError(425, "Early")
+
+TABLE = Table()
+
+@app.get("/item/:key")
+async def item(req: Request, res: Response) -> None:
+    res.json(TABLE[req.params["key"]])
+
+@app.get("/contains")
+async def contains(req: Request, res: Response) -> None:
+    res.json("a" in TABLE)
+
+@app.get("/sum")
+async def sum_(req: Request, res: Response) -> None:
+    res.json(TABLE + len(req.path))
+
+@app.get("/less")
+async def less(req: Request, res: Response) -> None:
+    res.json(TABLE < 1)
+
+@app.get("/each")
+async def each(req: Request, res: Response) -> None:
+    for row in TABLE:
+        print(row)
+    res.json({})
+
+@app.get("/later")
+async def later(req: Request, res: Response) -> None:
+    async for row in TABLE:
+        print(row)
+    res.json({})
+"""
+
+
+def test_the_methods_behind_operators_and_loops_are_called(describing: Callable[..., Described]) -> None:
+    document = describing("operators", OPERATORS).document
+    errors = {
+        path: [status for status in item["get"]["responses"] if status.startswith("4")]
+        for path, item in document["paths"].items()
+    }
+    assert errors == {
+        "/item/{key}": ["400", "404"],
+        "/contains": ["409"],
+        "/sum": ["410"],
+        "/less": ["423"],
+        "/each": ["424"],
+        "/later": ["425"],
+    }

@@ -13,6 +13,7 @@ from typing import Final
 import attrs
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import (
+    ARG_POS,
     CallExpr,
     ComparisonExpr,
     ConditionalExpr,
@@ -31,6 +32,7 @@ from mypy.nodes import (
     TypeInfo,
     Var,
 )
+from mypy.operators import op_methods
 
 from core.openapi import reads, sent
 from core.openapi.conditions import holds, ways_of
@@ -93,6 +95,8 @@ class Expressions(Here):
         for part in parts_of(expression):
             if isinstance(part, Expression):
                 self.evaluate(part)
+        for owner, method, given in _methods_of(expression):
+            self.call_method(owner, method, given)
         if isinstance(expression, MemberExpr):
             if expression.name == "user" and self.class_of(expression.expr) == reads.REQUEST:
                 self.read(expression.line, "user", "")
@@ -203,11 +207,12 @@ class Expressions(Here):
         if isinstance(node, Decorator) and node.var.is_property:
             self.call_method(expression.expr, expression.name)
 
-    def call_method(self, owner: Expression, name: str) -> None:
-        """A method of an object is called without arguments, if it has one of the name."""
+    def call_method(self, owner: Expression, name: str, *given: Expression) -> None:
+        """A method of an object is called, if it has one of the name."""
         info = self.program.info_of(owner, self.frame)
         if info is not None:
-            self._goes_into(self.program.methods(info, name, Value(owner, self.frame)) or ())
+            call = CallExpr(MemberExpr(owner, name), [*given], [ARG_POS] * len(given), [None] * len(given))
+            self._goes_into(self.program.methods(info, name, Value(owner, self.frame)) or (), call)
 
     # -- calls
 
@@ -360,3 +365,20 @@ def _requires_row(here: Here, call: CallExpr) -> None:
         here.refuse(NOT_FOUND, call.line)
     else:
         here.raises(given)
+
+
+def _methods_of(expression: Expression) -> Iterator[tuple[Expression, str, Expression]]:
+    """The methods that Python calls for `a[b]`, `a + b` and `a in b`: the object, the name and the argument."""
+    match expression:
+        case IndexExpr(base=owner, index=given):
+            yield owner, "__getitem__", given
+        case OpExpr(op=op, left=owner, right=given) if op in op_methods:
+            yield owner, op_methods[op], given
+        case ComparisonExpr(operators=operators, operands=operands):
+            for op, left, right in zip(operators, operands[:-1], operands[1:], strict=True):
+                if op in ("in", "not in"):
+                    yield right, "__contains__", left
+                elif op in op_methods:
+                    yield left, op_methods[op], right
+        case _:
+            pass

@@ -60,6 +60,7 @@ _DROPPED: Final = frozenset(["asyncio.tasks.create_task", "asyncio.tasks.ensure_
 """Where a statement is nothing but the call, nobody waits for the task, so that its errors answer nobody."""
 _SUPPRESS: Final = "contextlib.suppress"
 _MOST_TURNS: Final = 4
+_ITERATION: Final = (("__iter__", "__next__"), ("__aiter__", "__anext__"))
 
 
 @attrs.define(eq=False)
@@ -132,6 +133,8 @@ class Statements(Expressions):
 
     def _loop(self, statement: ForStmt | WhileStmt) -> bool:
         self.evaluate(statement.expr)
+        for method in _ITERATION[statement.is_async] if isinstance(statement, ForStmt) else ():
+            self.call_method(statement.expr, method)
         around, self.turns, self.breaks = (self.turns, self.breaks), [], []
         if items := self._items(statement):
             goes_on = self._each_turn(statement.body, items)
