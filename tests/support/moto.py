@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import os
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 
 import attrs
@@ -47,7 +49,14 @@ def s3_service(folder: Path) -> Generator[S3Service]:
         port = probe.getsockname()[1]
     log = (folder / "moto.log").open("wb")
     server = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.moto", str(port)], cwd=Path(__file__).parents[2], stdout=log, stderr=log
+        [sys.executable, "-m", "tests.support.moto", str(port)],
+        cwd=Path(__file__).parents[2],
+        env={
+            **os.environ,
+            "MOTO_DISABLE_GLOBAL_CORS": "true",
+        },  # no browser asks, and each answer would have its headers
+        stdout=log,
+        stderr=log,
     )
     try:
         end = time.monotonic() + 60
@@ -69,10 +78,13 @@ def s3_service(folder: Path) -> Generator[S3Service]:
 
 def serve(port: int) -> None:
     """Serve until the process ends."""
+    from moto.core import errors
     from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
     from werkzeug.serving import run_simple
     from werkzeug.test import run_wsgi_app
 
+    # Each error would make a table of all errors, and keep it in a factory that is thrown away.
+    vars(errors)["ErrorLookupFactory"] = cache(errors.ErrorLookupFactory)
     # Not the dispatcher to all services, which looks for their folders at each request: twice the time of an answer.
     service = create_backend_app("s3")
     alone = threading.Lock()
