@@ -19,6 +19,52 @@ from env import Env
 """
 
 
+def test_an_optional_segment_is_no_parameter_for_certain(project: Project) -> None:
+    project.usual()
+    project.write(
+        "app.py",
+        HEAD
+        + """
+app = create_app(Env)
+other = Router[Env]()
+
+@app.get("/:name/:scope?")
+async def required(req: Request[Env], res: Response) -> None:
+    res.json({"name": req.params["name"], "scope": req.params["scope"]})
+    #^ core-params: req.params["scope"]: the path /:name/:scope? matches without scope too, where this raises. Write req.params.get("scope")
+
+@other.get("/:id{[0-9]+}?")
+async def below(req: Request[Env], res: Response) -> None:
+    res.json(last(req))
+
+def last(req: Request[Env]) -> str:
+    return req.params["id"]
+    #^ core-params: req.params["id"]: the path /other/:id{[0-9]+}? matches without id too, where this raises. Write req.params.get("id")
+
+app.use("/other", other)
+
+@app.get("/a/b/:scope?")
+async def asked(req: Request[Env], res: Response) -> None:
+    if "scope" in req.params:
+        res.json(req.params["scope"])
+        return
+    res.json(None)
+
+@app.get("/a/b/c/:scope?")
+async def read(req: Request[Env], res: Response) -> None:
+    res.json(req.params["scope"] if req.params.get("scope") else None)
+
+@app.get("/a/b/c/d/:scope?")
+async def tried(req: Request[Env], res: Response) -> None:
+    try:
+        res.json(req.params["scope"])
+    except KeyError:
+        res.json(None)
+""",
+    )
+    project.check()
+
+
 def test_a_class_of_parameters_has_the_paths_own(project: Project) -> None:
     project.usual()
     project.write(

@@ -18,6 +18,7 @@ from core.errors import ConfigurationError
 from core.program.envs import EnvAttribute, EnvShape, check_env
 from core.program.findings import Finding, Location, configuration_findings, sort_findings
 from core.program.problems import (
+    absent_parameter,
     binding_problem,
     handler_parameters,
     queue_problem,
@@ -430,6 +431,9 @@ def test_the_words_for_parameters_and_order() -> None:
     )
     assert unknown_parameter("id", "/users", [], 'req.params["id"]') == (
         'req.params["id"]: the path /users has no parameter id. It has none. Write /:id where it belongs'
+    )
+    assert absent_parameter("id", "/users/:id?", 'req.params["id"]') == (
+        'req.params["id"]: the path /users/:id? matches without id too, where this raises. Write req.params.get("id")'
     )
     assert handler_parameters("show", ["id"], "/:id", ["id"]) is None
     assert handler_parameters("show", ["org", "id"], "/:id", ["id"]) == (

@@ -15,8 +15,8 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeGuard
 
 import attrs
 
@@ -289,13 +289,17 @@ def hold(value: object, depth: int = 0) -> Held:
     if isinstance(value, type) or typing.get_origin(value) is not None or isinstance(value, typing.TypeVar):
         return _type(value)
     attributes: Mapping[str, object] = _attributes(value) if depth < _DEEPEST else {}
-    items = [*value] if isinstance(value, tuple | list | set | frozenset | dict) and depth < _DEEPEST else []
+    items = [*value] if _is_collection(value) and depth < _DEEPEST else []
     return Held(
         "object",
         _name(type(value)),
         holds={name: hold(each, depth + 1) for name, each in attributes.items()},
         given=[hold(each, depth + 1) for each in items] if len(items) <= _MOST_ITEMS else (),
     )
+
+
+def _is_collection(value: object) -> TypeGuard[Collection[object]]:
+    return isinstance(value, tuple | list | set | frozenset | dict)
 
 
 def _attributes(value: object) -> Mapping[str, object]:

@@ -51,7 +51,7 @@ from core.openapi.here import State, merged
 from core.openapi.raised import is_core_error
 from core.openapi.solving import member
 from core.openapi.trees import CONTEXT, parts_of, within
-from core.openapi.values import Value
+from core.openapi.values import Frame, Value
 
 _Case: TypeAlias = tuple[Expression | None, Expression, Block]
 """A branch: what is evaluated before it, and its condition, which that is but for `match`."""
@@ -162,7 +162,7 @@ class Statements(Expressions):
         """Walk a body once for each item. False where what follows the loop is not reached through its end."""
         frame, ends = self.frame, [self.state]
         for node, item in items:
-            self.frame = attrs.evolve(frame, errors=self.frame.errors, turn={**frame.turn, node: item})
+            self.frame: Frame = attrs.evolve(frame, errors=self.frame.errors, turn={**frame.turn, node: item})
             goes_on = self._fork([(partial(self._block, body), {})])
             ends = [*([self.state] if goes_on else []), *self.turns]
             self.turns = []

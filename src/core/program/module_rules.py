@@ -26,7 +26,7 @@ from core.program.databases import RUNS, Databases
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread, syntax_error
 from core.program.modules import ClassScope, FunctionScope, Module, Read, Scope, placed
-from core.program.problems import binding_problem, unknown_parameter
+from core.program.problems import absent_parameter, binding_problem, unknown_parameter
 from core.program.queries import (
     batch_problems,
     bind_problems,
@@ -280,12 +280,21 @@ def _check_reads(
         if message is not None:
             yield finding_at(node, scope, "core-params", message)
     reads = list(_params_read(receivers, scope, name))
-    asked = {text for text, node in reads if isinstance(node, ast.Compare)}
+    asked = {text for text, node in reads if not isinstance(node, ast.Subscript)}
     for text, node in reads:
         if isinstance(node, ast.Subscript) and text not in asked:
-            message = _unknown(text, paths, f'req.params["{text}"]')
+            read = f'req.params["{text}"]'
+            message = _unknown(text, paths, read)
+            if message is None and not _is_tried(node, scope):
+                message = _absent(text, paths, read)
             if message is not None:
                 yield finding_at(node.slice, scope, "core-params", message)
+
+
+def _is_tried(node: ast.AST, scope: Scope) -> bool:
+    """Return True inside of a `try` that catches something."""
+    tried = (block for inner in scope.walk() for block in inner.nodes.of(ast.Try) if block.handlers)
+    return any(each is node for block in tried for part in block.body for each in ast.walk(part))
 
 
 def _handed_on(receivers: Databases, scope: Scope, name: str) -> Iterator[tuple[Scope, str]]:
@@ -302,12 +311,14 @@ def _handed_on(receivers: Databases, scope: Scope, name: str) -> Iterator[tuple[
                 yield helper, arguments[0].arg
 
 
-def _params_read(receivers: Databases, scope: Scope, name: str) -> Iterator[tuple[str, ast.Subscript | ast.Compare]]:
+def _params_read(receivers: Databases, scope: Scope, name: str) -> Iterator[tuple[str, ast.expr]]:
     """`req.params["…"]`, and tests such as `"…" in req.params`, in a body and in the functions inside it."""
     for inner in _seeing(scope, name):
-        for node in inner.nodes.of(ast.Subscript, ast.Compare):
+        for node in inner.nodes.of(ast.Subscript, ast.Compare, ast.Call):
             match node:
                 case ast.Subscript(value=value, slice=key, ctx=ast.Load()):
+                    pass
+                case ast.Call(func=ast.Attribute(attr="get", value=value), args=[key, *_]):
                     pass
                 case ast.Compare(left=key, comparators=[value]):
                     pass
@@ -362,6 +373,12 @@ _BY_METHOD: Final = {name: [rule for rule, of in _RULES if name in of] for _, na
 def _seeing(scope: Scope, name: str) -> Iterator[Scope]:
     """A function and those inside it that give a name of it to nothing else."""
     return (inner for inner in scope.walk() if inner is scope or name not in inner.names)
+
+
+def _absent(name: str, paths: Mapping[str, Sequence[str]], read: str) -> str | None:
+    """A parameter that is the optional last segment of a path."""
+    ends = (path for path, known in paths.items() if path.endswith("?") and known[-1:] == (name,))
+    return next((absent_parameter(name, path, read) for path in ends), None)
 
 
 def _unknown(name: str, paths: Mapping[str, Sequence[str]], read: str) -> str | None:

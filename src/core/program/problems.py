@@ -63,6 +63,11 @@ def unknown_parameter(name: str, path: str, known: Sequence[str], read: str) -> 
     return f"{read}: the path {path} has no parameter {name}. {hint}"
 
 
+def absent_parameter(name: str, path: str, read: str) -> str:
+    """`req.params["id"]` in a handler of `/users/:id?` (`core-params`)."""
+    return f'{read}: the path {path} matches without {name} too, where this raises. Write req.params.get("{name}")'
+
+
 def handler_parameters(handler: str, wanted: Sequence[str], path: str, known: Sequence[str]) -> str | None:
     """A handler over `Request[Env, U, Literal["org"]]` on a path without `:org` (`core-params`)."""
     lacking = [f":{name}" for name in wanted if name not in known]
