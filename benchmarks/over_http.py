@@ -172,6 +172,8 @@ def measure(peer: str, seconds: int, database: Path) -> dict[str, float]:
 def nearest(results: dict[str, dict[str, float]], name: str) -> str:
     """The framework that is nearest to core on one workload, and how far away it is."""
     times = {peer: row[f"{name} µs"] for peer, row in results.items() if peer not in ("raw", "core", ON_UVICORN)}
+    if not times:
+        return f"{name}: no other framework was measured"
     peer = min(times, key=lambda peer: times[peer])
     return f"{name}: {peer}, {times[peer] / results['core'][f'{name} µs']:.2f}"
 

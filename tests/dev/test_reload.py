@@ -78,7 +78,7 @@ def test_a_package_that_is_installed_from_its_source_is_followed_too(
     (installed / "prices-1.0.dist-info" / "direct_url.json").write_text(json.dumps(origin))
     monkeypatch.syspath_prepend(installed)
     stop = threading.Event()
-    changes = changes_in(shop, stop)
+    changes = changes_in(shop, stop, shop / "wrangler.toml")
 
     assert next(changes) == ()  # it watches by now
     (shared / "tests" / "test_prices.py").write_text("")
@@ -87,6 +87,19 @@ def test_a_package_that_is_installed_from_its_source_is_followed_too(
     stop.set()
 
     assert seen == (str(shared / "src" / "prices" / "__init__.py"),)
+
+
+def test_the_configuration_is_followed_whatever_it_is_called(tmp_path: Path) -> None:
+    stop = threading.Event()
+    changes = changes_in(tmp_path, stop, tmp_path / "worker.json")
+
+    assert next(changes) == ()
+    (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "worker.json").write_text("{}")
+    seen = next(names for names in changes if names)
+    stop.set()
+
+    assert seen == ("worker.json",)
 
 
 def test_packages_that_are_installed_together_are_one_change(tmp_path: Path) -> None:

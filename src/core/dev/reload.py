@@ -95,8 +95,9 @@ class Packages:
         return tuple(sorted(name.removesuffix(".dist-info").replace("-", " ") for name in self._names - before))
 
 
-def changes_in(root: Path, stop: threading.Event) -> Iterator[tuple[str, ...]]:
-    """The files of the application that change, and the packages that are installed, until `stop` is set.
+def changes_in(root: Path, stop: threading.Event, config: Path) -> Iterator[tuple[str, ...]]:
+    """The files of the application that change, and the packages that are installed, until `stop` is set. `config` is
+    the file of the configuration, whatever it is called.
 
     Several times a second it gives none, so that its caller can look at something else. Raises MissingExtraError.
     """
@@ -108,7 +109,7 @@ def changes_in(root: Path, stop: threading.Event) -> Iterator[tuple[str, ...]]:
     roots = [root, *_sources()]
     changes = watch(
         *roots,
-        watch_filter=lambda change, path: any(wanted(each, Path(path)) for each in roots),
+        watch_filter=lambda change, path: Path(path) == config or any(wanted(each, Path(path)) for each in roots),
         debounce=400,
         step=40,
         rust_timeout=200,
@@ -136,7 +137,7 @@ def supervise(options: Options, listener: socket.socket) -> int:
         stop.set()
 
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-    changes = changes_in(options.root, stop)
+    changes = changes_in(options.root, stop, options.config)
     child = _Child(options, listener, Start())
     retired: list[_Child] = []
     try:

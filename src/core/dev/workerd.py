@@ -71,7 +71,7 @@ class _Dev:
         tools = await asyncio.to_thread(toolchain, _write)
         over = threading.Event()
 
-        changes = changes_in(options.root, over) if options.reload else ()
+        changes = changes_in(options.root, over, options.config) if options.reload else ()
 
         def look() -> None:
             for names in changes:
