@@ -291,6 +291,11 @@ POLICIES = [Policy("one"), Policy("other", 404)]
 
 
 async def checked_by_each(req: Req, res: Response) -> None:
+    for policy in reversed(POLICIES):
+        policy.check()
+
+
+async def checked_in_turn(req: Req, res: Response) -> None:
     for policy in POLICIES:
         policy.check()
 
@@ -1146,6 +1151,7 @@ def test_staged_headers_are_found(functions: Functions) -> None:
 
 def test_a_default_of_a_field_is_no_constant_of_its_class(functions: Functions) -> None:
     assert [status for status, _ in raises(functions["checked_by_each"])] == [()]
+    assert [status for status, _ in raises(functions["checked_in_turn"])] == [(403,), (404,)]
     assert [status for status, _ in raises(functions["checked_by_one"])] == [(403,), (404,)]
 
 
