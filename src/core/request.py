@@ -260,7 +260,6 @@ class Request(Generic[E_co, U_co, K_contra]):
     _kept: UploadedFile | Exception | None = None
     _form: tuple[FormLimits | None, Form] | None = None
     _most_json = MAX_JSON
-
     _clock: Clock = system_clock
     _start_time: float | None = None
     _state: State | None = None

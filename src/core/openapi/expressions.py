@@ -92,9 +92,7 @@ class Expressions(Here):
             division(self, expression.op, expression.left, expression.right)
         if isinstance(expression, ComparisonExpr):
             reads.contains(self, expression)
-        for part in parts_of(expression):
-            if isinstance(part, Expression):
-                self.evaluate(part)
+        self.evaluate_parts(expression)
         for owner, method, given in _methods_of(expression):
             self.call_method(owner, method, given)
         if isinstance(expression, MemberExpr):
@@ -107,6 +105,12 @@ class Expressions(Here):
                     f"what {expression.name} of a response is called with elsewhere is not known. Call it here, or say "
                     "what is answered: describe(handler, answers={…})",
                 )
+
+    def evaluate_parts(self, expression: Expression) -> None:
+        """Evaluate what an expression is made of, and not the whole: all that happens before an assignment to it."""
+        for part in parts_of(expression):
+            if isinstance(part, Expression):
+                self.evaluate(part)
 
     def learn(self, condition: Expression, outcome: bool) -> None:
         """A condition holds from here on, or does not."""

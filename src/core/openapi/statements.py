@@ -50,7 +50,7 @@ from core.openapi.failures import CONFLICT, D1_ERROR, UNAUTHORIZED, is_caught, o
 from core.openapi.here import State, merged
 from core.openapi.raised import is_core_error
 from core.openapi.solving import member
-from core.openapi.trees import CONTEXT, parts_of, within
+from core.openapi.trees import CONTEXT, within
 from core.openapi.values import Frame, Value
 
 _Case: TypeAlias = tuple[Expression | None, Expression, Block]
@@ -96,9 +96,7 @@ class Statements(Expressions):
             case AssignmentStmt():
                 self.evaluate(statement.rvalue)
                 for target in statement.lvalues:
-                    for part in parts_of(target):
-                        if isinstance(part, Expression):
-                            self.evaluate(part)
+                    self.evaluate_parts(target)
                     self._assigned(target, statement.rvalue)
             case OperatorAssignmentStmt():
                 self.evaluate(statement.lvalue)

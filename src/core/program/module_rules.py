@@ -285,8 +285,8 @@ def _check_reads(
         if isinstance(node, ast.Subscript) and text not in asked:
             read = f'req.params["{text}"]'
             message = _unknown(text, paths, read)
-            if message is None and not _is_tried(node, scope):
-                message = _absent(text, paths, read)
+            if message is None and (absent := _absent(text, paths, read)) is not None and not _is_tried(node, scope):
+                message = absent
             if message is not None:
                 yield finding_at(node.slice, scope, "core-params", message)
 
