@@ -35,7 +35,7 @@ def step(*authenticators: Any) -> Any:
     for authenticator in authenticators:
         router = router.authenticated(authenticator)
     router.get("/", handler)
-    return application_facts(app, title="x").routes[0].steps[-1]
+    return application_facts(app, title="x").routes[0].middleware[-1]
 
 
 SCHEMES: list[tuple[Any, dict[str, str]]] = [

@@ -1218,7 +1218,7 @@ def test_names_are_kept_from_the_document_that_is_committed(
     )
     committed = committed.replace("schemas/User", "schemas/Person").replace("{id}", "{number}")
     _, facts, followed = program
-    again = describe(facts, followed, kept=json.loads(committed))
+    again = describe(facts, followed, committed=json.loads(committed))
     assert meaning(json.loads(as_json(again.document).replace("{id}", "{number}"))) == meaning(json.loads(committed))
     assert as_json(describe(facts, followed).document) == as_json(document)
 
@@ -1236,7 +1236,7 @@ def test_an_alternative_in_front_of_others_leaves_them_their_names(
         del each[0]
     assert len(several) > 2
     _, facts, followed = program
-    assert as_json(describe(facts, followed, kept=committed).document) == as_json(document)
+    assert as_json(describe(facts, followed, committed=committed).document) == as_json(document)
 
 
 def test_an_event_of_a_stream_has_its_name_and_id(document: dict[str, Any]) -> None:

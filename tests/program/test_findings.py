@@ -15,7 +15,7 @@ from core.bindings.kinds import KINDS
 from core.config.load import load_all
 from core.config.model import Configuration
 from core.errors import ConfigurationError
-from core.program.envs import EnvAttribute, EnvShape, check_env
+from core.program.envs import EnvAttribute, EnvClass, check_env
 from core.program.findings import Finding, Location, configuration_findings, sort_findings
 from core.program.problems import (
     absent_parameter,
@@ -39,15 +39,15 @@ def attribute(name: str, shown: str, *, line: int = 0, **options: Any) -> EnvAtt
     )
 
 
-def shape(*attributes: EnvAttribute, partial: bool = False) -> EnvShape:
+def shape(*attributes: EnvAttribute, partial: bool = False) -> EnvClass:
     numbered = [
         a if a.location.line else attrs.evolve(a, location=Location("env.py", 10 + n, 5))
         for n, a in enumerate(attributes)
     ]
-    return EnvShape("Env", Location("env.py", 9, 1), numbered, partial)
+    return EnvClass("Env", Location("env.py", 9, 1), numbered, partial)
 
 
-def told(directory: Path, text: str, env: EnvShape, **options: Any) -> list[str]:
+def told(directory: Path, text: str, env: EnvClass, **options: Any) -> list[str]:
     findings = check_env(env, configured(directory, text), **options)
     assert all(finding.code == "core-env" and finding.file == "env.py" for finding in findings)
     return [f"{finding.line}: {finding.message}" for finding in sort_findings(findings)]
@@ -526,7 +526,7 @@ def write(annotations: dict[str, str], environments: list[str | None]) -> str:
     return text
 
 
-def env_of(annotations: dict[str, str]) -> EnvShape:
+def env_of(annotations: dict[str, str]) -> EnvClass:
     return shape(*(attribute(name, shown) for name, shown in annotations.items()))
 
 

@@ -43,8 +43,8 @@ def routes(table: Table) -> list[str]:
     """Each route with what runs for it: the steps, the handler, and the functions behind that."""
     found: list[str] = []
     for route in (route for app in table.apps for route in app.routes):
-        steps = "".join(f"{table.steps[step].name} > " for step in route.steps)
-        handler = table.steps[route.handler] if route.handler is not None else None
+        steps = "".join(f"{table.callbacks[step].name} > " for step in route.middleware)
+        handler = table.callbacks[route.handler] if route.handler is not None else None
         bodies = (
             [f"{body.qualname}+{body.bound}" if body.bound else body.qualname for body in handler.bodies]
             if handler
@@ -216,7 +216,7 @@ def test_routes_are_told_as_requests_meet_them(tmp_path: Path, form: str) -> Non
     assert routes(table) == expected
     assert table.finished
     assert not table.refusals
-    assert all(step.whole for step in table.steps)
+    assert all(step.whole for step in table.callbacks)
 
 
 def test_everything_that_an_application_registers_is_told(tmp_path: Path) -> None:
@@ -255,13 +255,13 @@ def test_everything_that_an_application_registers_is_told(tmp_path: Path) -> Non
         ("KV", "KV", "KVNamespace"),
         ("ORIGIN", "_ORIGIN", "str"),
     ]
-    events = [(one.kind, one.name, table.steps[one.handler].name, one.place.line) for one in app.events]
+    events = [(one.kind, one.name, table.callbacks[one.handler].name, one.place.line) for one in app.events]
     assert events == [
         ("queue", "jobs", "work", line(tmp_path, "@app.queue")),
         ("scheduled", "0 3 * * *", "nightly", line(tmp_path, "@app.scheduled")),
         ("lifespan", None, "pool", line(tmp_path, "@app.lifespan")),
     ]
-    assert [table.steps[one.handler].name for one in app.errors] == ["failed", "missing"]
+    assert [table.callbacks[one.handler].name for one in app.errors] == ["failed", "missing"]
     assert [(one.path, one.kind) for one in app.routes] == [("/old", "mount"), ("/old/*", "mount")]
     assert table.objects == ("Room",)
 
@@ -320,7 +320,7 @@ def test_a_function_that_code_of_a_package_stands_around_is_not_what_a_request_c
         """,
     )
     assert routes(table) == ["GET /a: a", "GET /b: b"]
-    assert [step.direct for step in table.steps] == [True, False]
+    assert [step.direct for step in table.callbacks] == [True, False]
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -616,7 +616,7 @@ def test_a_kept_table_has_the_lines_of_now(tmp_path: Path, counter: Path) -> Non
         kept = table_of(root)
         (root / ".core").rename(root / f"core{len(body)}")
         new = table_of(root)
-        assert [kept.apps, kept.steps] == [new.apps, new.steps]
+        assert [kept.apps, kept.callbacks] == [new.apps, new.callbacks]
     assert len(counter.read_text()) == 3
 
 

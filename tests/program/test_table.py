@@ -104,20 +104,20 @@ def test_the_table_of_a_program_is_what_requests_meet(path: Path, tmp_path: Path
     table = ask(entry)
     assert (table.finished, table.refusals, table.unread) == (True, (), ())
     assert table.app is not None
-    names = [step.name for step in table.steps]
+    names = [step.name for step in table.callbacks]
     found = [
         [
             route.method,
             route.path,
             None if route.handler is None else names[route.handler],
-            [names[step] for step in route.steps],
+            [names[step] for step in route.middleware],
             route.authenticated,
             route.public,
         ]
         for route in table.app.routes
     ]
     assert found == json.loads(in_fork(lambda: met(entry)))
-    assert all(table.steps[route.handler].whole for route in table.app.routes if route.handler is not None)
+    assert all(table.callbacks[route.handler].whole for route in table.app.routes if route.handler is not None)
 
 
 MISSING = "import no_such_module"

@@ -242,7 +242,7 @@ def _described(path: Path, args: argparse.Namespace, committed: str) -> tuple[_O
     names: Mapping[str, object] = {}
     with contextlib.suppress(DeveloperError):  # `--check` tells of a file that cannot be read
         names = _parsed(committed, "", "", "openapi") if committed else {}
-    described = describe(facts, gathered.program, version=args.openapi, kept=names)
+    described = describe(facts, gathered.program, version=args.openapi, committed=names)
     problems = [(problem.path, problem.line, problem.message) for problem in described.problems]
     level = level_of(_CODE, [configuration])
     text = as_json(described.document)

@@ -46,11 +46,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _rows(table: Table) -> Iterator[JsonObject]:
     for route in table.app.routes if table.app is not None else ():
-        names = [table.steps[step].name for step in route.steps]
+        names = [table.callbacks[index].name for index in route.middleware]
         yield {
             "method": route.method,
             "path": route.path,
-            "handler": table.steps[route.handler].name if route.handler is not None else names.pop(),
+            "handler": table.callbacks[route.handler].name if route.handler is not None else names.pop(),
             "middleware": names,
             "authenticated": route.authenticated,
             "optional": route.optional,

@@ -23,7 +23,7 @@ from mypy.plugins.default import DefaultPlugin
 from mypy.types import FunctionLike, Instance, NoneType, Type, UnionType, get_proper_type
 
 from core.config.checks import CHECKS, Code
-from core.mypy_plugin.findings import Findings, Told
+from core.mypy_plugin.findings import Findings, ModuleFinding
 from core.program.cache import own_version
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class CorePlugin(TypesOfQueries):
             _ = self.findings.by_file  # by which every worker finds them in the cache
         sys.modules["core.mypy_plugin"].__version__ = version  # type: ignore[attr-defined]  # a module's own
 
-    def found(self, path: str) -> Sequence[Told]:
+    def found(self, path: str) -> Sequence[ModuleFinding]:
         """The findings in a file."""
         by_file = self.findings.by_file
         return by_file.get(_real(path), ()) if by_file else ()
@@ -129,7 +129,7 @@ class CorePlugin(TypesOfQueries):
                 if not one.typed or not _errors(api).is_error_code_enabled(error_codes[one.typed]):
                     self._tell(api, one)
 
-    def _tell(self, api: object, one: Told) -> None:
+    def _tell(self, api: object, one: ModuleFinding) -> None:
         errors = _errors(api)
         # While mypy tries overloads it holds messages back; and a daemon takes those of a function back with it.
         watchers, scope, errors._watchers, errors.scope = errors._watchers, errors.scope, [], None
@@ -184,7 +184,7 @@ class CorePlugin(TypesOfQueries):
         found = self.called(api.path, ctx.context)
         if found is None or not found.statement.takes or found.values not in (found.statement.takes, -1):
             return ctx.default_return_type
-        told = {(one.line, one.message) for one in self.found(api.path)}
+        already = {(one.line, one.message) for one in self.found(api.path)}
         given: list[tuple[Context, Type]] = []
         for argument, type_, kind in zip(chain(*ctx.args), chain(*ctx.arg_types), chain(*ctx.arg_kinds), strict=True):
             # A starred tuple is here once for each of its items.
@@ -202,9 +202,9 @@ class CorePlugin(TypesOfQueries):
             ]
         for place, problem in problems:
             message = f"{found.label}: {problem}"
-            if problem is not None and (place.line, message) not in told:
+            if problem is not None and (place.line, message) not in already:
                 at, end = (place.line, place.column), place.end_line or place.line
-                self._tell(api, Told(*at, message, "core-sql", found.level, "", end))
+                self._tell(api, ModuleFinding(*at, message, "core-sql", found.level, "", end))
         return ctx.default_return_type
 
 

@@ -328,8 +328,8 @@ def _kind(named: Named) -> str:
 def _constants(named: Named) -> str:
     """The kind of a schema, and the constants that tell an object from others: those of its fields."""
     fields: Mapping[str, Any] = named[1].get("properties", {})
-    told = [f"{name} {json.dumps(field['const'])}" for name, field in sorted(fields.items()) if "const" in field]
-    return " and ".join(told) or _kind(named)
+    shown = [f"{name} {json.dumps(field['const'])}" for name, field in sorted(fields.items()) if "const" in field]
+    return " and ".join(shown) or _kind(named)
 
 
 def _is_pair(one: Named, other: Named, before: Sequence[Named], after: Sequence[Named]) -> bool:
@@ -349,12 +349,12 @@ def _operations(document: Mapping[str, Any]) -> dict[tuple[str, str], Operation]
     for each in operations(document, sockets=True):
         parameters = [*each.item.get("parameters", ()), *each.operation.get("parameters", ())]
         numbers = {name: number for number, name in enumerate(re.findall(r"\{([^{}]*)\}", each.path))}
-        placed = [
+        numbered = [
             {**one, "place": numbers.get(one.get("name"))} if one.get("in") == "path" else one
             for one in (target(document, parameter) for parameter in parameters)
         ]
         key = each.method, re.sub(r"\{[^{}]*\}", "{}", each.path)
-        found[key] = each._replace(operation={**each.operation, "parameters": placed})
+        found[key] = each._replace(operation={**each.operation, "parameters": numbered})
     return found
 
 

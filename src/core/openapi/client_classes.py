@@ -65,7 +65,7 @@ class Classes:
         self.aliases: list[ast.stmt] = []
         self._nodes: dict[str, ast.Name] = {}
         """The node by which annotations name a class, by the name that it was made with."""
-        self._shapes: dict[str, list[str]] = {}
+        self._by_fields: dict[str, list[str]] = {}
         """The names that classes with the same fields were made with, by these fields as they are written."""
         self._known: dict[str, Kinds] = {}
         """The annotation of a reference: a class or an alias."""
@@ -74,7 +74,7 @@ class Classes:
 
     def finish(self) -> None:
         """Name the classes that several schemas share; names of schemas are kept as aliases."""
-        alike = {names[0]: names for names in self._shapes.values()}
+        alike = {names[0]: names for names in self._by_fields.values()}
         wanted = {name: [each for each in names if each in self._given] or names for name, names in alike.items()}
         chosen = self._chosen(alike, wanted)
         for made in self.made:
@@ -222,8 +222,8 @@ class Classes:
             kind = of("dict", ast.Name("str"), union(self.type_of(extra, f"{name}Value", files=files)))
             options = {"default_factory": kind, "metadata": ast.Dict([ast.Constant("rest")], [ast.Constant(True)])}
             made.body.append(annotated(unique("additional_properties", taken), (kind,), options_of(options)))
-        shape = "\n".join(ast.unparse(one) for one in made.body if isinstance(one, ast.AnnAssign))
-        names = self._shapes.setdefault(shape, [])
+        fields = "\n".join(ast.unparse(one) for one in made.body if isinstance(one, ast.AnnAssign))
+        names = self._by_fields.setdefault(fields, [])
         names.append(name)
         if names[0] != name:
             self.made.remove(made)

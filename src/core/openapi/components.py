@@ -38,10 +38,10 @@ class Components:
         """The operations that answer each error."""
 
     def final(
-        self, schema: Schema, at: Effect, *, reading: bool = False, within: str = "", told_by: str = ""
+        self, schema: Schema, at: Effect, *, reading: bool = False, within: str = "", discriminator: str = ""
     ) -> Schema:
         """A schema with references in the place of classes. `reading` is for values that clients send, `within` the
-        class that it is in, `told_by` the field that a class in a union is told by.
+        class that it is in, `discriminator` the field that a class in a union is told by.
         """
         if "$unknown" in schema:
             reason = f"{schema['$unknown']}, in the class {within}" if within else schema["$unknown"]
@@ -49,7 +49,7 @@ class Components:
             return {}
         if "$class" in schema:
             extra = {key: value for key, value in schema.items() if key in ("description", "default")}
-            return {**self._class(schema["$class"], at, reading=reading, told_by=told_by), **extra}
+            return {**self._class(schema["$class"], at, reading=reading, discriminator=discriminator), **extra}
         result: Schema = {}
         final = partial(self.final, at=at, reading=reading, within=within)
         for key, value in schema.items():
@@ -58,8 +58,8 @@ class Components:
             elif key in ("items", "additionalProperties", "contentSchema") and is_object(value):
                 result[key] = final(value)
             elif key == "anyOf":
-                told_by = self._told_by(value) if reading else ""
-                result[key] = [final(part, told_by=told_by) for part in value]
+                discriminator = self._discriminator(value) if reading else ""
+                result[key] = [final(part, discriminator=discriminator) for part in value]
             elif key == "prefixItems":
                 result[key] = [*map(final, value)]
             elif key in ("const", "enum"):
@@ -76,7 +76,7 @@ class Components:
                 result[key] = value
         return result
 
-    def _told_by(self, members: Sequence[Schema]) -> str:
+    def _discriminator(self, members: Sequence[Schema]) -> str:
         """The field by whose constants objects are read as one of several classes. "" where others tell them apart."""
         classes = [self.classes[each["$class"]] for each in members if "$class" in each]
         fields = [{field.name: _constants(field.schema) for field in facts.fields if facts.total} for facts in classes]
@@ -86,12 +86,12 @@ class Components:
                 return name
         return ""
 
-    def _class(self, name: str, at: Effect, *, reading: bool, told_by: str) -> Schema:
+    def _class(self, name: str, at: Effect, *, reading: bool, discriminator: str) -> Schema:
         facts = self.classes[name]
-        fields = (attrs.evolve(field, default=None) if field.name == told_by else field for field in facts.fields)
+        fields = (attrs.evolve(field, default=None) if field.name == discriminator else field for field in facts.fields)
         facts = attrs.evolve(facts, fields=tuple(fields))
         differs = reading and self._differs(facts, ())
-        key = (name, f"Input{told_by}" if differs else "")
+        key = (name, f"Input{discriminator}" if differs else "")
         if key not in self._used:
             self._used[key] = {}
             self._wanted[key] = _names_of(facts)
@@ -123,21 +123,21 @@ class Components:
         inner = {found for part in facts.parts for found in classes_in(part)}
         return any(self._differs(self.classes[each], (*seen, each)) for each in inner.difference(seen))
 
-    def written(self, *places: JsonObject, kept: Kept) -> dict[str, Schema]:
+    def written(self, *places: JsonObject, committed: Committed) -> dict[str, Schema]:
         """All of them by their names; the references in `places`, and in the schemas themselves, become links."""
-        names = self._names(kept.names(places[0], self._used))
+        names = self._names(committed.names(places[0], self._used))
         result = {names[key]: schema for key, schema in self._used.items()}
         for each in objects_in([*places, result]):
             if isinstance(each.get("$ref"), tuple):
                 each["$ref"] = f"#/components/schemas/{names[each['$ref']]}"
         return dict(sorted(result.items()))
 
-    def _names(self, kept: Mapping[Key, str]) -> dict[Key, str]:
+    def _names(self, committed: Mapping[Key, str]) -> dict[Key, str]:
         """Names that tell them apart, whatever the order: those that they had, else their classes' or errors', with
         more of the module's name in front of what is called the same, or the error's own fields behind it.
         """
-        names: dict[Key, str] = dict(kept)
-        taken = set(kept.values())
+        names: dict[Key, str] = dict(committed)
+        taken = set(committed.values())
         for key, wanted in self._wanted.items():
             if key[0] == _ERROR:
                 wanted.append(wanted[0])
@@ -150,22 +150,22 @@ class Components:
                     name = re.sub(r"[^A-Za-z0-9._-]", "_", wanted[min(depth, len(wanted) - 1)] + suffix)
                     found.setdefault(name, []).append(key)
             is_last = depth == deepest
-            for name, keys in sorted(self._told_apart(found, taken).items() if is_last else found.items()):
+            for name, keys in sorted(self._disambiguated(found, taken).items() if is_last else found.items()):
                 for number, key in enumerate(sorted(keys), 1 if name in taken else 0):
                     if is_last or (len(keys) == 1 and name not in taken):
                         names[key] = f"{name}{number + 1}" if number else name
                         taken.add(names[key])
         return names
 
-    def _told_apart(self, found: Mapping[str, Sequence[Key]], taken: Container[str]) -> dict[str, list[Key]]:
+    def _disambiguated(self, found: Mapping[str, Sequence[Key]], taken: Container[str]) -> dict[str, list[Key]]:
         """Errors of one name, each with what it tells and not all of them do, else with the operation that it is of."""
         apart: dict[str, list[Key]] = {}
         for name, keys in found.items():
-            told = {key: _told_by(self._used[key]) for key in keys if key[0] == _ERROR}
-            shared = set[str].intersection(*map(set, told.values())) if told and name not in taken else ()
+            traits = {key: _traits(self._used[key]) for key in keys if key[0] == _ERROR}
+            shared = set[str].intersection(*map(set, traits.values())) if traits and name not in taken else ()
             alike: dict[str, list[Key]] = {}
             for key in keys:
-                more = "And".join(each for each in told.get(key, ()) if each not in shared)
+                more = "And".join(each for each in traits.get(key, ()) if each not in shared)
                 alike.setdefault(f"{name}With{more}" if more else name, []).append(key)
             for longer, same in alike.items():
                 for key in same:
@@ -179,7 +179,7 @@ def _constants(schema: Schema) -> Sequence[object]:
     return [schema["const"]] if "const" in schema else schema.get("enum", ())
 
 
-def _told_by(body: Schema) -> list[str]:
+def _traits(body: Schema) -> list[str]:
     """What an error tells beside its message, as parts of a name: fields, with constants that are words, and the number
     of a code. A code that is a word is in its name already.
     """
@@ -202,21 +202,22 @@ def _names_of(facts: ClassFacts) -> list[str]:
     return names
 
 
-class Kept:
+class Committed:
     """The names of the document that is committed: of operations by method and path, and of schemas by their places."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._schemas = section(document, "schemas")
         self._paths: Mapping[str, Mapping[str, object]] = {
-            _shape(path): item for path, item in document.get("paths", {}).items()
+            _without_names(path): item for path, item in document.get("paths", {}).items()
         }
         self._operations: Mapping[tuple[str, str], Mapping[str, object]] = {
-            (_shape(each.path), each.method.upper()): each.operation for each in operations(document, sockets=True)
+            (_without_names(each.path), each.method.upper()): each.operation
+            for each in operations(document, sockets=True)
         }
 
     def operation(self, path: str, method: str) -> Mapping[str, Any]:
         """The operation as it was; empty for a new one. The names of parameters in its path do not matter."""
-        return self._operations.get((_shape(path), method.upper()), {})
+        return self._operations.get((_without_names(path), method.upper()), {})
 
     def names(self, paths: Mapping[str, object], used: Mapping[Key, Schema]) -> dict[Key, str]:
         """The names that schemas had in the same places."""
@@ -256,7 +257,7 @@ class Kept:
             return new == old
 
         for path, item in paths.items():
-            meet(item, self._paths.get(_shape(path), {}))
+            meet(item, self._paths.get(_without_names(path), {}))
         return found
 
 
@@ -267,5 +268,5 @@ def _unnamed(schema: object) -> object:
     return [*map(_unnamed, schema)] if is_array(schema) else schema
 
 
-def _shape(path: str) -> str:
+def _without_names(path: str) -> str:
     return re.sub(r"\{[^}]*\}", "{}", path)

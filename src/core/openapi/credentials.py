@@ -10,7 +10,7 @@ from itertools import chain, product
 from typing import Final, TypeAlias
 
 from core.openapi.components import Components
-from core.openapi.facts import Answer, Effect, Passed, Raise, Read, RouteFacts, Security, StepFacts, Way
+from core.openapi.facts import Answer, Effect, MiddlewareFacts, Passed, Raise, Read, RouteFacts, Security, Way
 from core.openapi.functions import Reader
 
 _WAY_PAST: Final = (
@@ -31,7 +31,7 @@ _ABOUT_OTHERS: Final = re.compile(
 """The beginnings of headers that say something else than who sends a request."""
 _Credential: TypeAlias = tuple[str, str]
 """A part of a request and a name in it, such as `("header", "X-Key")`: a header, a cookie, a part of the query; what an
-authenticator of the framework reads; the session, or the user, that a step before found.
+authenticator of the framework reads; the session, or the user, that a middleware before found.
 """
 _Credentials: TypeAlias = frozenset[_Credential]
 _PARTS: Final = frozenset(["header", "cookie", "query", "security", "session", "user"])
@@ -52,19 +52,19 @@ class SecuritySchemes:
         """The ways to authenticate for a route; none where it needs no credentials."""
         demanded: list[_Requirement] = [{}]
         optional: list[_Requirement] = [{}]
-        for step in (*route.steps, StepFacts(route.handler)):
+        for middleware in (*route.middleware, MiddlewareFacts(route.handler)):
             session = [[Security(name, self.schemes[name]) for name in way] for way in optional if way]
-            found, is_optional = self._of_step(step, session, goes_on=step in route.steps)
-            if not found and step.authenticates and demanded == [{}]:
+            found, is_optional = self._of_middleware(middleware, session, goes_on=middleware in route.middleware)
+            if not found and middleware.authenticates and demanded == [{}]:
                 found = session  # it looks into the session
             if not found:
                 continue
             asked = {self.schemes[name].get("scheme") for way in (*demanded, *optional) for name in way} - {None}
-            if step.security is None and asked & {each.scheme.get("scheme") for one in found for each in one}:
+            if middleware.security is None and asked & {each.scheme.get("scheme") for one in found for each in one}:
                 continue  # whose token one before it has verified
-            alternatives: list[_Requirement] = [{self._name(each, step): [] for each in one} for one in found]
+            alternatives: list[_Requirement] = [{self._name(each, middleware): [] for each in one} for one in found]
             names = {name for each in alternatives for name in each}
-            own = step.function if step.authenticates and found != session else None
+            own = middleware.function if middleware.authenticates and found != session else None
             if own is not None and self.reader.may_return_none(own):
                 is_optional = True  # nobody in particular is let in too
             if is_optional:
@@ -75,33 +75,37 @@ class SecuritySchemes:
         ways = [*demanded, *({**way, **more} for way in demanded for more in optional if more)]
         return ways if ways != [{}] else []
 
-    def _name(self, security: Security, step: StepFacts) -> str:
+    def _name(self, security: Security, middleware: MiddlewareFacts) -> str:
         """The name of a scheme, which another one may have already."""
         name = security.name
         if self.schemes.get(name, security.scheme) != security.scheme:
-            name = f"{name}_{step.function.name.rpartition('.')[2] if step.function is not None else 'other'}"
+            name = (
+                f"{name}_{middleware.function.name.rpartition('.')[2] if middleware.function is not None else 'other'}"
+            )
         self.schemes[name] = security.scheme
         return name
 
-    def _of_step(self, step: StepFacts, session: _Alternatives, *, goes_on: bool) -> tuple[_Alternatives, bool]:
-        """Return the alternatives of a step, and whether it lets requests in without any. `session` is what a step
+    def _of_middleware(
+        self, middleware: MiddlewareFacts, session: _Alternatives, *, goes_on: bool
+    ) -> tuple[_Alternatives, bool]:
+        """Return the alternatives of a middleware, and whether it lets requests in without any. `session` is what one
         before it has for `req.session`; `goes_on` is False for a handler.
         """
-        if step.security is not None or step.function is None:
-            return [[step.security]] if step.security is not None else [], step.optional
-        found = self.reader.alone(step.function)
+        if middleware.security is not None or middleware.function is None:
+            return [[middleware.security]] if middleware.security is not None else [], middleware.optional
+        found = self.reader.alone(middleware.function)
         reads: dict[_Credential, Read] = {}
         for each in found:
             if isinstance(each, Read) and each.name is not None:
                 reads.setdefault((each.part, each.name), each)
         refuses = any(isinstance(each, Raise | Answer) and 401 in each.status for each in found)
-        is_guard = step.authenticates or (refuses and goes_on)
+        is_guard = middleware.authenticates or (refuses and goes_on)
         passed = [each for each in found if isinstance(each, Passed)]
-        needed, is_optional = self._needed(step, passed, reads) if is_guard else ({}, False)
+        needed, is_optional = self._needed(middleware, passed, reads) if is_guard else ({}, False)
         if not needed:  # what it reads may be sent
             whole = Way((*each, "") for each in reads)
             called = [each for each in reads if each[0] == "security"]
-            read = called or [each for each in _credentials(whole, "") if step.authenticates or _is_token(each)]
+            read = called or [each for each in _credentials(whole, "") if middleware.authenticates or _is_token(each)]
             needed = {frozenset([each]): _words(whole) for each in read}
             is_optional |= not (all(reads[each].required for each in called) if called else refuses)
         order = [*reads]
@@ -117,7 +121,7 @@ class SecuritySchemes:
         if is_guard and compared and "security" not in dict(order):
             self._tell_of_others(challenges, compared)
         known = [each for at, each in enumerate(alternatives) if each and each not in alternatives[:at]]
-        return known, is_optional or step.optional or [] in alternatives
+        return known, is_optional or middleware.optional or [] in alternatives
 
     def _tell_of_others(self, challenges: Mapping[str, Sequence[Raise]], compared: Sequence[str]) -> None:
         """A client sends the credentials that the challenge names, which are others than those that are read."""
@@ -129,7 +133,7 @@ class SecuritySchemes:
                 self.components.problem(raised, message)
 
     def _needed(
-        self, step: StepFacts, passed: Sequence[Passed], reads: Mapping[_Credential, Read]
+        self, middleware: MiddlewareFacts, passed: Sequence[Passed], reads: Mapping[_Credential, Read]
     ) -> tuple[dict[_Credentials, set[str]], bool]:
         """What a request needs to be let in, with the words for an `Authorization`, and whether some need nothing: on
         each way what is seen to be there, else what is read that shorter ways do without.
@@ -144,7 +148,7 @@ class SecuritySchemes:
         goes_without = False
         for way in ways:
             own = read[way] - compared.union(*(other for other in read.values() if other < read[way]))
-            if not step.authenticates:  # it may read a header for another reason, unless nothing is compared
+            if not middleware.authenticates:  # it may read a header for another reason, unless nothing is compared
                 own = frozenset(each for each in own if _is_certain(each) or not (compared or each[0] == "query"))
             if not there[way] and len(own) > 1:
                 names = " and ".join(sorted(name for _, name in own))
@@ -152,11 +156,11 @@ class SecuritySchemes:
             for group in [there[way]] if there[way] else [frozenset([each]) for each in own]:
                 needed.setdefault(group, set()).update(_words(way))
             goes_without |= bool(missing[way]) and not there[way] and not own
-            if not (there[way] or missing[way] or own or (read[way] and step.authenticates)):
+            if not (there[way] or missing[way] or own or (read[way] and middleware.authenticates)):
                 past.add(way)
         for each in passed if needed else ():
             if each.ways & past:
-                path, line = step.function.place if step.function is not None else ("", 0)
+                path, line = middleware.function.place if middleware.function is not None else ("", 0)
                 self.components.problem(each if each.path else Effect(path=path, line=line), _WAY_PAST)
                 goes_without = True
         return {each: needed[each] for each in needed if not any(other < each for other in needed)}, goes_without

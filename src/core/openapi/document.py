@@ -17,7 +17,7 @@ import attrs
 
 from core.http.json import JsonObject
 from core.openapi import requests
-from core.openapi.components import Components, Kept
+from core.openapi.components import Committed, Components
 from core.openapi.credentials import SecuritySchemes
 from core.openapi.facts import ApplicationFacts, Effect, RouteFacts
 from core.openapi.failures import MALFORMED, UNEXPECTED
@@ -57,23 +57,23 @@ def describe(
     program: Program,
     *,
     version: str = "3.2",
-    kept: Mapping[str, object] | None = None,
+    committed: Mapping[str, object] | None = None,
 ) -> Described:
     """The document of an application, and everything in it that is not known. `version` is "3.2" or "3.1".
 
-    Operations and schemas are called as in `kept`, the document that is committed, where that has them.
+    Operations and schemas are called as in `committed`, the document that is committed, where that has them.
     """
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEPEST))
     try:
-        return _Writer(application, program, version, kept or {}).write()
+        return _Writer(application, program, version, committed or {}).write()
     finally:
         sys.setrecursionlimit(limit)
 
 
 class _Writer:
     def __init__(
-        self, application: ApplicationFacts, program: Program, version: str, kept: Mapping[str, object]
+        self, application: ApplicationFacts, program: Program, version: str, committed: Mapping[str, object]
     ) -> None:
         self.application = application
         self.version = version
@@ -82,7 +82,7 @@ class _Writer:
         self.problems: set[Problem] = set()
         self.paths: dict[str, JsonObject] = {}
         self.tags: dict[str, str | None] = {}
-        self.kept = Kept(kept)
+        self.committed = Committed(committed)
         self.components = Components(program.schemas.classes, self._problem)
         self.responses = Responses(self.reader, self.components, version)
         self.security = SecuritySchemes(self.reader, self.components)
@@ -123,7 +123,7 @@ class _Writer:
         if self.application.method_not_allowed:
             responses["MethodNotAllowed"] = self.responses.not_allowed()
         components: dict[str, object] = {}
-        if schemas := self.components.written(paths, responses, kept=self.kept):
+        if schemas := self.components.written(paths, responses, committed=self.committed):
             components["schemas"] = schemas
         components["responses"] = responses
         if self.security.schemes:
@@ -157,7 +157,7 @@ class _Writer:
                 home[key] = self._operation(route, unique, path, key)
 
     def _operation(self, route: RouteFacts, name: str, path: str, method: str) -> JsonObject:
-        before = self.kept.operation(path, method)
+        before = self.committed.operation(path, method)
         name = route.said.operation_id or before.get("operationId") or name
         self.responses.places.setdefault((name, ""), route.handler.place)
         operation: dict[str, object] = {"operationId": name}

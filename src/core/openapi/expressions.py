@@ -201,8 +201,8 @@ class Expressions(Here):
     def _keeps_errors(self, call: CallExpr) -> bool:
         """True where the errors of what is handed over come as values, or as a group, which no error handler is for."""
         if called(call) == "asyncio.tasks.gather":
-            kept = argument(call, len(call.args), "return_exceptions")
-            return kept is not None and constant(kept) == (True,)
+            flag = argument(call, len(call.args), "return_exceptions")
+            return flag is not None and constant(flag) == (True,)
         return isinstance(call.callee, MemberExpr) and self.class_of(call.callee.expr) == _TASK_GROUP
 
     def _property(self, expression: MemberExpr) -> None:

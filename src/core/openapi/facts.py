@@ -183,7 +183,7 @@ class Security:
 
 
 @attrs.frozen
-class StepFacts:
+class MiddlewareFacts:
     """A middleware or an authenticator before a handler: the function behind it, and its declared answers."""
 
     function: Held | None = None
@@ -210,7 +210,7 @@ class RouteFacts:
     handler: Held
     name: str
     """The full name of the function that somebody wrote, behind its decorators."""
-    steps: tuple[StepFacts, ...] = ()
+    middleware: tuple[MiddlewareFacts, ...] = ()
     module: str | None = None
     """The module that the route is tagged with, None for that of the application itself."""
     websocket: bool = False
@@ -236,13 +236,13 @@ class ApplicationFacts:
     problem_details: bool = False
     mounts: Sequence[str] = ()
     """The prefixes that other applications answer."""
-    authenticators: Mapping[str, StepFacts] = attrs.Factory(dict[str, StepFacts])
+    authenticators: Mapping[str, MiddlewareFacts] = attrs.Factory(dict[str, MiddlewareFacts])
     """The framework's authenticators that the program keeps in variables, by their full names:
     its functions may call them.
     """
     classes: Mapping[str, ClassDetails] = attrs.Factory(dict[str, ClassDetails])
     servers: Sequence[str] = ()
-    steps: tuple[StepFacts, ...] = ()
+    middleware: tuple[MiddlewareFacts, ...] = ()
     """Those before every path, which a path that no route has meets too."""
 
 

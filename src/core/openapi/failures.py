@@ -102,9 +102,9 @@ def is_caught(raised: Raise, caught: Sequence[str]) -> bool:
 
 def default_body(raised: Raise, status: int, *, problem: bool) -> Schema:
     """The body of an error, as `core.dispatch.answers.answer_error` writes it, or as problem details (RFC 9457)."""
-    told: Schema = raised.metadata["properties"]
+    fields: Schema = raised.metadata["properties"]
     if not problem:
-        own = {"error": raised.message, **told} | {"error": raised.message}  # first, and always
+        own = {"error": raised.message, **fields} | {"error": raised.message}  # first, and always
         required = [*dict.fromkeys(["error", *raised.metadata["required"]])]
         return {**raised.metadata, "properties": own, "required": required}
     title: Schema = {"const": phrase_of(status)}
@@ -114,6 +114,6 @@ def default_body(raised: Raise, status: int, *, problem: bool) -> Schema:
         own["detail"] = raised.message
         if "const" in raised.message:  # any other text may be the title, which is not said twice
             required.append("detail")
-    metadata = {name: schema for name, schema in told.items() if name != "status"}
+    metadata = {name: schema for name, schema in fields.items() if name != "status"}
     required = [*dict.fromkeys([*required, *(name for name in raised.metadata["required"] if name in metadata)])]
     return {**raised.metadata, "properties": {**own, **metadata}, "required": required}

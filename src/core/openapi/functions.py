@@ -14,7 +14,18 @@ from typing import Final
 import attrs
 from mypy.types import CallableType, Instance
 
-from core.openapi.facts import TEXT, Answer, ApplicationFacts, Effect, Held, Open, Passed, Raise, RouteFacts, StepFacts
+from core.openapi.facts import (
+    TEXT,
+    Answer,
+    ApplicationFacts,
+    Effect,
+    Held,
+    MiddlewareFacts,
+    Open,
+    Passed,
+    Raise,
+    RouteFacts,
+)
 from core.openapi.failures import CORE_ERROR, UNEXPECTED, default_body
 from core.openapi.here import RESPONSE, State
 from core.openapi.program import Program
@@ -70,7 +81,7 @@ class Reader:
                 # The same as before, in the same place: only the answers belong to this branch too.
                 return attrs.evolve(known[key][1], sent=[*state.sent, *known[key][1].sent])
             mark = len(effects)
-            if index == len(route.steps):
+            if index == len(route.middleware):
                 self.staged |= state.on_error(UNEXPECTED).headers
                 others = [_behind(state, each) for each in unmatched]
                 self._others += others
@@ -79,8 +90,8 @@ class Reader:
                 effects.extend(others)
                 levels = route.errors
             else:
-                state = self._step(route.steps[index], effects, state, lambda state: run(index + 1, state))
-                levels = route.steps[index].errors
+                state = self._middleware(route.middleware[index], effects, state, lambda state: run(index + 1, state))
+                levels = route.middleware[index].errors
             for at, each in enumerate(effects[mark:], mark):
                 if isinstance(each, Raise) and each.levels is None:
                     effects[at] = attrs.evolve(each, levels=levels)
@@ -93,13 +104,13 @@ class Reader:
 
     def unmatched(self, found: Sequence[Effect]) -> list[Effect]:
         """The same for a path that no route has: what is `found` there, behind the middleware of every path."""
-        self.route(RouteFacts("*", "/*", Held("constant"), "", self.application.steps), found)
+        self.route(RouteFacts("*", "/*", Held("constant"), "", self.application.middleware), found)
         return self._others
 
     def alone(self, held: Held, raised: Raise | None = None, *, status: int = 200) -> list[Effect]:
         """The effects of one function, with nothing before and behind it; `raised` is what an error handler is for."""
-        told = repr(raised and attrs.evolve(raised, path="", line=0, levels=None))
-        key = (held.name, held.place, status, told, self.method)
+        raised_key = repr(raised and attrs.evolve(raised, path="", line=0, levels=None))
+        key = (held.name, held.place, status, raised_key, self.method)
         if key not in self._handled:
             effects: list[Effect] = []
             self._handled[key] = effects
@@ -122,14 +133,16 @@ class Reader:
         found = [self.program.schema(each, frame) for each in frame.notes.returned]
         return any({"type": "null"} in each.get("anyOf", (each,)) for each in found)
 
-    def _step(self, step: StepFacts, effects: list[Effect], state: State, rest: Callable[[State], State]) -> State:
-        effects += map(state.on_error, step.answers)
-        state.headers.update(dict.fromkeys(step.headers, TEXT))
-        state.limited = state.limited or step.limits_bodies
-        if step.function is None:
+    def _middleware(
+        self, middleware: MiddlewareFacts, effects: list[Effect], state: State, rest: Callable[[State], State]
+    ) -> State:
+        effects += map(state.on_error, middleware.answers)
+        state.headers.update(dict.fromkeys(middleware.headers, TEXT))
+        state.limited = state.limited or middleware.limits_bodies
+        if middleware.function is None:
             state = rest(state)
-            return tagged(state, effects) if step.tags else state
-        return self._entry(step.function, effects, state, rest)
+            return tagged(state, effects) if middleware.tags else state
+        return self._entry(middleware.function, effects, state, rest)
 
     def _entry(
         self,
@@ -181,13 +194,13 @@ class Reader:
         around = target.frame.values if target.frame is not None else {}
         if any(map(self._leads_on, (*target.given, *given, *named.values(), *around.values()))):
             return self._read(target, key, given, named, effects, state, current)
-        kept = key, state.limited, self.method
-        if kept not in self._known:
+        cache_key = key, state.limited, self.method
+        if cache_key not in self._known:
             found: list[Effect] = []
             end = self._read(target, key, given, named, found, State(limited=state.limited), current)
-            self._known[kept] = list({id(each): each for each in found}.values()), end
-            self._settle(kept)
-        found, end = self._known[kept]
+            self._known[cache_key] = list({id(each): each for each in found}.values()), end
+            self._settle(cache_key)
+        found, end = self._known[cache_key]
         effects += [state.on_error(each) if isinstance(each, Raise) else each for each in found]
         return state.behind(end)
 

@@ -9,7 +9,7 @@ import attrs
 from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import Expression
 
-from core.openapi.facts import TEXT, Answer, Effect, Open, Raise, Read, StepFacts, Way
+from core.openapi.facts import TEXT, Answer, Effect, MiddlewareFacts, Open, Raise, Read, Way
 from core.openapi.program import Program
 from core.openapi.values import Frame, Target, Value
 from core.validation.schema import Schema
@@ -99,8 +99,8 @@ def _few(ways: Iterable[Way]) -> frozenset[Way]:
     if len(each) <= _MOST_WAYS:
         return each
     shortest = [way for way in each if not any(other < way for other in each)]
-    kept = sorted(shortest, key=lambda way: (len(way), sorted(way)))[: _MOST_WAYS - 1]
-    return frozenset([*kept, Way((part, name, "") for way in each for part, name, _ in way)])
+    chosen = sorted(shortest, key=lambda way: (len(way), sorted(way)))[: _MOST_WAYS - 1]
+    return frozenset([*chosen, Way((part, name, "") for way in each for part, name, _ in way)])
 
 
 Call: TypeAlias = Callable[
@@ -120,7 +120,7 @@ class Here:
     current: tuple[Raise, ...]
     """The errors that are being handled: a bare `raise` raises them again."""
     call: Call
-    authenticators: Mapping[str, StepFacts]
+    authenticators: Mapping[str, MiddlewareFacts]
     """Those of the framework that the program keeps in variables."""
     method: str
     """That of the request, "" where it may be any."""

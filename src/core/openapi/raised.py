@@ -71,7 +71,7 @@ class Raised(Calls, ABC):
         classes = _classes(made)
         above = [base for base in made.mro if "__init__" in base.names] if CORE_ERROR in classes else []
         if above and above[0].fullname.startswith("core."):
-            return (attrs.evolve(self._told(above[0].fullname, call, frame), classes=classes),)
+            return (attrs.evolve(self._framework_error(above[0].fullname, call, frame), classes=classes),)
         node = above[0].names["__init__"].node if above else None
         if isinstance(node, FuncDef) and node in self.homes:
             given, named = self.arguments(call, frame)
@@ -81,7 +81,7 @@ class Raised(Calls, ABC):
                 return tuple(attrs.evolve(one, classes=classes) for one in self.error_made(each, above[1], inside, me))
         return (self.error_of(made),)
 
-    def _told(self, base: str, call: CallExpr | None, frame: Frame) -> Raise:
+    def _framework_error(self, base: str, call: CallExpr | None, frame: Frame) -> Raise:
         """An error of the framework's own classes, by the arguments that it is made of."""
         given, named = self.arguments(call, frame)
         stated = [self.schema_of(named.pop("headers"))] if "headers" in named else []

@@ -55,10 +55,10 @@ def load_document(text: str, name: str, command: str, what: str = "an OpenAPI do
             found = json.loads(json.dumps(yaml.load(text, loader)))
         except (yaml.YAMLError, TypeError, ValueError) as error:
             # The whole text of an error of YAML has several lines, and shows one of the file's.
-            told, mark = str(error), getattr(error, "problem_mark", None)
+            reason, mark = str(error), getattr(error, "problem_mark", None)
             if mark is not None:
-                told = f"{getattr(error, 'problem', '')}: line {mark.line + 1} column {mark.column + 1}"
-            raise DeveloperError(f"{name} is neither JSON nor YAML: {told}. Write it anew: {command}") from None
+                reason = f"{getattr(error, 'problem', '')}: line {mark.line + 1} column {mark.column + 1}"
+            raise DeveloperError(f"{name} is neither JSON nor YAML: {reason}. Write it anew: {command}") from None
     if not is_object(found):
         raise DeveloperError(f"{name} is not {what}: it is not an object. Write it anew: {command}")
     return found

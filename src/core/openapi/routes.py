@@ -27,7 +27,16 @@ from core.explain.frames import is_own
 from core.handlers import info_of
 from core.middleware.authentication import Authentication, TokenSource
 from core.middleware.jwks import FetchedKeySet
-from core.openapi.facts import NOTHING, ApplicationFacts, ClassDetails, Held, Levels, RouteFacts, Security, StepFacts
+from core.openapi.facts import (
+    NOTHING,
+    ApplicationFacts,
+    ClassDetails,
+    Held,
+    Levels,
+    MiddlewareFacts,
+    RouteFacts,
+    Security,
+)
 from core.openapi.failures import UNAUTHORIZED, error
 from core.routing.pattern import ROOT
 from core.routing.table import ALL, Route
@@ -48,17 +57,17 @@ def application_facts(
     module: str = "",
     servers: Sequence[str] = (),
 ) -> ApplicationFacts:
-    """The routes of an application, in order, with the steps before each of them. `module` is the application's own."""
+    """The routes of an application in order, with the middleware before each. `module` is the application's own."""
     routes: list[RouteFacts] = []
     mounts: dict[str, None] = {}
-    everywhere: tuple[StepFacts, ...] = ()
-    for entry, steps in app._chains():
+    everywhere: tuple[MiddlewareFacts, ...] = ()
+    for entry, middleware in app._chains():
         if entry.method is None and entry.pattern == ROOT:
-            everywhere = _steps(steps, ALL)
+            everywhere = _middleware_facts(middleware, ALL)
         prefix = entry.pattern.text.removesuffix("*").rstrip("/")
         if entry.method is None or entry.handler is None:
             # It goes on to the next route that matches; what files are below it only a request can tell.
-            if prefix and any((info := info_of(step)) is not None and info.serves for step in entry.middleware):
+            if prefix and any((info := info_of(each)) is not None and info.serves for each in entry.middleware):
                 mounts.setdefault(prefix)
             continue
         if getattr(entry.handler, "__module__", "") == "core.dispatch.mounts":
@@ -77,10 +86,10 @@ def application_facts(
                 entry.pattern.text,
                 hold(handler),
                 full_name(handler),
-                _steps(steps, entry.method),
+                _middleware_facts(middleware, entry.method),
                 own if own != module else None,
                 handler is not entry.handler,
-                any((info := info_of(step)) is not None and info.public for step, _ in steps),
+                any((info := info_of(each)) is not None and info.public for each, _ in middleware),
                 _levels(entry),
                 said,
             )
@@ -103,7 +112,7 @@ def application_facts(
     )
 
 
-def _authenticators() -> dict[str, StepFacts]:
+def _authenticators() -> dict[str, MiddlewareFacts]:
     """The framework's authenticators in the variables of modules, of which a function of the application may call
     one.
     """
@@ -161,15 +170,15 @@ def _closure(function: Any) -> Mapping[str, Any]:
         return {}
 
 
-def _steps(chain: Sequence[tuple[Any, Route]], method: str) -> tuple[StepFacts, ...]:
-    found = ((_step(middleware, method), scope) for middleware, scope in chain)
-    return tuple(attrs.evolve(step, errors=_levels(scope)) for step, scope in found if step is not None)
+def _middleware_facts(chain: Sequence[tuple[Any, Route]], method: str) -> tuple[MiddlewareFacts, ...]:
+    found = ((_facts_of(middleware, method), scope) for middleware, scope in chain)
+    return tuple(attrs.evolve(facts, errors=_levels(scope)) for facts, scope in found if facts is not None)
 
 
-def _step(middleware: Any, method: str) -> StepFacts | None:
+def _facts_of(middleware: Any, method: str) -> MiddlewareFacts | None:
     info = info_of(middleware)
     if info is None:
-        return StepFacts(hold(middleware))
+        return MiddlewareFacts(hold(middleware))
     if info.public:
         return None
     inside = _closure(middleware)
@@ -178,7 +187,7 @@ def _step(middleware: Any, method: str) -> StepFacts | None:
     made = info.before if info.before is not None else middleware
     home = getattr(_innermost(made), "__module__", "")
     if not home.startswith("core."):
-        return StepFacts(hold(made), authenticates=info.authenticates)
+        return MiddlewareFacts(hold(made), authenticates=info.authenticates)
     if info.authenticates or info.optional:
         return _authenticator(middleware)
     if info.placed is not None:
@@ -186,10 +195,10 @@ def _step(middleware: Any, method: str) -> StepFacts | None:
     return _declared(info.name, {**_closure(made), **inside}, method)
 
 
-def _authenticator(authenticator: Any) -> StepFacts:
+def _authenticator(authenticator: Any) -> MiddlewareFacts:
     declared = info_of(authenticator)
     if declared is None:
-        return StepFacts(hold(authenticator), authenticates=True)
+        return MiddlewareFacts(hold(authenticator), authenticates=True)
     if declared.optional:
         inner = _closure(getattr(authenticator, "_authenticate", None)).get("authenticator")
         return attrs.evolve(_authenticator(inner), optional=True)
@@ -204,9 +213,9 @@ def _authenticator(authenticator: Any) -> StepFacts:
             facts = _authentication("basic", {"type": "http", "scheme": "basic"})
         case "allow":
             message = _closure(authenticator._authenticate).get("message", "Forbidden")
-            facts = StepFacts(answers=(error(403, message),))
+            facts = MiddlewareFacts(answers=(error(403, message),))
         case _:
-            return StepFacts(hold(authenticator), authenticates=True)
+            return MiddlewareFacts(hold(authenticator), authenticates=True)
     return facts
 
 
@@ -219,11 +228,11 @@ def _token_scheme(source: TokenSource, **more: str) -> Mapping[str, object]:
     return {"type": "http", "scheme": source.scheme.lower(), **(more if source.scheme == "Bearer" else {})}
 
 
-def _authentication(name: str, scheme: Mapping[str, object]) -> StepFacts:
-    return StepFacts(answers=(UNAUTHORIZED,), security=Security(name, scheme), authenticates=True)
+def _authentication(name: str, scheme: Mapping[str, object]) -> MiddlewareFacts:
+    return MiddlewareFacts(answers=(UNAUTHORIZED,), security=Security(name, scheme), authenticates=True)
 
 
-def _declared(name: str, options: Mapping[str, object], method: str) -> StepFacts | None:
+def _declared(name: str, options: Mapping[str, object], method: str) -> MiddlewareFacts | None:
     """Return the answers that a middleware of the framework gives by itself, with the options that it was built
     with.
     """
@@ -238,26 +247,26 @@ def _declared(name: str, options: Mapping[str, object], method: str) -> StepFact
             answers = [many]
             if option("on_store_error", "open") == "closed":
                 answers.append(error(503, "Service Unavailable"))
-            return StepFacts(answers=tuple(answers), headers=_COUNTS)
+            return MiddlewareFacts(answers=tuple(answers), headers=_COUNTS)
         case "timeout":
-            return StepFacts(answers=(error(option("status", 408), option("message", "Request Timeout")),))
+            return MiddlewareFacts(answers=(error(option("status", 408), option("message", "Request Timeout")),))
         case "body_limit":
             refusal = error(option("status", 413), option("message", "Payload Too Large"))
-            return StepFacts(answers=(refusal,), limits_bodies=True)
+            return MiddlewareFacts(answers=(refusal,), limits_bodies=True)
         case "trusted_hosts":
-            return StepFacts(answers=(error(option("status", 400), option("message", "Unknown host")),))
+            return MiddlewareFacts(answers=(error(option("status", 400), option("message", "Unknown host")),))
         case "ip_restriction":
-            return StepFacts(answers=(error(option("status", 403), option("message", "Forbidden")),))
+            return MiddlewareFacts(answers=(error(option("status", 403), option("message", "Forbidden")),))
         case "csrf" if method not in _SAFE:
             code: Schema = {"const": "CROSS_SITE_REQUEST"}
-            return StepFacts(answers=(error(option("status", 403), option("message", "Forbidden"), code=code),))
+            return MiddlewareFacts(answers=(error(option("status", 403), option("message", "Forbidden"), code=code),))
         case "etag" if method in ("GET", "*"):
-            return StepFacts(tags=True)
+            return MiddlewareFacts(tags=True)
         case "request_id":
-            return StepFacts(headers=(option("key", "x-request-id").title(),))
+            return MiddlewareFacts(headers=(option("key", "x-request-id").title(),))
         case "sessions":
             scheme = {"type": "apiKey", "in": "cookie", "name": option("cookie", "session")}
-            return StepFacts(security=Security("session", scheme), optional=True)
+            return MiddlewareFacts(security=Security("session", scheme), optional=True)
         case _:
             return None
 
@@ -342,14 +351,16 @@ def class_details() -> dict[str, ClassDetails]:
                 {
                     field.name: {
                         **demands_of(field),
-                        **_told(field.default, getattr(field.default, "factory", None)),
+                        **_default_of(field.default, getattr(field.default, "factory", None)),
                     }
                     for field in attrs.fields(cls)
                 }
             )
         elif dataclasses.is_dataclass(cls):
             fields = dataclasses.fields(cls)
-            found[name] = ClassDetails({field.name: _told(field.default, field.default_factory) for field in fields})
+            found[name] = ClassDetails(
+                {field.name: _default_of(field.default, field.default_factory) for field in fields}
+            )
         elif typing.is_typeddict(cls):
             found[name] = ClassDetails({key: {} for key in cls.__annotations__})
     return found
@@ -368,7 +379,7 @@ def _classes(above: type[object], seen: set[type]) -> Iterator[tuple[str, type[o
                 yield from _classes(cls, seen)
 
 
-def _told(default: object, factory: object) -> Schema:
+def _default_of(default: object, factory: object) -> Schema:
     """The default of a field, in plain JSON."""
     if factory not in (None, dataclasses.MISSING):
         return {"$default": [[]] if factory is list else [{}] if factory is dict else []}

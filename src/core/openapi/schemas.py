@@ -124,7 +124,7 @@ class Schemas:
             return {"enum": sorted(map(int, http.HTTPStatus))}
         if info.is_enum:
             # mypy's cache sorts the members; the class that runs has them as they are written.
-            members = self._told(info).members or info.enum_members
+            members = self._details_of(info).members or info.enum_members
             known = [self._member(info, name) for name in members if name in info.enum_members]
             if info.has_base("enum.Flag"):
                 whole = 0
@@ -168,9 +168,9 @@ class Schemas:
                 if written != attribute:
                     self._renamed.add(name)
                 schema = self.of(expand_type_by_instance(node.type, own) if node.type is not None else None, depth + 1)
-                told = self._told(info).fields.get(attribute, {})
-                demands = {key: value for key, value in told.items() if key != "$default"}
-                default = tuple(told.get("$default", ()))
+                stated = self._details_of(info).fields.get(attribute, {})
+                demands = {key: value for key, value in stated.items() if key != "$default"}
+                default = tuple(stated.get("$default", ()))
                 if default == (None,) and {"type": "null"} not in schema.get("anyOf", (schema,)):
                     default = ()  # a mark for a field that was left out, which no client may send
                 fields.append(
@@ -196,7 +196,9 @@ class Schemas:
             short = "_".join([short, *dict.fromkeys(parts)])
         if name not in self.classes:
             self.classes[name] = ClassFacts(short)
-            written = [key for base in reversed(info.mro) for key in self._told(base).fields] or sorted(type_.items)
+            written = [key for base in reversed(info.mro) for key in self._details_of(base).fields] or sorted(
+                type_.items
+            )
             descriptions = {key: text for base in reversed(info.mro) for key, text in _described_fields(base).items()}
             fields = [
                 Field(
@@ -255,10 +257,10 @@ class Schemas:
 
     def is_validated(self, info: TypeInfo | None) -> bool:
         """Return True if a class has validators, which refuse some values of its fields."""
-        told = self._told(info).fields.values() if info is not None else ()
-        return any(each.keys() - {"$default"} for each in told)
+        stated = self._details_of(info).fields.values() if info is not None else ()
+        return any(each.keys() - {"$default"} for each in stated)
 
-    def _told(self, info: TypeInfo) -> ClassDetails:
+    def _details_of(self, info: TypeInfo) -> ClassDetails:
         return self._details.get(info.fullname.partition("@")[0]) or ClassDetails()
 
     def _literal(self, type_: LiteralType) -> Schema:
@@ -270,7 +272,7 @@ class Schemas:
     def _member(self, info: TypeInfo, name: str) -> Schema:
         if info.fullname == "http.HTTPStatus":
             return {"const": int(http.HTTPStatus[name])}
-        value = self._told(info).members.get(name)
+        value = self._details_of(info).members.get(name)
         if value is not None:
             return {"const": value}
         node = member(info, name)

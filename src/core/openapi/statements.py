@@ -178,10 +178,10 @@ class Statements(Expressions):
         """
         start, errors = self.state, self.frame.errors
         ends: list[tuple[State, Errors]] = []
-        for number, (walk, narrowed) in enumerate(branches):
-            if () in narrowed.values():
+        for number, (walk, possible) in enumerate(branches):
+            if () in possible.values():
                 continue  # none of the errors goes there
-            self.state, self.frame.errors = start.copy(), {**errors, **narrowed}
+            self.state, self.frame.errors = start.copy(), {**errors, **possible}
             if asked is not None:
                 self.learn(asked, number == 0)
             if line:

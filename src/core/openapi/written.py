@@ -156,7 +156,7 @@ def _operation(each: Operation) -> Iterator[str]:
     if parameters := operation.get("parameters"):
         yield "<table><thead><tr><th>Parameter</th><th>In</th><th>Type</th><th></th></tr></thead><tbody>"
         for parameter in parameters:
-            told = [
+            notes = [
                 "required" if parameter.get("required") else "",
                 escape(str(parameter.get("description", ""))),
                 f"default {escape(json.dumps(parameter['schema']['default']))}"
@@ -165,8 +165,8 @@ def _operation(each: Operation) -> Iterator[str]:
             ]
             yield (
                 f"<tr><td><code>{escape(parameter['name'])}</code></td><td>{escape(parameter['in'])}</td>"
-                f"<td><code>{_shape(parameter.get('schema', {}), '')}</code></td>"
-                f'<td class="soft">{", ".join(filter(None, told))}</td></tr>'
+                f"<td><code>{_type(parameter.get('schema', {}), '')}</code></td>"
+                f'<td class="soft">{", ".join(filter(None, notes))}</td></tr>'
             )
         yield "</tbody></table>"
     if body := operation.get("requestBody"):
@@ -187,11 +187,11 @@ def _bodies(label: str, content: Mapping[str, Any]) -> Iterator[str]:
     for media, each in content.items():
         schema = each.get("schema", each.get("itemSchema", {}))
         of = "each event of " if "itemSchema" in each else ""
-        yield f'<p>{escape(label)} <span class="soft">{of}{escape(media)}</span></p><pre>{_shape(schema, "")}</pre>'
+        yield f'<p>{escape(label)} <span class="soft">{of}{escape(media)}</span></p><pre>{_type(schema, "")}</pre>'
         for name, example in each.get("examples", {}).items():
             text = json.dumps(example.get("value"), indent=2, ensure_ascii=False)
-            told = escape(str(example.get("summary", name)))
-            yield f'<details><summary class="soft">Example: {told}</summary><pre>{escape(text)}</pre></details>'
+            summary = escape(str(example.get("summary", name)))
+            yield f'<details><summary class="soft">Example: {summary}</summary><pre>{escape(text)}</pre></details>'
 
 
 def _schemes(document: Mapping[str, Any]) -> Iterator[str]:
@@ -214,25 +214,25 @@ def _schemas(document: Mapping[str, Any]) -> Iterator[str]:
     for name, schema in schemas.items():
         yield f'<h3 id="type-{escape(name, quote=True)}">{escape(name)}</h3>'
         yield from _prose(schema.get("description"))
-        yield f"<pre>{_shape(schema, '')}</pre>"
+        yield f"<pre>{_type(schema, '')}</pre>"
 
 
-def _shape(schema: Schema, indent: str) -> str:
+def _type(schema: Schema, indent: str) -> str:
     """A schema in the short form that people know from type declarations."""
     if "$ref" in schema:
         name = str(schema["$ref"]).rpartition("/")[2]
         return f'<a href="#type-{escape(name, quote=True)}">{escape(name)}</a>'
     if "anyOf" in schema or "oneOf" in schema:
-        return " | ".join(_shape(part, indent) for part in schema.get("anyOf", schema.get("oneOf", ())))
+        return " | ".join(_type(part, indent) for part in schema.get("anyOf", schema.get("oneOf", ())))
     if "allOf" in schema:
-        return " &amp; ".join(_shape(part, indent) for part in schema["allOf"])
+        return " &amp; ".join(_type(part, indent) for part in schema["allOf"])
     if values := [schema["const"]] if "const" in schema else schema.get("enum"):
         return " | ".join(escape(json.dumps(value, ensure_ascii=False)) for value in values)
     kind = schema.get("type")
     if kind == "array":
         if "prefixItems" in schema:
-            return f"[{', '.join(_shape(part, indent) for part in schema['prefixItems'])}]"
-        return f"list of {_shape(schema.get('items', {}), indent)}{_demands(schema)}"
+            return f"[{', '.join(_type(part, indent) for part in schema['prefixItems'])}]"
+        return f"list of {_type(schema.get('items', {}), indent)}{_demands(schema)}"
     if kind == "object" or "properties" in schema:
         return _object(schema, indent)
     return f"{escape(str(schema.get('format') or kind or 'any value'))}{_demands(schema)}"
@@ -243,23 +243,23 @@ def _object(schema: Schema, indent: str) -> str:
     inner = f"{indent}  "
     lines: list[str] = []
     for name, part in schema.get("properties", {}).items():
-        told = part.get("description")
-        comment = f'  <span class="soft"># {escape(str(told))}</span>' if told else ""
+        description = part.get("description")
+        comment = f'  <span class="soft"># {escape(str(description))}</span>' if description else ""
         mark = "" if name in required else "?"
-        lines.append(f"{inner}{escape(name)}{mark}: {_shape(part, inner)}{comment}")
+        lines.append(f"{inner}{escape(name)}{mark}: {_type(part, inner)}{comment}")
     others = schema.get("additionalProperties")
     if is_object(others):
-        lines.append(f"{inner}…: {_shape(others, inner)}")
+        lines.append(f"{inner}…: {_type(others, inner)}")
     return "{\n" + "\n".join(lines) + f"\n{indent}}}" if lines else "object"
 
 
 def _demands(schema: Schema) -> str:
-    told = [f"{word} {value}" for word, value in schema.items() if word in (*LOWER, *UPPER, "pattern")]
-    return f' <span class="soft">({escape(", ".join(told))})</span>' if told else ""
+    bounds = [f"{word} {value}" for word, value in schema.items() if word in (*LOWER, *UPPER, "pattern")]
+    return f' <span class="soft">({escape(", ".join(bounds))})</span>' if bounds else ""
 
 
 def _prose(text: object) -> Iterator[str]:
     for paragraph in str(text or "").split("\n\n"):
         if paragraph.strip():
-            told = _CODE(r"<code>\1</code>", escape(paragraph.strip()))
-            yield f"<p>{told}</p>"
+            marked = _CODE(r"<code>\1</code>", escape(paragraph.strip()))
+            yield f"<p>{marked}</p>"

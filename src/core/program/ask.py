@@ -31,12 +31,12 @@ def ask(entry: Entry, *, python: str = "", assume: bool = False, seconds: float 
     `python` is another interpreter than this one. `assume` is as in `core.program.start`.
     """
     python = python or sys.executable
-    kept = Cache(Path(entry.config).parent).read(*_name(entry, python))
-    if kept is not None:
-        table = from_json(kept["table"])
+    stored = Cache(Path(entry.config).parent).read(*_name(entry, python))
+    if stored is not None:
+        table = from_json(stored["table"])
         # Where nothing was assumed and nothing refused, both kinds of a start give the same.
-        if table is not None and (kept["assume"] == assume or not (table.assumed or table.refusals)):
-            held = _held(table, kept["state"], kept["texts"])
+        if table is not None and (stored["assume"] == assume or not (table.assumed or table.refusals)):
+            held = _held(table, stored["state"], stored["texts"])
             if held is not None:
                 return held
     since = time.time_ns()
@@ -55,8 +55,8 @@ def keep(table: Table, entry: Entry, python: str, *, assume: bool, since: int) -
     if table.repeats and all(written(path) < since for path in read):
         texts = {} if table.ran or table.refusals else {one: _text(one) for one in table.modules}
         state = stamps(read)
-        kept = {"table": to_json(table), "assume": assume, "state": state, "texts": texts}
-        Cache(Path(entry.config).parent).write(*_name(entry, python), kept)
+        stored = {"table": to_json(table), "assume": assume, "state": state, "texts": texts}
+        Cache(Path(entry.config).parent).write(*_name(entry, python), stored)
 
 
 def _name(entry: Entry, python: str) -> tuple[str, object]:
@@ -138,8 +138,8 @@ def _start(entry: Entry, python: str, assume: bool, seconds: float) -> Table:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            told = f"importing the program takes longer than {seconds:g} s. Start from a lifespan what runs on"
-            return _refused(entry, told)
+            problem = f"importing the program takes longer than {seconds:g} s. Start from a lifespan what runs on"
+            return _refused(entry, problem)
         except OSError as error:
             return _refused(entry, f"the program cannot be started with {python}: {error}")
         try:

@@ -39,24 +39,24 @@ def awaits_problems(receivers: Receivers, expression: ast.Call, scope: Scope) ->
         if receivers.is_coroutine(expression, scope):
             if isinstance(expression.func, ast.Name) and receivers.kind(expression.func, scope) == NEXT:
                 name = expression.func.id
-                told = f"{name}() is not awaited, so nothing after this middleware runs. Write `await {name}()`"
-                yield finding_at(expression, scope, "core-await", told, "unused-awaitable")
+                message = f"{name}() is not awaited, so nothing after this middleware runs. Write `await {name}()`"
+                yield finding_at(expression, scope, "core-await", message, "unused-awaitable")
             else:
-                told = f"{_shown(expression)} is not awaited, so it does nothing. Write `await` before it"
-                yield finding_at(expression, scope, "core-await", told, "unused-coroutine")
+                message = f"{_shown(expression)} is not awaited, so it does nothing. Write `await` before it"
+                yield finding_at(expression, scope, "core-await", message, "unused-coroutine")
     elif _is_looked_at(receivers, expression, scope) and receivers.is_coroutine(expression, scope):
         yield finding_at(expression, scope, "core-await", _NOT_YET.format(_shown(expression)))
 
 
-def kept_problems(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
+def unawaited_problems(receivers: Receivers, scope: Scope) -> Iterator[Finding]:
     """`user = env.USERS.get(id)`, and then `if user is None`."""
-    kept = {
+    coroutines = {
         name
         for name, given in scope.names.items()
         if len(given) == 1 and isinstance(given[0].value, ast.Call) and receivers.is_coroutine(given[0].value, scope)
     }
-    for name in scope.nodes.of(ast.Name) if kept else ():
-        if name.id in kept and isinstance(name.ctx, ast.Load) and _is_looked_at(receivers, name, scope):
+    for name in scope.nodes.of(ast.Name) if coroutines else ():
+        if name.id in coroutines and isinstance(name.ctx, ast.Load) and _is_looked_at(receivers, name, scope):
             yield finding_at(name, scope, "core-await", _NOT_YET.format(name.id))
 
 
@@ -82,8 +82,8 @@ def sent_problems(receivers: Receivers, node: Node) -> Iterator[Finding]:
             found = [each for each in _parts(value) if receivers.is_coroutine(each, node.scope)]
             if found and receivers.kind(owner, node.scope) == RESPONSE:
                 for each in found:
-                    told = f"{_shown(each)} in the response is a call that was not awaited. Write `await` before it"
-                    yield finding_at(each, node.scope, "core-await", told)
+                    message = f"{_shown(each)} in the response is a call that was not awaited. Write `await` before it"
+                    yield finding_at(each, node.scope, "core-await", message)
         case _:
             pass
 

@@ -21,7 +21,7 @@ from core.program.table import App, Env, Function, Place, Route, Table
 
 @attrs.define
 class Served:
-    """What a function serves: `routes` as their handler or one of their own steps, and `handles` as their handler.
+    """What a function serves: `routes` as their handler or one of their own middleware, and `handles` as their handler.
     `bound` are the arguments that it is given beside those of a request. `direct`: a request calls it itself, and no
     decorator has what it returns.
     """
@@ -47,9 +47,8 @@ class Bodies:
         self._decorated: dict[str, dict[int, FunctionScope]] = {}
         for app in table.apps:
             for route in app.routes:
-                own = route.steps[len(route.steps) - route.own :]
-                for step in own:
-                    for served in self._of(step, app):
+                for index in route.middleware[len(route.middleware) - route.own :]:
+                    for served in self._of(index, app):
                         served.routes.append(route)
                 if route.handler is not None:
                     for served in self._of(route.handler, app, route.place):
@@ -64,9 +63,9 @@ class Bodies:
             (table.unmounted, 'its router is mounted nowhere. Mount it: app.use("/prefix", router)'),
         ):
             self.unread += (Unread(place.file, place.line, why, "handler") for place in places)
-        steps = {route.handler for app in table.apps for route in app.routes if route.handler is not None}
-        steps |= {event.handler for app in table.apps for event in app.events}
-        self.handlers: int = sum(any(map(self.function, table.steps[step].bodies)) for step in steps)
+        handlers = {route.handler for app in table.apps for route in app.routes if route.handler is not None}
+        handlers |= {event.handler for app in table.apps for event in app.events}
+        self.handlers: int = sum(any(map(self.function, table.callbacks[index].bodies)) for index in handlers)
         """The number of handlers that were found, of routes and events."""
 
     @cached_property
@@ -117,9 +116,9 @@ class Bodies:
         found = classes_in(module) if module is not None else ()
         return next((class_ for class_ in found if class_.qualname == env.qualname), None)
 
-    def _of(self, step: int, app: App, place: Place | None = None) -> list[Served]:
-        """The functions of a step, as far as they are found. `place` is the line of its registration."""
-        described = self.table.steps[step]
+    def _of(self, index: int, app: App, place: Place | None = None) -> list[Served]:
+        """The functions of a callback, as far as they are found. `place` is the line of its registration."""
+        described = self.table.callbacks[index]
         found = [*map(self.function, described.bodies)]
         if place is not None:
             self._check_whole(described.name, described.whole, place, [one for one in found if one is not None])

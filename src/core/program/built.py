@@ -318,9 +318,9 @@ class BuiltTexts:
         known, where = self.modules.value(value, scope)
         if known is not value:
             return self._state(known, where)
-        kept = self.modules.of_self(value, scope)
-        if kept is not None:
-            return min(UNKNOWN, self._state(*kept))
+        assigned = self.modules.of_self(value, scope)
+        if assigned is not None:
+            return min(UNKNOWN, self._state(*assigned))
         owner = self.receivers.class_of(value.value, scope)
         if value.attr == "env" or (owner is not None and self.reader.is_env(owner)):
             return UNKNOWN  # as it is configured

@@ -36,9 +36,11 @@ class Cache:
         None where there is none, where it has another key, or where one of its files has another content now.
         """
         try:
-            kept = json.loads(self._file(name).read_bytes())
-            is_same = kept["key"] == _whole(key) and all(stamp(path) == known for path, known in kept["files"].items())
-            return kept["value"] if is_same else None
+            stored = json.loads(self._file(name).read_bytes())
+            is_same = stored["key"] == _whole(key) and all(
+                stamp(path) == known for path, known in stored["files"].items()
+            )
+            return stored["value"] if is_same else None
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 

@@ -134,10 +134,10 @@ class Databases(Receivers):
             call = expression.method_call()
             if call is None:
                 value = self.modules.value(*expression)
-                kept = self.modules.of_self(*value) if value == expression else value
-                if kept is None:
+                assigned = self.modules.of_self(*value) if value == expression else value
+                if assigned is None:
                     return None
-                expression = Node(*kept)
+                expression = Node(*assigned)
                 continue
             if call.name in ("prepare", "exec"):
                 return expression, values

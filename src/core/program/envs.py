@@ -62,7 +62,7 @@ class EnvAttribute:
 
 
 @frozen
-class EnvShape:
+class EnvClass:
     """An Env class, as `core.program.reader` reads it.
 
     `partial`: another Env derives from it, so it need not have every binding.
@@ -75,7 +75,7 @@ class EnvShape:
 
 
 def check_env(
-    shape: EnvShape, configurations: Sequence[Configuration], *, entry_names: frozenset[str] | None = None
+    env: EnvClass, configurations: Sequence[Configuration], *, entry_names: frozenset[str] | None = None
 ) -> list[Finding]:
     """Compare an Env with the environments of a configuration file, in both directions (`core-env`).
 
@@ -84,7 +84,7 @@ def check_env(
     """
     together: dict[tuple[str, ...], list[Finding]] = {}
     for configuration in deployed(configurations):
-        for key, finding in _compare(shape, configuration, entry_names):
+        for key, finding in _compare(env, configuration, entry_names):
             together.setdefault(key, []).append(finding)
     findings: list[Finding] = []
     for first, *others in together.values():
@@ -95,10 +95,10 @@ def check_env(
 
 
 def migration_problems(
-    shape: EnvShape, configurations: Sequence[Configuration], schema: Callable[[Configuration, Binding], Schema]
+    env: EnvClass, configurations: Sequence[Configuration], schema: Callable[[Configuration, Binding], Schema]
 ) -> Iterator[Finding]:
     """The migrations that fail, each at the attribute of Env that has the database (`core-sql`)."""
-    for attribute in shape.attributes:
+    for attribute in env.attributes:
         if attribute.kind != "D1Database" or attribute.inherited:
             continue
         for configuration in configurations:
@@ -108,13 +108,13 @@ def migration_problems(
 
                 for problem in schema(configuration, binding).problems:
                     text = problem_text(problem, configuration.directory)
-                    yield Finding("core-sql", f"{attribute_name(shape, attribute)}: {text}", *attribute.location)
+                    yield Finding("core-sql", f"{attribute_name(env, attribute)}: {text}", *attribute.location)
 
 
-def contradicted(shape: EnvShape, attribute: EnvAttribute, configurations: Sequence[Configuration]) -> bool:
+def contradicted(env: EnvClass, attribute: EnvAttribute, configurations: Sequence[Configuration]) -> bool:
     """Return True if an attribute has a binding of another kind than its annotation says."""
     return any(
-        _kind_problem(shape, attribute, binding, configuration) is not None
+        _kind_problem(env, attribute, binding, configuration) is not None
         for configuration in deployed(configurations)
         if (binding := declared_bindings(configuration).get(attribute.name)) is not None
     )
@@ -135,20 +135,20 @@ def _declares(configuration: Configuration) -> bool:
 
 
 def _compare(
-    shape: EnvShape, configuration: Configuration, entry_names: frozenset[str] | None
+    env: EnvClass, configuration: Configuration, entry_names: frozenset[str] | None
 ) -> list[tuple[tuple[str, ...], Finding]]:
     """The findings of one environment, each with a key: those of one key in several environments are one."""
     problems: list[tuple[tuple[str, ...], Finding]] = []
-    own = {attribute.name for attribute in shape.attributes}
+    own = {attribute.name for attribute in env.attributes}
     bindings = declared_bindings(configuration)
-    orphans = {} if shape.partial else {n: b for n, b in bindings.items() if _wanted(b) and n not in own}
+    orphans = {} if env.partial else {n: b for n, b in bindings.items() if _wanted(b) and n not in own}
     missing: list[EnvAttribute] = []
 
     def add(kind: str, name: str, place: Location, message: str, *more: str) -> None:
         finding = Finding("core-env", message, *place, environment=configuration.environment)
         problems.append(((kind, name, *more), finding))
 
-    for attribute in shape.attributes:
+    for attribute in env.attributes:
         if attribute.inherited:
             continue
         binding = bindings.get(attribute.name)
@@ -156,30 +156,30 @@ def _compare(
             if not attribute.optional:
                 missing.append(attribute)
         else:
-            message = _kind_problem(shape, attribute, binding, configuration)
+            message = _kind_problem(env, attribute, binding, configuration)
             if message is not None:
                 add("kind", attribute.name, attribute.location, message, binding.kind)
             elif isinstance(binding.entry, DurableObjectTable):
-                message = _class_problem(shape, attribute, binding, binding.entry, configuration, entry_names)
+                message = _class_problem(env, attribute, binding, binding.entry, configuration, entry_names)
                 if message is not None:
                     add("class", attribute.name, attribute.location, message, binding.entry.class_name)
 
     # A renamed binding is one mistake, not an attribute without binding and a binding without attribute.
     for attribute, near in _pair(missing, orphans, configuration):
         if near is None:
-            add("missing", attribute.name, attribute.location, _missing(shape, attribute, configuration))
+            add("missing", attribute.name, attribute.location, _missing(env, attribute, configuration))
         else:
             orphans.pop(near.name, None)
             where = in_file(configuration)
-            message = f"{attribute_name(shape, attribute)}: no binding of that name{where}. Did you mean {near.name} ({near.place})?"
+            message = f"{attribute_name(env, attribute)}: no binding of that name{where}. Did you mean {near.name} ({near.place})?"
             add("missing", attribute.name, attribute.location, message, near.name)
     for binding in orphans.values():
         title = KINDS[binding.kind].title
         message = (
-            f"{shape.name} has no attribute for the {title} {binding.name} ({binding.place}). "
+            f"{env.name} has no attribute for the {title} {binding.name} ({binding.place}). "
             f"Write {binding.name}: {annotation_for(binding)}"
         )
-        add("orphan", binding.name, shape.location, message)
+        add("orphan", binding.name, env.location, message)
     return problems
 
 
@@ -244,12 +244,10 @@ def _may_be(attribute: EnvAttribute, binding: Binding) -> bool:
 ANYTHING: Final = frozenset(["", "Any", "object"])
 
 
-def _kind_problem(
-    shape: EnvShape, attribute: EnvAttribute, binding: Binding, configuration: Configuration
-) -> str | None:
+def _kind_problem(env: EnvClass, attribute: EnvAttribute, binding: Binding, configuration: Configuration) -> str | None:
     if attribute.kind in ANYTHING or attribute.converted:
         return None
-    is_a = f"{attribute_name(shape, attribute)} is {with_article(attribute.shown)}, but {binding.place}"
+    is_a = f"{attribute_name(env, attribute)} is {with_article(attribute.shown)}, but {binding.place}"
     if binding.kind == "var":
         if attribute.kind == "Secret":
             required = required_secret(attribute.name, configuration)
@@ -297,7 +295,7 @@ def json_fits(kind: str, value: object, literals: Sequence[object]) -> bool:
 
 
 def _class_problem(
-    shape: EnvShape,
+    env: EnvClass,
     attribute: EnvAttribute,
     binding: Binding,
     entry: DurableObjectTable,
@@ -310,14 +308,14 @@ def _class_problem(
         return None
     if entry_names is not None and name not in entry_names:
         hint = did_you_mean(name, sorted(entry_names), f"Write class {name}(DurableObject) there, or import it")
-        return f'{attribute_name(shape, attribute)}: {worker.main} has no Durable Object {name} ({binding.place} class_name = "{name}"). {hint}'
+        return f'{attribute_name(env, attribute)}: {worker.main} has no Durable Object {name} ({binding.place} class_name = "{name}"). {hint}'
     # The argument may be a Protocol of the object's methods, so only another declared class is a contradiction.
     classes = {other.class_name for other in worker.durable_objects.bindings}
     for argument in attribute.arguments:
         bare = argument.rpartition(".")[2]
         if bare != name and bare in classes:
             return (
-                f"{attribute_name(shape, attribute)} is {with_article(attribute.shown)}, but {binding.place} has "
+                f"{attribute_name(env, attribute)} is {with_article(attribute.shown)}, but {binding.place} has "
                 f'class_name = "{name}". Write {attribute.name}: DurableObjectNamespace[{name}]'
             )
     made = {one for step in worker.migrations for one in (*step.new_classes, *step.new_sqlite_classes)}
@@ -326,7 +324,7 @@ def _class_problem(
         if configuration.is_json:
             step = f'"migrations": [{{"tag": "v1", "new_sqlite_classes": ["{name}"]}}]'
         return (
-            f"{attribute_name(shape, attribute)}: no migration makes the class {name} ({binding.place}), so the platform "
+            f"{attribute_name(env, attribute)}: no migration makes the class {name} ({binding.place}), so the platform "
             f"refuses to deploy it. Write {step}"
         )
     return None
@@ -339,12 +337,12 @@ def declares_bindings(configurations: Sequence[Configuration]) -> Binding | None
     )
 
 
-def attribute_name(shape: EnvShape, attribute: EnvAttribute) -> str:
+def attribute_name(env: EnvClass, attribute: EnvAttribute) -> str:
     """Return an attribute as messages name it: `Env.COUNTERS`."""
-    return f"{shape.name}.{attribute.attribute}"
+    return f"{env.name}.{attribute.attribute}"
 
 
-def _missing(shape: EnvShape, attribute: EnvAttribute, configuration: Configuration) -> str:
+def _missing(env: EnvClass, attribute: EnvAttribute, configuration: Configuration) -> str:
     environment, is_json, name = configuration.environment, configuration.is_json, attribute.name
     hint = ""
     kind = next((k for k in KINDS.values() if k.protocol == attribute.kind and attribute.kind), None)
@@ -367,7 +365,7 @@ def _missing(shape: EnvShape, attribute: EnvAttribute, configuration: Configurat
         hint = "Bindings and variables are not inherited: "
     else:
         write = write[0].upper() + write[1:]
-    return f"{attribute_name(shape, attribute)}: no binding of that name{in_file(configuration)}. {hint}{write}"
+    return f"{attribute_name(env, attribute)}: no binding of that name{in_file(configuration)}. {hint}{write}"
 
 
 _EXAMPLES: Final[Mapping[str, str]] = {

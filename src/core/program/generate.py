@@ -15,7 +15,7 @@ import attrs
 import core
 from core.bindings.kinds import KINDS, PROTOCOLS
 from core.config.model import Binding, Configuration
-from core.program.envs import EnvShape, contradicted, declared_bindings, deployed
+from core.program.envs import EnvClass, contradicted, declared_bindings, deployed
 from core.program.wording import variable_type
 
 _HOMES: Final[Mapping[str, str]] = {
@@ -113,20 +113,20 @@ def _modules(names: set[str]) -> dict[str, list[str]]:
 # A file that people have written ------------------------------------------------------------------------------------
 
 
-def update_env(source: str, shape: EnvShape, configurations: Sequence[Configuration]) -> str:
+def update_env(source: str, env: EnvClass, configurations: Sequence[Configuration]) -> str:
     """The text of a module with its Env class brought up to date.
 
-    `shape` is that class, as `source` has it. Attributes that it inherits are left to the class that has them.
+    `env` is that class, as `source` has it. Attributes that it inherits are left to the class that has them.
     """
-    class_ = _class(source, shape)
+    class_ = _class(source, env)
     wanted = {item.name: item for item in wanted_attributes(configurations)}
     lines = source.split("\n")
-    names = {attribute.name for attribute in shape.attributes}
+    names = {attribute.name for attribute in env.attributes}
     types: set[str] = set()
     edits: list[_Edit] = []
     moved: list[str] = []
     indent = " " * written_indent(class_, lines)
-    for attribute in shape.attributes:
+    for attribute in env.attributes:
         statement = next((one for one in _attributes(class_) if _name(one) == attribute.attribute), None)
         if statement is None:
             continue
@@ -136,7 +136,7 @@ def update_env(source: str, shape: EnvShape, configurations: Sequence[Configurat
             # A binding that is gone. An attribute that may be a secret, or has a default, is for its author to decide.
             if attribute.kind in _GENERATED and not attribute.optional:
                 edits.append((start, end, []))
-        elif contradicted(shape, attribute, configurations):
+        elif contradicted(env, attribute, configurations):
             old = statement.annotation
             line = lines[old.lineno - 1]
             if old.lineno == old.end_lineno:
@@ -185,11 +185,11 @@ def _edited(lines: list[str], edits: Sequence[_Edit]) -> str:
 _GENERATED: Final = frozenset(kind.protocol for kind in KINDS.values() if kind.protocol not in (None, "Secret"))
 
 
-def _class(source: str, shape: EnvShape) -> ast.ClassDef:
+def _class(source: str, env: EnvClass) -> ast.ClassDef:
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ClassDef) and node.name == shape.name and node.lineno == shape.location.line:
+        if isinstance(node, ast.ClassDef) and node.name == env.name and node.lineno == env.location.line:
             return node
-    raise ValueError(f"{shape.name} is not on line {shape.location.line}")
+    raise ValueError(f"{env.name} is not on line {env.location.line}")
 
 
 def _name(statement: ast.AnnAssign) -> str:

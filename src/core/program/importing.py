@@ -76,7 +76,7 @@ class Imports:
         self.assume = assume
         self.assumed: dict[str, None] = {}
         self.places: dict[int, Place] = {}
-        self.kept: list[object] = []
+        self.references: list[object] = []
         """The objects of `places`, so that nothing else gets their ids."""
         self.refusals: dict[Refusal, None] = {}
         self.unread: dict[Place, None] = {}
@@ -107,7 +107,7 @@ class Imports:
 
     def place(self, one: object, place: Place | None = None) -> None:
         """Note where something is made or registered."""
-        self.kept.append(one)
+        self.references.append(one)
         self.places[id(one)] = place or caller()
 
     def watch_files(self) -> None:

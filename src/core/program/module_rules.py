@@ -20,12 +20,12 @@ from typing import Any, Final, NamedTuple
 import attrs
 
 from core.program.absent import absent_names
-from core.program.awaits import awaits_problems, kept_problems, sent_problems, used_problems
+from core.program.awaits import awaits_problems, sent_problems, unawaited_problems, used_problems
 from core.program.cache import Cache
 from core.program.databases import RUNS, Databases
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread, syntax_error
-from core.program.modules import ClassScope, FunctionScope, Module, Read, Scope, placed
+from core.program.modules import ClassScope, FunctionScope, Module, Read, Scope, positional
 from core.program.problems import absent_parameter, binding_problem, unknown_parameter
 from core.program.queries import (
     batch_problems,
@@ -38,7 +38,11 @@ from core.program.queries import (
 from core.program.readable import READS, read_problem
 from core.program.registered import parameters_of
 from core.program.rows import row_fields
-from core.program.shapes import (
+from core.program.syntax import Node, finding_at
+from core.program.table import Route
+from core.program.twice import asked_late, sent_twice
+from core.program.urls import url_problems
+from core.program.usage import (
     ONE_VALUE,
     class_problems,
     default_problems,
@@ -50,10 +54,6 @@ from core.program.shapes import (
     unraised_problems,
     values_problem,
 )
-from core.program.syntax import Node, finding_at
-from core.program.table import Route
-from core.program.twice import asked_late, sent_twice
-from core.program.urls import url_problems
 from core.program.wording import did_you_mean
 from core.program.worker import worker_findings
 
@@ -77,8 +77,8 @@ class Memory:
         self._cache = cache
         self._modules: dict[Path, tuple[str, Module | Finding]] = {}
         self._found: dict[str, tuple[str, Looked]] = {}
-        kept: dict[str, Any] = (cache.read("modules", []) if cache is not None else None) or {}
-        for path, (key, findings, statements, unread) in kept.items():
+        cached: dict[str, Any] = (cache.read("modules", []) if cache is not None else None) or {}
+        for path, (key, findings, statements, unread) in cached.items():
             found, left = [Finding(*one) for one in findings], [Unread(*one) for one in unread]
             self._found[path] = key, Looked(found, statements, left)
 
@@ -147,7 +147,7 @@ def _in(receivers: Databases, scope: Scope) -> Iterator[Finding]:
     match scope:
         case FunctionScope():
             yield from _check_parameters(receivers, scope)
-            for rule in (returned_problems, default_problems, sent_twice, asked_late, kept_problems):
+            for rule in (returned_problems, default_problems, sent_twice, asked_late, unawaited_problems):
                 yield from rule(receivers, scope)
             yield from _check_nodes(receivers, scope)
         case ClassScope():
@@ -201,7 +201,7 @@ def _check_named(receivers: Databases, call: ast.Call, scope: Scope) -> Iterator
         if name is not None:
             named = "" if option == middleware.first else f"{option}="
             shown = f'{middleware.name}({named}"{name}")'
-            message = binding_problem(shown, name, receivers.reader.shape(env), expected=expected)
+            message = binding_problem(shown, name, receivers.reader.env_class(env), expected=expected)
             if message is not None:
                 yield finding_at(call, scope, "core-binding", message)
 
@@ -260,9 +260,9 @@ def _check_tools(receivers: Databases, scope: Scope, name: str, routes: Sequence
         match call:
             case ast.Call(func=ast.Attribute(attr="json", value=ast.Name(id=owner)), args=[body]) if owner == name:
                 given = ", ".join([f"body={ast.unparse(body)}", *(ast.unparse(each) for each in call.keywords)])
-                told = f"{ast.unparse(call)}: the tool {tools[0]} sends no body, and is answered with 400"
+                problem = f"{ast.unparse(call)}: the tool {tools[0]} sends no body, and is answered with 400"
                 way = f"Name what it reads: mcp.expose({getattr(scope.node, 'name', '')}, {given})"
-                yield finding_at(call, scope, "core-handler", f"{told}. {way}")
+                yield finding_at(call, scope, "core-handler", f"{problem}. {way}")
             case _:
                 pass
 
@@ -306,7 +306,7 @@ def _handed_on(receivers: Databases, scope: Scope, name: str) -> Iterator[tuple[
             if helper is None or helper.node in receivers.bodies.served:
                 continue
             of_object = receivers.modules.resolve(node.func, inner) is None
-            arguments = placed(helper.node)[at[0] + of_object :][:1]
+            arguments = positional(helper.node)[at[0] + of_object :][:1]
             if arguments and len(helper.names[arguments[0].arg]) == 1:
                 yield helper, arguments[0].arg
 

@@ -405,8 +405,8 @@ class Modules:
             case ast.Constant(value=str() as text):
                 return text
             case ast.Attribute():
-                kept = self.of_self(expression, scope)
-                return self.string(*kept) if kept is not None else None
+                assigned = self.of_self(expression, scope)
+                return self.string(*assigned) if assigned is not None else None
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 first, second = self.string(left, scope), self.string(right, scope)
                 return None if first is None or second is None else first + second
@@ -427,11 +427,11 @@ class Modules:
         if class_ is None or classes is None:
             return None
         derived = class_.node.name in self.derived
-        kept = [given for each in classes for given in self.given_to_self(each, name)]
+        assigned = [given for each in classes for given in self.given_to_self(each, name)]
         bodies = [(each, given) for each in classes if (given := [d for d in each.names.get(name, ()) if not _bare(d)])]
-        if kept:
-            value = kept[0].value
-            return (value, kept[0].scope) if value is not None and not (kept[1:] or bodies or derived) else None
+        if assigned:
+            value = assigned[0].value
+            return (value, assigned[0].scope) if value is not None and not (assigned[1:] or bodies or derived) else None
         body, given = bodies[0] if bodies else (class_, [])
         if len(given) != 1 or given[0].value is None or not self._is_constant(given[0], body):
             return None
@@ -475,7 +475,7 @@ class Modules:
         return found.get(name, ())
 
 
-def placed(function: FunctionNode) -> list[ast.arg]:
+def positional(function: FunctionNode) -> list[ast.arg]:
     """The parameters of a function that have a place."""
     return [*function.args.posonlyargs, *function.args.args]
 
@@ -498,7 +498,7 @@ def _self_of(method: Scope) -> ast.arg | None:
     decorators = method.node.decorator_list if isinstance(method, FunctionScope) else ()
     if any(isinstance(decorator, ast.Name) and decorator.id == "staticmethod" for decorator in decorators):
         return None
-    return next(iter(placed(method.node)), None) if isinstance(method, FunctionScope) else None
+    return next(iter(positional(method.node)), None) if isinstance(method, FunctionScope) else None
 
 
 def _given_in(method: Scope) -> Iterator[tuple[str, Given]]:
@@ -573,7 +573,7 @@ class _Collector:
                 inside = self.inner(FunctionScope(module=self.scope.module, node=node, parent=self.scope))
                 for parameter in getattr(node, "type_params", ()):  # def f[E: Env](…), of Python 3.12
                     inside.bind(parameter.name, Definition(parameter, annotation=getattr(parameter, "bound", None)))
-                for arg in (*placed(node), *node.args.kwonlyargs):
+                for arg in (*positional(node), *node.args.kwonlyargs):
                     inside.bind(arg.arg, Definition(arg, annotation=arg.annotation))
                 for rest in (node.args.vararg, node.args.kwarg):
                     if rest is not None:

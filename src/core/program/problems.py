@@ -9,17 +9,17 @@ from collections.abc import Sequence
 
 from core.config.model import Configuration
 from core.config.words import listed
-from core.program.envs import ANYTHING, EnvShape, attribute_name, declares_bindings
+from core.program.envs import ANYTHING, EnvClass, attribute_name, declares_bindings
 from core.program.wording import did_you_mean, with_article
 
 
 def not_bindings(name: str, module: str) -> str:
     """`create_app(Env)` over a class that is not an Env (`core-env`). `name` is the class's own, in `module`."""
-    told = f"create_app({name}): {name} does not derive from Bindings, so it is compared with nothing"
+    problem = f"create_app({name}): {name} does not derive from Bindings, so it is compared with nothing"
     if module == "builtins":
-        return f"{told}. Write class Env(Bindings), and create_app(Env)"
+        return f"{problem}. Write class Env(Bindings), and create_app(Env)"
     return (
-        f"{told}. Write class {name}(Bindings), or env = {module}.{name} under [core-mypy] in mypy.ini (a string under "
+        f"{problem}. Write class {name}(Bindings), or env = {module}.{name} under [core-mypy] in mypy.ini (a string under "
         "[tool.core-mypy] in pyproject.toml)"
     )
 
@@ -35,22 +35,22 @@ def no_env(configurations: Sequence[Configuration]) -> str | None:
     )
 
 
-def binding_problem(call: str, name: str, shape: EnvShape, *, expected: str = "KVNamespace") -> str | None:
+def binding_problem(call: str, name: str, env: EnvClass, *, expected: str = "KVNamespace") -> str | None:
     """A binding named by a literal, `rate_limit(kv_binding="SESSIONS")`, against the Env it will run with
     (`core-binding`).
 
     `call` is how the argument is written, for example `rate_limit(kv_binding="SESSIONS")`.
     """
-    attribute = next((a for a in shape.attributes if name in (a.attribute, a.name)), None)
-    fitting = [a.attribute for a in shape.attributes if a.kind == expected]
+    attribute = next((a for a in env.attributes if name in (a.attribute, a.name)), None)
+    fitting = [a.attribute for a in env.attributes if a.kind == expected]
     if attribute is not None:
         if attribute.kind in ANYTHING or attribute.kind == expected:
             return None
-        hint = f"Did you mean {listed(fitting, 'or')}?" if fitting else f"{shape.name} has no {expected}"
-        return f"{call}: {attribute_name(shape, attribute)} is {with_article(attribute.shown)}, not {with_article(expected)}. {hint}"
-    hint = did_you_mean(name, [a.attribute for a in shape.attributes], f"Write {name}: {expected} on {shape.name}")
+        hint = f"Did you mean {listed(fitting, 'or')}?" if fitting else f"{env.name} has no {expected}"
+        return f"{call}: {attribute_name(env, attribute)} is {with_article(attribute.shown)}, not {with_article(expected)}. {hint}"
+    hint = did_you_mean(name, [a.attribute for a in env.attributes], f"Write {name}: {expected} on {env.name}")
     hint = did_you_mean(name, fitting, hint)
-    return f"{call}: {shape.name} has no attribute {name}. {hint}"
+    return f"{call}: {env.name} has no attribute {name}. {hint}"
 
 
 def unknown_parameter(name: str, path: str, known: Sequence[str], read: str) -> str:
@@ -79,7 +79,7 @@ def handler_parameters(handler: str, wanted: Sequence[str], path: str, known: Se
 
 
 def queue_problem(
-    queue: str, message: tuple[str, str] | None, shape: EnvShape | None, configurations: Sequence[Configuration]
+    queue: str, message: tuple[str, str] | None, env: EnvClass | None, configurations: Sequence[Configuration]
 ) -> str | None:
     """A consumer `@app.queue("jobs")` over `MessageBatch[T]`, against the messages sent and the consumers declared
     (`core-queue`).
@@ -103,16 +103,16 @@ def queue_problem(
         )
         hint = did_you_mean(queue, names, f"Write {kind_text}")
         return f'queue("{queue}"): {configuration.path.name} has no consumer of that queue. {hint}'
-    if message is None or shape is None or message[0] in ("typing.Any", "builtins.object", "object", "Any"):
+    if message is None or env is None or message[0] in ("typing.Any", "builtins.object", "object", "Any"):
         return None
     for binding in producers:
-        attribute = next((one for one in shape.attributes if one.name == binding.name), None)
+        attribute = next((one for one in env.attributes if one.name == binding.name), None)
         if attribute is None or attribute.kind != "Queue" or len(attribute.arguments) != 1:
             continue
         sent = attribute.arguments[0]
         if sent not in ("", "typing.Any", "Any", message[0]):
             return (
-                f'queue("{queue}"): the consumer takes MessageBatch[{message[1]}], but {attribute_name(shape, attribute)} '
+                f'queue("{queue}"): the consumer takes MessageBatch[{message[1]}], but {attribute_name(env, attribute)} '
                 f"({binding.place}) is {with_article(attribute.shown)}. Write the same type in both"
             )
     return None

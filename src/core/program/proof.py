@@ -27,7 +27,7 @@ from core.program.cache import stamps
 from core.program.classes import classes_in
 from core.program.databases import Behind, CallPlace, Databases
 from core.program.entry import OTHER_FOLDERS, Entry, entry_of, import_roots
-from core.program.envs import ANYTHING, EnvShape, check_env, declares_bindings, migration_problems
+from core.program.envs import ANYTHING, EnvClass, check_env, declares_bindings, migration_problems
 from core.program.extensions import declared
 from core.program.findings import Finding, Unread, configuration_findings, is_ignored, level_of, levelled, sort_findings
 from core.program.module_rules import Memory
@@ -145,12 +145,12 @@ def check_program(configurations: Sequence[Configuration], options: Options | No
     return list(prove(configurations, options).findings)
 
 
-def find_env(configurations: Sequence[Configuration], name: str, file: Path | None = None) -> list[EnvShape]:
+def find_env(configurations: Sequence[Configuration], name: str, file: Path | None = None) -> list[EnvClass]:
     """The Env classes of that name in the program, or in one file of it."""
     paths = [file] if file is not None and file.is_file() else ()
     program = _Program(configurations, Options(paths=paths), Memory(), table=Table())
     return [
-        program.reader.shape(class_)
+        program.reader.env_class(class_)
         for class_ in program.envs()
         if class_.node.name == name and (file is None or class_.module.path == file.resolve())
     ]
@@ -328,13 +328,13 @@ class _Program:
     def _check_envs(self) -> None:
         names = frozenset(self.table.objects) if self.table.finished else None
         unmatched = self._unmatched()
-        told = False
+        is_reported = False
         for class_ in self._classes():
             node, checked = class_.node, self.reader.is_env(class_)
             if not (checked or self.reader.is_marked(class_)):
                 continue
             place = str(class_.module.path), node.lineno, node.col_offset + 1
-            told = told or bool(unmatched)
+            is_reported = is_reported or bool(unmatched)
             at_class = [*unmatched, *(self.options.problems if checked else ())]
             self.found += (Finding("core-env", f"{node.name}: {problem}", *place) for problem in at_class)
             if not checked:
@@ -344,11 +344,11 @@ class _Program:
                 message = f"{node.name} has attributes of its own but no decorator. Put @attrs.frozen above it"
                 self.found.append(Finding("core-env", message, *place))
                 continue
-            shape = self.reader.shape(class_)
-            self.names += sum(a.kind not in ANYTHING and not a.inherited for a in shape.attributes)
-            self.found += check_env(shape, self.configurations, entry_names=names)
-            self.found += migration_problems(shape, self.configurations, self.receivers.schema)
-        if not told:
+            env_class = self.reader.env_class(class_)
+            self.names += sum(a.kind not in ANYTHING and not a.inherited for a in env_class.attributes)
+            self.found += check_env(env_class, self.configurations, entry_names=names)
+            self.found += migration_problems(env_class, self.configurations, self.receivers.schema)
+        if not is_reported:
             # mypy tells what is in a file of Python alone.
             where = next((one.place for one in self.table.apps), Place(str(self.configuration.path), 1))
             self.found += (Finding("core-env", problem, *where) for problem in unmatched)

@@ -42,7 +42,7 @@ def value_problems(receivers: Databases, statement: ast.AnnAssign | ast.Return, 
     if found is not None and name is not None:
         kinds = row_kinds(receivers.reader, annotation, scope)
         message = check_value(found.statement, parts.name, name, ast.unparse(annotation), kinds)
-        yield from _told(found, call, message, typed)
+        yield from _finding(found, call, message, typed)
 
 
 def conflict_problems(receivers: Databases, call: Node) -> Iterator[Finding]:
@@ -81,12 +81,12 @@ def bind_problems(receivers: Databases, call: Node) -> Iterator[Finding]:
     if found is None or found.values in (None, -1):
         return
     message = check_values(found.statement, found.values)
-    yield from _told(found, call, message)
+    yield from _finding(found, call, message)
     parts = call.method_call() if message is None and found.statement.takes else None
     for number, argument in enumerate(parts.arguments if parts is not None else (), 1):
         given = given_value(receivers.reader, *argument)
         if given is not None:
-            yield from _told(found, argument, check_parameter(number, found.statement.slots, given))
+            yield from _finding(found, argument, check_parameter(number, found.statement.slots, given))
 
 
 def batch_problems(receivers: Databases, call: Node) -> Iterator[Finding]:
@@ -110,7 +110,7 @@ def run_problems(receivers: Databases, call: Node) -> Iterator[Finding]:
     if found is not None and not problems and parts.arguments and parts.name in TYPED:
         wanted = parts.arguments[0]
         for message in _row_messages(receivers, found.statement, wanted):
-            yield from _told(found, wanted, message)
+            yield from _finding(found, wanted, message)
         if receivers.modules.string(*wanted) is None and is_variable(receivers.reader, *wanted):
             receivers.read -= 1  # its text was counted
             receivers.note_unread(call, "what its rows are read as is not known")
@@ -119,7 +119,7 @@ def run_problems(receivers: Databases, call: Node) -> Iterator[Finding]:
 def _unbound(receivers: Databases, expression: Node, node: Node) -> tuple[Behind | None, list[Finding]]:
     found = receivers.behind(expression)
     message = check_values(found.statement, None) if found is not None and found.values is None else None
-    return found, [*_told(found, node, message)] if found is not None else []
+    return found, [*_finding(found, node, message)] if found is not None else []
 
 
 def _row_messages(receivers: Databases, statement: Statement, wanted: Node) -> Sequence[str | None]:
@@ -134,6 +134,6 @@ def _row_messages(receivers: Databases, statement: Statement, wanted: Node) -> S
     return [never_a_row(*never)] if never is not None else []
 
 
-def _told(found: Behind, node: Node, message: str | None, typed: str = "") -> Iterator[Finding]:
+def _finding(found: Behind, node: Node, message: str | None, typed: str = "") -> Iterator[Finding]:
     if message is not None:
         yield node.finding("core-sql", f"{found.label}: {message}", typed)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from core.bindings.kinds import KINDS
 from core.program.classes import TYPING, Classes
-from core.program.envs import EnvAttribute, EnvShape, json_fits
+from core.program.envs import EnvAttribute, EnvClass, json_fits
 from core.program.extensions import declared
 from core.program.findings import Location
 from core.program.modules import ClassScope, External, Modules, Scope, class_at
@@ -62,7 +62,7 @@ class Reader(Classes):
 
     def __init__(self, modules: Modules, named: frozenset[str] | None = None) -> None:
         super().__init__(modules, named)
-        self._shapes: dict[ClassScope, EnvShape] = {}
+        self._env_classes: dict[ClassScope, EnvClass] = {}
         self._open: set[ast.expr] = set()
         """The generic types that are being read: one that has itself inside is not read again there."""
 
@@ -174,9 +174,9 @@ class Reader(Classes):
         name = resolved.name if isinstance(resolved, External) else ""
         return f"typing.{name.rpartition('.')[2]}" if name.startswith(TYPING) else name
 
-    def shape(self, class_: ClassScope) -> EnvShape:
+    def env_class(self, class_: ClassScope) -> EnvClass:
         """An Env, or a Protocol that stands for one, as `core.program.envs` wants it."""
-        found = self._shapes.get(class_)
+        found = self._env_classes.get(class_)
         if found is not None:
             return found
         file = str(class_.module.path)
@@ -203,8 +203,8 @@ class Reader(Classes):
                 )
             )
         partial = self.named is None and class_.node.name in self.modules.derived
-        shape = self._shapes[class_] = EnvShape(class_.node.name, home, attributes, partial)
-        return shape
+        env_class = self._env_classes[class_] = EnvClass(class_.node.name, home, attributes, partial)
+        return env_class
 
 
 def _inside_problem(reader: Reader, annotation: ast.expr, scope: Scope, value: object, path: str) -> str | None:

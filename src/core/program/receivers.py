@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from core.config.model import Configuration
 from core.program.bodies import Bodies
-from core.program.modules import ClassScope, FunctionScope, Local, Modules, Scope, own_class, placed
+from core.program.modules import ClassScope, FunctionScope, Local, Modules, Scope, own_class, positional
 from core.program.reader import Reader, arguments_of
 from core.program.syntax import REQUESTS, option_with
 
@@ -143,8 +143,8 @@ class Receivers:
 
     def _attribute(self, value: ast.Attribute, scope: Scope) -> tuple[str, str]:
         owner, name = value.value, value.attr
-        kept = self.modules.of_self(value, scope)
-        found = self.binding(*kept) if kept is not None else ("", "")
+        assigned = self.modules.of_self(value, scope)
+        found = self.binding(*assigned) if assigned is not None else ("", "")
         if found[0]:
             return found
         if name in ("ctx", "storage") and (kind := _PARTS.get((self.kind(owner, scope), name))):
@@ -155,10 +155,10 @@ class Receivers:
         if name == "ctx" and self.reader.outside(class_) & _OBJECTS:
             return _STATE, ""
         if self.reader.is_env(class_) or any(map(self.reader.is_protocol, self.reader.ancestors(class_))):
-            for attribute in self.reader.shape(class_).attributes:
+            for attribute in self.reader.env_class(class_).attributes:
                 if attribute.attribute == name:
                     return attribute.kind, attribute.name
-        declared = self._kept(class_, name)
+        declared = self._declared_attribute(class_, name)
         return self._annotated(*declared) if declared is not None else "", ""
 
     def _annotated(self, annotation: ast.expr, scope: Scope) -> str:
@@ -176,11 +176,13 @@ class Receivers:
         if node not in self._declared:
             annotation = named.definition.annotation
             self._declared[node] = (
-                self._annotated(annotation, named.scope) if annotation is not None else self._placed(node, named.scope)
+                self._annotated(annotation, named.scope)
+                if annotation is not None
+                else self._by_position(node, named.scope)
             )
         return self._declared[node]
 
-    def _placed(self, node: ast.AST, scope: Scope) -> str:
+    def _by_position(self, node: ast.AST, scope: Scope) -> str:
         served, arguments = self.bodies.served.get(scope.node), self.arguments(scope)
         at = arguments.index(node) if isinstance(node, ast.arg) and node in arguments else -1
         # A decorator that calls the function may give it what it likes.
@@ -229,8 +231,8 @@ class Receivers:
                 own = self.class_of(owner, scope, depth + 1) if env is None else None
                 if own is None:
                     return env
-                kept = self._kept(own, name)
-                return self.reader.class_of(*kept) if kept is not None else self._env_of_object(own, name)
+                annotated = self._declared_attribute(own, name)
+                return self.reader.class_of(*annotated) if annotated is not None else self._env_of_object(own, name)
             case _:
                 return None
 
@@ -261,7 +263,7 @@ class Receivers:
                     return self.reader.class_of(base.slice, owner.parent)
         return None
 
-    def _kept(self, class_: ClassScope, name: str) -> tuple[ast.expr, Scope] | None:
+    def _declared_attribute(self, class_: ClassScope, name: str) -> tuple[ast.expr, Scope] | None:
         """The annotation of an attribute: in the class, or of the parameter that `__init__` keeps under its name."""
         for owner in self.reader.ancestors(class_):
             for definition in owner.names.get(name, ()):
@@ -283,7 +285,7 @@ class Receivers:
         if not isinstance(scope, FunctionScope):
             return ()
         served = self.bodies.served.get(scope.node)
-        return placed(scope.node)[served.bound if served is not None else isinstance(scope.parent, ClassScope) :]
+        return positional(scope.node)[served.bound if served is not None else isinstance(scope.parent, ClassScope) :]
 
     def request_of(self, scope: Scope) -> str | None:
         """The name of a handler's request, if nothing else has that name."""
@@ -328,7 +330,11 @@ class Receivers:
             case _:
                 return None
         env = self.class_of(receiver.value, scope) if isinstance(receiver, ast.Attribute) else None
-        declared = self._kept(env, receiver.attr) if env is not None and isinstance(receiver, ast.Attribute) else None
+        declared = (
+            self._declared_attribute(env, receiver.attr)
+            if env is not None and isinstance(receiver, ast.Attribute)
+            else None
+        )
         if declared is None:
             return None
         annotation, where = self.reader.written_out(*declared)

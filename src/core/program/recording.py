@@ -85,7 +85,7 @@ class Recorder(Imports):
         setattr(owner, name, call)
 
     def _make(self, args: tuple[object, ...]) -> None:
-        self.kept.append(args[0])
+        self.references.append(args[0])
         self.made[id(args[0])] = caller()
 
     def _lenient(self, cls: object, name: str, otherwise: Callable[[tuple[object, ...]], object]) -> None:
@@ -194,10 +194,10 @@ class Recorder(Imports):
                 and one.mounted is not None
                 and not (one.mounted._registered or self.stopped or self.unread)
             ):
-                told = (
+                problem = (
                     "mounts nothing: the router has neither routes nor middleware. Register them on it, or leave it out"
                 )
-                self.note("MountsNothing", f'use("{one.pattern.below(prefix).text}", Router()) {told}', place)
+                self.note("MountsNothing", f'use("{one.pattern.below(prefix).text}", Router()) {problem}', place)
 
         return laid_out
 

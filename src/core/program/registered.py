@@ -19,11 +19,11 @@ from core.program.absent import no_module
 from core.program.envs import deployed
 from core.program.extensions import declared
 from core.program.findings import Finding, syntax_error
-from core.program.modules import ClassScope, FunctionNode, Scope, placed
+from core.program.modules import ClassScope, FunctionNode, Scope, positional
 from core.program.problems import handler_parameters, queue_problem
 from core.program.reader import arguments_of
 from core.program.syntax import REQUESTS, finding_at
-from core.program.table import Event, Refusal, Route, Step
+from core.program.table import Callback, Event, Refusal, Route
 from core.routing.pattern import Pattern, parse
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ USER: Final = "req.user"
 _SESSION: Final = "req.session"
 _SESSION_OF: Final = "core.middleware.sessions.session_of"
 _MOST: Final = 50
-"""Functions of one step that are looked into."""
+"""Functions of one callback that are looked into."""
 pattern_of: Final = cache(parse)  # three rules ask for that of a route
 
 
@@ -89,19 +89,19 @@ def registered(receivers: Receivers) -> Iterator[Finding]:
 
 def _handler(receivers: Receivers, route: Route) -> Iterator[Finding]:
     """The parameters and the user that annotations ask for: of a handler, and of all that runs before it."""
-    own = route.steps[len(route.steps) - route.own :]
+    own = route.middleware[len(route.middleware) - route.own :]
     last = route.handler is None
-    for step in own[: len(own) - last]:
-        middleware = declared().middleware.get(receivers.bodies.table.steps[step].maker)
+    for index in own[: len(own) - last]:
+        middleware = declared().middleware.get(receivers.bodies.table.callbacks[index].maker)
         if middleware is not None and middleware.answers:
-            told = f"{middleware.name}() answers every request, so everything after it in {_shown(route)} never runs"
-            yield Finding("core-params", f"{told}. Put it last", *route.place)
+            problem = f"{middleware.name}() answers every request, so everything after it in {_shown(route)} never runs"
+            yield Finding("core-params", f"{problem}. Put it last", *route.place)
     user = route.authenticated or route.optional
     session = False
-    for step in (*route.steps, *([route.handler] if route.handler is not None else [])):
-        described = receivers.bodies.table.steps[step]
-        arguments, scope = _request_arguments(receivers, step)
-        if scope is not None and len(arguments) > 2 and (step in own or step == route.handler):
+    for index in (*route.middleware, *([route.handler] if route.handler is not None else [])):
+        described = receivers.bodies.table.callbacks[index]
+        arguments, scope = _request_arguments(receivers, index)
+        if scope is not None and len(arguments) > 2 and (index in own or index == route.handler):
             read = receivers.reader.annotation(arguments[2], scope)
             wanted = [str(value) for value in read.literals] if read.kind == "Literal" else []
             message = handler_parameters(described.name, wanted, route.path, parameters_of(route)) if wanted else None
@@ -110,19 +110,19 @@ def _handler(receivers: Receivers, route: Route) -> Iterator[Finding]:
         account = None if user or scope is None else _user_of(receivers, arguments[1], scope)
         if account is not None:
             call = _shown(route)
-            told = f"{described.name} wants a user, {account}, and {call} has no authenticator before it"
+            problem = f"{described.name} wants a user, {account}, and {call} has no authenticator before it"
             view = f"Register it on a view: app.authenticated(…).{call.partition('(')[0]}(…)"
-            yield Finding("core-user", f"{told}. {view}", *route.place)
+            yield Finding("core-user", f"{problem}. {view}", *route.place)
         user = user or USER in described.provides
         for opened, place in _opened(receivers, described) if not session else ():
-            told = f"{described.name} opens the session, and {_shown(route)} has no sessions() before it"
-            yield finding_at(opened, place, "core-order", f"{told}. Register it first: app.use(sessions(…))")
+            problem = f"{described.name} opens the session, and {_shown(route)} has no sessions() before it"
+            yield finding_at(opened, place, "core-order", f"{problem}. Register it first: app.use(sessions(…))")
         session = session or _SESSION in described.provides or _runs_others(receivers, described)
 
 
-def _opened(receivers: Receivers, step: Step) -> Iterator[tuple[ast.Call, Scope]]:
-    """The calls of `session_of` in the functions of a step, and in those that they call."""
-    todo = [found for body in step.bodies if (found := receivers.bodies.function(body)) is not None]
+def _opened(receivers: Receivers, callback: Callback) -> Iterator[tuple[ast.Call, Scope]]:
+    """The calls of `session_of` in the functions of a callback, and in those that they call."""
+    todo = [found for body in callback.bodies if (found := receivers.bodies.function(body)) is not None]
     seen = set(todo)
     for scope in todo:
         for call in scope.nodes.of(ast.Call):
@@ -134,11 +134,11 @@ def _opened(receivers: Receivers, step: Step) -> Iterator[tuple[ast.Call, Scope]
                 todo.append(inner)
 
 
-def _runs_others(receivers: Receivers, step: Step) -> bool:
+def _runs_others(receivers: Receivers, callback: Callback) -> bool:
     """True for a middleware of the program that hands its `next` on: what it runs may open sessions."""
-    for body in step.bodies:
+    for body in callback.bodies:
         found = receivers.bodies.function(body)
-        names = [each.arg for each in placed(found.node)[body.bound :]] if found is not None else []
+        names = [each.arg for each in positional(found.node)[body.bound :]] if found is not None else []
         for call in found.nodes.of(ast.Call) if found is not None and len(names) > 2 else ():
             if any(isinstance(given, ast.Name) and given.id == names[2] for given in call.args):
                 return True
@@ -158,9 +158,9 @@ def _user_of(receivers: Receivers, expression: ast.expr, scope: Scope) -> str | 
     return read.shown if known and read.kind not in ("object", "Any") else None
 
 
-def _request_arguments(receivers: Receivers, step: int) -> tuple[list[ast.expr], Scope | None]:
-    """The type arguments of the request in a step's own annotation, two at least: `Request[Env, User]`."""
-    bodies = receivers.bodies.table.steps[step].bodies
+def _request_arguments(receivers: Receivers, index: int) -> tuple[list[ast.expr], Scope | None]:
+    """The type arguments of the request in a callback's own annotation, two at least: `Request[Env, User]`."""
+    bodies = receivers.bodies.table.callbacks[index].bodies
     found = receivers.bodies.function(bodies[0]) if bodies else None
     first = _annotation_at(found.node, bodies[0].bound) if found is not None else None
     if found is None or first is None:
@@ -183,7 +183,7 @@ def _event(receivers: Receivers, event: Event) -> Iterator[Finding]:
         message = _cron_problem(event.name, receivers.configurations) if event.name is not None else None
         if message is not None:
             yield Finding("core-env", message, *event.place)
-    bodies = receivers.bodies.table.steps[event.handler].bodies
+    bodies = receivers.bodies.table.callbacks[event.handler].bodies
     found = receivers.bodies.function(bodies[0]) if bodies else None
     if found is None:
         return
@@ -194,15 +194,15 @@ def _event(receivers: Receivers, event: Event) -> Iterator[Finding]:
     given = reader.class_of(second, scope) if second is not None else None
     if env is not None and second is not None and given is not None and _is_other(receivers, given, env):
         call = f'{event.kind}("{event.name}")' if event.name is not None else f"{event.kind}()"
-        name, own = receivers.bodies.table.steps[event.handler].name, env.node.name
+        name, own = receivers.bodies.table.callbacks[event.handler].name, env.node.name
         message = f"{call}: {name} takes env: {given.node.name}, but the app has {own}. Write env: {own}"
         code: Code = "core-queue" if event.kind == "queue" else "core-env"
         yield Finding(code, message, event.place.file, second.lineno, second.col_offset + 1)
     if event.kind == "queue":
         env = env or given
-        shape = receivers.reader.shape(env) if env is not None else None
+        env_class = receivers.reader.env_class(env) if env is not None else None
         payload = _payload(receivers, _annotation_at(function, served.bound), scope)
-        problem = queue_problem(event.name or "", payload, shape, receivers.configurations)
+        problem = queue_problem(event.name or "", payload, env_class, receivers.configurations)
         if problem is not None:
             yield Finding("core-queue", problem, *event.place)
 
@@ -223,7 +223,7 @@ def _payload(receivers: Receivers, annotation: ast.expr | None, scope: Scope) ->
 
 
 def _annotation_at(function: FunctionNode, position: int) -> ast.expr | None:
-    arguments = placed(function)
+    arguments = positional(function)
     return arguments[position].annotation if len(arguments) > position else None
 
 
@@ -282,7 +282,7 @@ def _unreachable(routes: Sequence[Route]) -> Iterator[Finding]:
         for early, before in (one for key in keys for one in earlier.get(key, ())):
             answers = early.method in ("*", late.method) or (early.method, late.method) == ("GET", "HEAD")
             if answers and (early.path == late.path or _covers(before, pattern)):
-                yield Finding("core-route", _told(early, late), *late.place)
+                yield Finding("core-route", _never_reached(early, late), *late.place)
                 break
         if late.handler is not None and late.kind != "websocket":
             earlier.setdefault(keys[-1], []).append((late, pattern))
@@ -298,7 +298,7 @@ def _covers(first: Pattern, second: Pattern) -> bool:
     return fits and first.covers(second)
 
 
-def _told(early: Route, late: Route) -> str:
+def _never_reached(early: Route, late: Route) -> str:
     shown, before = _shown(late), _shown(early)
     if shown == before:
         return (

@@ -16,8 +16,8 @@ def with_rows(text: str, edits: Sequence[Edit]) -> str:
     # From the last one to the first, so that the lines of the others stay. Annotations go before lines put in above
     # them.
     starts: dict[int, int] = {}
-    placed = [(_place(edit, lines), edit) for edit in edits]
-    for (at, _), edit in sorted(placed, key=lambda one: one[0], reverse=True):
+    located = [(_place(edit, lines), edit) for edit in edits]
+    for (at, _), edit in sorted(located, key=lambda one: one[0], reverse=True):
         match edit:
             case Retyped():
                 _retype(edit, lines)

@@ -28,7 +28,7 @@ from core.program.entry import Entry, import_main
 from core.program.extensions import declared
 from core.program.importing import file_of, real
 from core.program.recording import Recorder
-from core.program.table import App, Env, EnvField, ErrorHandler, Event, Function, Place, Route, Step, Table, to_json
+from core.program.table import App, Callback, Env, EnvField, ErrorHandler, Event, Function, Place, Route, Table, to_json
 from core.routing.offered import bodiless_at, offer_tools, servers_in
 from core.routing.table import Route as Registered
 
@@ -58,10 +58,10 @@ class Start(Recorder):
         self.entry = entry
         self.app: Any = None
         """The application that is served, once there is a table."""
-        self._steps: dict[int, int] = {}
-        self._described: list[Step] = []
+        self._indices: dict[int, int] = {}
+        self._callbacks: list[Callback] = []
         self._met: set[int] = set()
-        """The steps of requests, and the callables that they keep, as a guard keeps its authenticator."""
+        """What requests meet, and the callables that they keep, as a guard keeps its authenticator."""
 
     def table(self) -> Table:
         """Import the program, and describe everything that it has registered."""
@@ -94,7 +94,7 @@ class Start(Recorder):
         unmounted = (at for router, at in self.routes if id(router) not in served and at.file.startswith(home))
         return Table(
             tuple(apps),
-            tuple(self._described),
+            tuple(self._callbacks),
             tuple(_objects(module)) if module is not None and not self.stopped else (),
             tuple(self.refusals),
             tuple(dict.fromkeys(place for place in self.made.values() if place not in met)),
@@ -115,13 +115,13 @@ class Start(Recorder):
 
     def _app(self, app: Any, is_main: bool) -> App:
         entries: list[Registered] = list(app.entries())
-        for step in (step for entry in entries for step in entry.middleware):
-            _declare(step)
+        for middleware in (middleware for entry in entries for middleware in entry.middleware):
+            _declare(middleware)
         self._prove(entries)
         for entry, what in app._open() if app.default_deny else ():
-            told = f"default_deny: {what} is neither public nor behind an authenticator, so no request is served"
+            problem = f"default_deny: {what} is neither public nor behind an authenticator, so no request is served"
             way = "Put public() before it, app.use(prefix, public()) before a mount, or register it on router.authenticated(…)"
-            self.note("DefaultDeny", f"{told}. {way}", self.registered_at[id(entry)])
+            self.note("DefaultDeny", f"{problem}. {way}", self.registered_at[id(entry)])
         router_errors = {id(one) for one in app._everything_below()}
         return App(
             is_main,
@@ -129,12 +129,12 @@ class Start(Recorder):
             None if app.env_class is None else _env(app.env_class),
             tuple(self._routes(app, servers_in(entries))),
             tuple(
-                Event(kind, event, self._step(handler), place)
+                Event(kind, event, self._index_of(handler), place)
                 for owner, kind, event, handler, place in self.events
                 if owner is app
             ),
             tuple(
-                ErrorHandler(self._step(handler), place)
+                ErrorHandler(self._index_of(handler), place)
                 for owner, handler, place in self.errors
                 if id(owner) in router_errors
             ),
@@ -162,7 +162,7 @@ class Start(Recorder):
 
     def _routes(self, app: Any, servers: list[object]) -> Iterator[Route]:
         for entry, chain in app._chains():
-            steps = [self._step(step) for step, _ in chain if not _is_mark(step)]
+            middleware = [self._index_of(middleware) for middleware, _ in chain if not _is_mark(middleware)]
             if entry.method is None:
                 continue
             shown = core.app.described(entry, chain, servers)
@@ -170,9 +170,9 @@ class Start(Recorder):
             yield Route(
                 entry.method,
                 entry.pattern.text,
-                None if entry.handler is None else self._step(entry.handler),
-                tuple(steps),
-                sum(not _is_mark(step) for step in entry.middleware),
+                None if entry.handler is None else self._index_of(entry.handler),
+                tuple(middleware),
+                sum(not _is_mark(middleware) for middleware in entry.middleware),
                 self.registered_at[id(entry)],
                 "mount" if mounted else "websocket" if hasattr(entry.handler, "opens") else "http",
                 shown.authenticated,
@@ -182,38 +182,38 @@ class Start(Recorder):
                 bodiless_at(entry, servers),
             )
 
-    def _step(self, given: object) -> int:
-        """The index of a step, which is described once."""
-        known = self._steps.get(id(given))
+    def _index_of(self, given: object) -> int:
+        """The index of a callback, which is described once."""
+        known = self._indices.get(id(given))
         if known is None:
-            known = self._steps[id(given)] = len(self._described)
-            self.kept.append(given)
+            known = self._indices[id(given)] = len(self._callbacks)
+            self.references.append(given)
             info = info_of(given)
             bodies, whole, direct = functions_behind(given)
             _meet(given, self._met)
             provides = () if info is None else tuple(sorted(info.provides))
             made = self.made.get(id(given), Place())
-            self._described.append(Step(name_of(given), bodies, whole, direct, provides, made, _maker(given)))
+            self._callbacks.append(Callback(name_of(given), bodies, whole, direct, provides, made, _maker(given)))
         return known
 
 
-def _maker(step: object) -> str:
-    """The full name of the function that a step was made in."""
-    return f"{getattr(step, '__module__', '')}.{getattr(step, '__qualname__', '')}".partition(".<locals>")[0]
+def _maker(callback: object) -> str:
+    """The full name of the function that a callback was made in."""
+    return f"{getattr(callback, '__module__', '')}.{getattr(callback, '__qualname__', '')}".partition(".<locals>")[0]
 
 
-def _is_mark(step: object) -> bool:
-    """Return True for `public()`, which is no step: `Route.public` says it."""
-    info = info_of(step)
+def _is_mark(callback: object) -> bool:
+    """Return True for `public()`, which is no middleware: `Route.public` says it."""
+    info = info_of(callback)
     return info is not None and info.public
 
 
-def _declare(step: object) -> None:
+def _declare(callback: object) -> None:
     """Give a middleware of a package what the package declares of it, where it has no declaration of its own."""
-    declaration = declared().middleware.get(_maker(step))
-    if declaration is not None and info_of(step) is None:
+    declaration = declared().middleware.get(_maker(callback))
+    if declaration is not None and info_of(callback) is None:
         names = declaration.provides, declaration.reads, declaration.requires
-        attach_info(step, MiddlewareInfo(declaration.name, *names))
+        attach_info(callback, MiddlewareInfo(declaration.name, *names))
 
 
 def _objects(module: ModuleType) -> Iterator[str]:
@@ -267,7 +267,7 @@ def functions_behind(given: object) -> tuple[tuple[Function, ...], bool, bool]:
             # An object, and the functions that it keeps, as decorators written as classes do.
             call = getattr(one.__class__, "__call__", None)
             todo += [(call, bound + 1)] if hasattr(call, "__code__") else []
-            todo += [(value, 0) for value in _attributes(one) if _is_step(value)]
+            todo += [(value, 0) for value in _attributes(one) if _is_async(value)]
         else:
             if is_own(code.co_filename):
                 found[Function(real(code.co_filename), code.co_qualname, code.co_firstlineno, bound)] = None
@@ -276,12 +276,12 @@ def functions_behind(given: object) -> tuple[tuple[Function, ...], bool, bool]:
             if wrapped is not None:
                 todo.append((wrapped, bound))
             else:
-                todo += [(value, _own(value)) for value in _cells(one) if _is_step(value)]
+                todo += [(value, _own(value)) for value in _cells(one) if _is_async(value)]
     outermost = outermost or ""
     return tuple(found), bool(found) or outermost.startswith(_CORE), is_own(outermost)
 
 
-def _is_step(value: object) -> bool:
+def _is_async(value: object) -> bool:
     """Return True for an async function, also behind what wraps it."""
     if not callable(value) or isinstance(value, type):
         return False

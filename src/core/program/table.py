@@ -37,7 +37,7 @@ class Function(NamedTuple):
     bound: int = 0
 
 
-class Step(NamedTuple):
+class Callback(NamedTuple):
     """A middleware, an authenticator or a handler.
 
     `bodies` are the program's functions behind it, the outermost first. `whole` is False where one of them could not be
@@ -57,15 +57,15 @@ class Step(NamedTuple):
 class Route(NamedTuple):
     """A route as requests meet it: its whole path, and everything that runs before its handler.
 
-    `handler` and `steps` are indices of `Table.steps`; the last `own` steps are those of the registration itself.
-    `handler` is None where the last step goes on. `kind` is `http`, `websocket`, or `mount` for another application.
-    `bodiless` are those of its `tools` that send no body.
+    `handler` and `middleware` are indices of `Table.callbacks`; the last `own` of them are the registration's own.
+    `handler` is None where the last middleware goes on. `kind` is `http`, `websocket`, or `mount` for another
+    application. `bodiless` are those of its `tools` that send no body.
     """
 
     method: str
     path: str
     handler: int | None
-    steps: tuple[int, ...]
+    middleware: tuple[int, ...]
     own: int
     place: Place
     kind: str
@@ -78,7 +78,7 @@ class Route(NamedTuple):
 
 class Event(NamedTuple):
     """A consumer of a queue, the handler of a cron (None: of every trigger), or a lifespan: `kind` is `queue`,
-    `scheduled` or `lifespan`. `handler` is an index of `Table.steps`.
+    `scheduled` or `lifespan`. `handler` is an index of `Table.callbacks`.
     """
 
     kind: str
@@ -88,7 +88,7 @@ class Event(NamedTuple):
 
 
 class ErrorHandler(NamedTuple):
-    """A handler of errors, `not_found` among them. `handler` is an index of `Table.steps`."""
+    """A handler of errors, `not_found` among them. `handler` is an index of `Table.callbacks`."""
 
     handler: int
     place: Place
@@ -147,7 +147,7 @@ class Table(NamedTuple):
     """
 
     apps: tuple[App, ...] = ()
-    steps: tuple[Step, ...] = ()
+    callbacks: tuple[Callback, ...] = ()
     objects: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     idle: tuple[Place, ...] = ()

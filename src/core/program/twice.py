@@ -17,8 +17,8 @@ from core.program.databases import Databases
 from core.program.findings import Finding
 from core.program.modules import FunctionScope, Scope, blocks_of
 from core.program.receivers import ASYNC_METHODS, RESPONSE, STATEMENT, Receivers
-from core.program.shapes import SENDERS
 from core.program.syntax import Node, finding_at
+from core.program.usage import SENDERS
 from core.statements.tokens import statements_of
 
 _LOOKED_INTO = ast.If | ast.For | ast.AsyncFor | ast.While | ast.Match

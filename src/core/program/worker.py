@@ -159,7 +159,7 @@ def _missing(
             if full in NEW_MODULES:
                 yield from _module(modules, taken, full, pythons)
             if full in _ABSENT:
-                yield taken, _told(full)
+                yield taken, _unsupported(full)
     waits = isinstance(scope.node, ast.AsyncFunctionDef)
     for call in scope.nodes.of(ast.Call):
         name = modules.outside(call.func, scope)
@@ -259,10 +259,10 @@ def _is_written(call: ast.Call) -> bool:
 def _use(expression: ast.expr, name: str) -> Iterator[tuple[ast.expr, str]]:
     # A name that cannot be imported was told where it is imported.
     if name in MISSING_NAMES and not (name in _ABSENT and isinstance(expression, ast.Name)):
-        yield expression, _told(name)
+        yield expression, _unsupported(name)
 
 
-def _told(name: str) -> str:
+def _unsupported(name: str) -> str:
     return f"{name} does not work in a worker. {MISSING_NAMES[name]}"
 
 

@@ -1,4 +1,4 @@
-"""Handlers, calls of the framework and classes of a shape that does not work (`core-handler`).
+"""Handlers, calls of the framework and classes that do not work (`core-handler`).
 
 For programs that no type checker has read: with one, most of these are errors of types. Only what would fail whenever
 it runs is reported; the words are those of the running program, `core.errors.mistakes`.
@@ -84,12 +84,12 @@ def default_problems(receivers: Receivers, scope: FunctionScope) -> Iterator[Fin
     served = receivers.bodies.served.get(function)
     if served is None or not served.direct or not served.handles:
         return
-    placed = [*arguments.posonlyargs, *arguments.args]
-    by_place = zip(placed[len(placed) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    positional = [*arguments.posonlyargs, *arguments.args]
+    by_place = zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
     given = [
         (parameter, ast.unparse(default))
         for parameter, default in (*by_place, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
-        if isinstance(default, ast.Constant) and parameter not in placed[: served.bound + 2]
+        if isinstance(default, ast.Constant) and parameter not in positional[: served.bound + 2]
     ]
     if given and any(node.id == function.name for each in scope.parent.walk() for node in each.nodes.of(ast.Name)):
         return  # it may be called there
@@ -155,8 +155,8 @@ def unraised_problems(receivers: Receivers, statement: ast.Expr, scope: Scope) -
         class_ = receivers.reader.class_of(call.func, scope)
         outside = receivers.reader.outside(class_) if class_ is not None else {receivers.modules.maker_of(call, scope)}
         if outside & _ERRORS:
-            told = f"{ast.unparse(call.func)} is made and not raised, so nobody is told. Write `raise` before it"
-            yield finding_at(call, scope, "core-handler", told)
+            problem = f"{ast.unparse(call.func)} is made and not raised, so nobody is told. Write `raise` before it"
+            yield finding_at(call, scope, "core-handler", problem)
 
 
 # -- calls and names
@@ -197,9 +197,9 @@ def made_problem(receivers: Receivers, node: Node) -> Iterator[Finding]:
                 "core.http.Response",
                 "core.http.response.Response",
             ):
-                told = f"{ast.unparse(owner)}.json() reads the body of a response"
+                problem = f"{ast.unparse(owner)}.json() reads the body of a response"
                 way = f"Make one with {ast.unparse(owner)}.from_json({ast.unparse(value)})"
-                yield node.finding("core-handler", f"{told}. {way}", "arg-type")
+                yield node.finding("core-handler", f"{problem}. {way}", "arg-type")
         case _:
             pass
 
