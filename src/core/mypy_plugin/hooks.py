@@ -102,7 +102,7 @@ class CorePlugin(TypesOfQueries):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._default = DefaultPlugin(options)
-        self._told: dict[str, MypyFile] = {}
+        self._reported: dict[str, MypyFile] = {}
         version = own_version()
         if "mypy.dmypy_server" in sys.modules:
             # A daemon asks no plugin about changed data, only for its version: with another one it starts anew.
@@ -123,8 +123,8 @@ class CorePlugin(TypesOfQueries):
 
     def _report(self, api: object, tree: MypyFile) -> None:
         """Report the findings of the module that is being checked, once for each time that it was read."""
-        if self._told.get(tree.path) is not tree:
-            self._told[tree.path] = tree
+        if self._reported.get(tree.path) is not tree:
+            self._reported[tree.path] = tree
             for one in self.found(tree.path):
                 if not one.typed or not _errors(api).is_error_code_enabled(error_codes[one.typed]):
                     self._tell(api, one)

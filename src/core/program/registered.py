@@ -61,8 +61,8 @@ def refused(refusal: Refusal) -> Finding:
         absent = _ABSENT.fullmatch(message) if refusal.kind == "ModuleNotFoundError" else None
         fix = refusal.fix.rstrip(".") or "Fix it, or let a lifespan do it"
         way = f"importing the program fails here: {refusal.kind}: {message}"
-        told = way if fix in message else f"{way}. {fix}"  # a MissingExtraError is its fix
-        message = told if absent is None else no_module(absent[1])
+        failure = way if fix in message else f"{way}. {fix}"  # a MissingExtraError is its fix
+        message = failure if absent is None else no_module(absent[1])
     return Finding(code, message, *refusal.place)
 
 
