@@ -5,6 +5,7 @@ Where a call goes to functions of libraries alone there are none; where it is no
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -41,10 +42,15 @@ from core.openapi.frames import Frames
 from core.openapi.solving import attrs_fields, instance_of, member, solved
 from core.openapi.trees import CONTEXT, Notes, bare, called, constant, within
 from core.openapi.values import Frame, Target, Value, bounded, once
+from core.validation.schema import Schema
 
 
-class Calls(Frames):
+class Calls(Frames, ABC):
     """The functions behind the expressions of a program."""
+
+    @abstractmethod
+    def schema_of(self, value: Value, /) -> Schema:
+        """The JSON of a value."""
 
     @once
     def targets_of(self, value: Value) -> tuple[Target, ...] | None:
@@ -340,8 +346,23 @@ class Calls(Frames):
         place = self.origin(expression, frame).place or (expression, frame)
         if (known := constant(place[0])) is not None:
             return (known,)
-        parts = [self.constants(*each.place) if each.place is not None else () for each in self.ways(*place)]
-        return tuple(each for part in parts for each in part) if all(parts) else ()
+        parts = [self.constants_of(each) for each in self.ways(*place)]
+        if parts and all(parts):
+            return tuple(each for part in parts for each in part)
+        schema = self.schema_of(Value(expression, frame))
+        return tuple((each,) for each in schema.get("enum", [schema["const"]] if "const" in schema else ()))
+
+    def constants_of(self, value: Value) -> tuple[tuple[object], ...]:
+        """The same of a value."""
+        if value.place is not None:
+            return self.constants(*value.place)
+        return ((value.held.constant,),) if value.held is not None and value.held.kind == "constant" else ()
+
+    def texts(self, expression: Expression, frame: Frame) -> list[str]:
+        """The texts that an expression may be; none where one is not known."""
+        found = [each for (each,) in self.constants(expression, frame)]
+        texts = [each for each in found if isinstance(each, str)]
+        return texts if len(texts) == len(found) else []
 
     def _unpacked(self, name: NameExpr, frame: Frame) -> list[Value]:
         """What `status, body = f()` gives a name: its part of each tuple that is returned, or that a dict has."""

@@ -71,8 +71,9 @@ def _of_method(here: Here, expression: Expression) -> bool | None:
             if not _is_method(here, left) or not here.method:
                 return None
             several = here.program.members(right, here.frame) if "in" in op else [Value(right, here.frame)]
-            known = [*map(here.text_of, several)] or [None]
-            return None if None in known else (here.method in known) == (op in ("==", "in"))
+            known = [*map(here.program.constants_of, several)]
+            is_one = any((here.method,) in each for each in known)
+            return is_one == (op in ("==", "in")) if known and all(len(each) == 1 for each in known) else None
         case _:
             return None
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import attrs
-from mypy.constant_fold import constant_fold_expr
 from mypy.nodes import Expression
 
 from core.openapi.facts import TEXT, Answer, Effect, MiddlewareFacts, Open, Raise, Read, Way
@@ -183,8 +182,12 @@ class Here:
 
     def text(self, expression: Expression) -> str | None:
         """The constant that an expression is."""
-        known = self.schema(expression).get("const", constant_fold_expr(expression, ""))
-        return known if isinstance(known, str) else None
+        found = self.texts(expression)
+        return found[0] if len(found) == 1 else None
+
+    def texts(self, expression: Expression) -> list[str]:
+        """The constants that an expression may be; none where one is not known."""
+        return self.program.texts(expression, self.frame)
 
     def keys(self, mapping: Expression) -> list[str] | None:
         """The keys of a mapping; None where they are not known."""
@@ -192,22 +195,3 @@ class Here:
         parts: list[Schema] = [part for part in schema.get("anyOf", [schema]) if part != {"type": "null"}]
         is_known = all("properties" in part and "additionalProperties" not in part for part in parts)
         return [name for part in parts for name in part["properties"]] if is_known else None
-
-    def text_of(self, value: Value) -> str | None:
-        """The constant that a value is."""
-        if value.place is not None:
-            expression, frame = value.place
-            return attrs.evolve(self, frame=frame).text(expression)
-        return value.held.constant if value.held is not None and isinstance(value.held.constant, str) else None
-
-    def texts(self, expression: Expression) -> list[str]:
-        """The constants that an expression may be, by its Literal type or its loop; none where one is not known."""
-        known = self.text(expression)
-        if known is not None:
-            return [known]
-        ways = self.program.items(expression, self.frame) or self.program.ways(expression, self.frame)
-        found: list[object] = [*map(self.text_of, ways)]
-        if len(found) != 1 or None in found:
-            found = self.schema(expression).get("enum", []) or found
-        texts = [text for text in found if isinstance(text, str)]
-        return texts if len(texts) == len(found) else []

@@ -6,7 +6,6 @@ handed over or returned the same is known. Of any other no more is known than wh
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from http import HTTPStatus
 
 import attrs
@@ -24,12 +23,8 @@ from core.openapi.values import Frame, Target, Value, bounded, once
 from core.validation.schema import Schema, any_of, without_null
 
 
-class Raised(Calls, ABC):
+class Raised(Calls):
     """The errors behind the expressions of a program."""
-
-    @abstractmethod
-    def schema_of(self, value: Value, /) -> Schema:
-        """The JSON of a value."""
 
     @once
     def errors_of(self, value: Value) -> tuple[Raise, ...]:
