@@ -1,7 +1,7 @@
 """Draws the diagrams of the documentation: `python docs/diagrams.py` writes them to docs/assets.
 
 Each has a title and a description for those who do not see it. Colours are variables, so that a diagram follows the
-scheme of the page that it is part of, and the reader's own scheme where it is opened alone. The rooms are those of the
+scheme of the page that it is part of, and the reader's own scheme where it is opened alone. The layers are those of the
 import contract.
 """
 
@@ -139,22 +139,22 @@ def life_of_a_request_upright() -> Diagram:
     return made
 
 
-def rooms() -> Diagram:
-    """The rooms, as floors: those of the import contract."""
+def layers() -> Diagram:
+    """The packages by their layers: those of the import contract."""
     linter = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
-    floors = [floor.replace(":", "|").split("|") for floor in linter["contracts"][0]["layers"]]
-    forbidden = next(found["forbidden_modules"] for found in linter["contracts"] if "A worker loads" in found["name"])
+    found = [layer.replace(":", "|").split("|") for layer in linter["contracts"][0]["layers"]]
+    forbidden = next(each["forbidden_modules"] for each in linter["contracts"] if "A worker loads" in each["name"])
     tools = {name.removeprefix("core.") for name in forbidden} | {"runtime"}
-    about = "From the top to the ground, each room imports only what is below it: " + "; ".join(
-        ", ".join(room.strip() for room in floor) for floor in floors
+    about = "From the top to the bottom, each package imports only what is below it: " + "; ".join(
+        ", ".join(package.strip() for package in layer) for layer in found
     )
-    rows = [floor[at : at + 5] for floor in floors for at in range(0, len(floor), 5)]
-    made = Diagram("rooms", 720, len(rows) * 38 + 44, "The rooms of core, as floors", f"{about}.")
+    rows = [layer[at : at + 5] for layer in found for at in range(0, len(layer), 5)]
+    made = Diagram("layers", 720, len(rows) * 38 + 44, "The packages of core, in layers", f"{about}.")
     for number, row in enumerate(rows):
         width = (720 - 10 * (len(row) + 1)) / len(row)
-        for column, room in enumerate(found.strip() for found in row):
-            kind = "box" if room in tools else "own"
-            made.box(10 + column * (width + 10), 8 + number * 38, width, 31, room, kind=kind, mono=True)
+        for column, package in enumerate(each.strip() for each in row):
+            kind = "box" if package in tools else "own"
+            made.box(10 + column * (width + 10), 8 + number * 38, width, 31, package, kind=kind, mono=True)
     made.text(
         360,
         len(rows) * 38 + 30,
@@ -263,7 +263,7 @@ def types_to_handlers() -> Diagram:
 DIAGRAMS = (
     life_of_a_request,
     life_of_a_request_upright,
-    rooms,
+    layers,
     one_application,
     life_of_a_message,
     durable_object_room,

@@ -17,11 +17,11 @@ ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "docs" / "assets"
 NAMES = [
     "durable-object-room",
+    "layers",
     "life-of-a-message",
     "life-of-a-request",
     "life-of-a-request-upright",
     "one-application",
-    "rooms",
     "types-to-handlers",
 ]
 OVERFLOWS = """() => {

@@ -1,6 +1,6 @@
 """The standard values: a request, a response and their headers, as the Fetch and URL standards describe them.
 
-Tests build them and hosts hand them over. Nothing in this room depends on an application, a route or a binding.
+Tests build them and hosts hand them over. Nothing in this package depends on an application, a route or a binding.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from core.http.json_faults import Faults
 else:
     # The standard library's package is loaded by a mistake, or where its accelerator is missing: it takes as long to
-    # import as half of this room, and writing and reading want only the accelerator.
+    # import as half of this package, and writing and reading want only the accelerator.
     __getattr__ = lazily(__name__, {"json": "JSONDecodeError"})
 
 __all__ = [

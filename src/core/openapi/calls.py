@@ -346,17 +346,27 @@ class Calls(Frames, ABC):
         place = self.origin(expression, frame).place or (expression, frame)
         if (known := constant(place[0])) is not None:
             return (known,)
-        parts = [self.constants_of(each) for each in self.ways(*place)]
+        parts = [*map(self.constants_of, self.ways(*place) or self.several(*place))]
         if parts and all(parts):
             return tuple(each for part in parts for each in part)
-        schema = self.schema_of(Value(expression, frame))
-        return tuple((each,) for each in schema.get("enum", [schema["const"]] if "const" in schema else ()))
+        return _constants_in(self.schema_of(Value(expression, frame)))
+
+    def several(self, name: Expression, frame: Frame) -> list[Value]:
+        """The values that a name is given, one after the other; none where one is not known, or is made of the name."""
+        node = name.node if isinstance(name, NameExpr) else None
+        given = [*frame.notes.captured.get(node, ()), *frame.notes.assigned.get(node, ())] if node is not None else []
+        inside = (part for each in given if each is not None for part in (each, *within(each)))
+        if node in self.changed or None in given or any(getattr(part, "node", None) is node for part in inside):
+            return []
+        return [*([frame.values[node]] if node in frame.values else []), *(Value(each, frame) for each in given)]
 
     def constants_of(self, value: Value) -> tuple[tuple[object], ...]:
         """The same of a value."""
         if value.place is not None:
             return self.constants(*value.place)
-        return ((value.held.constant,),) if value.held is not None and value.held.kind == "constant" else ()
+        if value.held is not None and value.held.kind == "constant":
+            return ((value.held.constant,),)
+        return _constants_in(self.schema_of(value))
 
     def texts(self, expression: Expression, frame: Frame) -> list[str]:
         """The texts that an expression may be; none where one is not known."""
@@ -421,3 +431,7 @@ class Calls(Frames, ABC):
 def _joined(found: Iterable[tuple[Target, ...] | None]) -> tuple[Target, ...] | None:
     each = [*found]
     return None if None in each else tuple(target for targets in each for target in targets or ())
+
+
+def _constants_in(schema: Schema) -> tuple[tuple[object], ...]:
+    return tuple((each,) for each in schema.get("enum", [schema["const"]] if "const" in schema else ()))

@@ -6,11 +6,11 @@ handed over or returned the same is known. Of any other no more is known than wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 
 import attrs
-from mypy.constant_fold import constant_fold_expr
-from mypy.nodes import ARG_STAR2, CallExpr, Expression, FuncDef, MemberExpr, NameExpr, RefExpr, TypeInfo, Var
+from mypy.nodes import ARG_STAR2, CallExpr, Expression, FuncDef, NameExpr, RefExpr, TypeInfo, Var
 from mypy.types import Instance, Type, UnionType, get_proper_type
 
 from core.errors import phrase_of
@@ -18,7 +18,7 @@ from core.openapi.calls import Calls
 from core.openapi.facts import TEXT, Raise
 from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED, object_of
 from core.openapi.solving import instance_of, member
-from core.openapi.trees import constant, within
+from core.openapi.trees import constant
 from core.openapi.values import Frame, Target, Value, bounded, once
 from core.validation.schema import Schema, any_of, without_null
 
@@ -122,48 +122,19 @@ class Raised(Calls):
 
     # -- statuses
 
-    def several(self, name: Expression, frame: Frame) -> list[Value]:
-        """The values that a name is given, one after the other; none where one is not known, or is made of the name."""
-        node = name.node if isinstance(name, NameExpr) else None
-        given = [*frame.notes.captured.get(node, ()), *frame.notes.assigned.get(node, ())] if node is not None else []
-        inside = (part for each in given if each is not None for part in (each, *within(each)))
-        if node in self.changed or None in given or any(getattr(part, "node", None) is node for part in inside):
-            return []
-        return [*([frame.values[node]] if node in frame.values else []), *(Value(each, frame) for each in given)]
-
-    @bounded(lambda self, expression, frame: ())
     def statuses(self, expression: Expression, frame: Frame) -> tuple[int, ...]:
         """The statuses that an expression may have; () where they are not known."""
-        parts: list[tuple[int, ...]] = []
-        if isinstance(expression, MemberExpr):
-            name = expression.name
-            for each in self.errors(expression.expr, frame):
-                known = each.status if name == "status" else (self.class_constant(self.lookup(each.classes[0]), name),)
-                parts.append(tuple(one for one in known if isinstance(one, int)))
-        if not parts or not all(parts):
-            ways = self.ways(expression, frame) or self.several(expression, frame)
-            parts = [self.statuses_of(each) for each in ways]
-        if parts and all(parts):
-            return tuple(dict.fromkeys(status for part in parts for status in part))
-        of_type = _statuses_in(self.schemas.of(self.type_of(expression, frame)))
-        if not of_type and isinstance(folded := constant_fold_expr(expression, ""), int):
-            return (folded,)
-        return of_type
+        return _statuses(self.constants(expression, frame))
 
     def statuses_of(self, value: Value) -> tuple[int, ...]:
         """The statuses that a value may be."""
-        if value.place is not None:
-            return self.statuses(*value.place)
-        if value.held is not None and isinstance(value.held.constant, int):
-            return (value.held.constant,)
-        return _statuses_in(self.schemas.of(value.type))
+        return _statuses(self.constants_of(value))
 
 
-def _statuses_in(schema: Schema) -> tuple[int, ...]:
-    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
-    known = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
+def _statuses(constants: Sequence[tuple[object]]) -> tuple[int, ...]:
+    known = dict.fromkeys(each for (each,) in constants if isinstance(each, int) and not isinstance(each, bool))
     is_any = len(known) == len(HTTPStatus)  # of the type alone, which says no more than int does
-    return tuple(known) if len(known) == len(values) and not is_any else ()
+    return tuple(known) if len(known) == len({*constants}) and not is_any else ()
 
 
 def is_exception(info: TypeInfo) -> bool:

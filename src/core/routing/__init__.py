@@ -1,1 +1,1 @@
-"""From a path to the values registered for it. This room has nothing of handlers."""
+"""From a path to the values registered for it. This package has nothing of handlers."""

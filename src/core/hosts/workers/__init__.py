@@ -1,7 +1,7 @@
 """The host for the workers runtime: the hosted platform, and CPython in workerd.
 
 `Default = entrypoint(app)` in the main module is all that the hosted platform needs. Nothing here is loaded before it
-is asked for: importing this room must cost a worker nothing.
+is asked for: importing this package must cost a worker nothing.
 """
 
 from __future__ import annotations
