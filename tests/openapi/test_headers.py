@@ -85,6 +85,13 @@ def which(req: Request) -> Name:
 async def one_of_two(req: Request, res: Response) -> None:
     res.header(which(req), "1").json({})
 
+@app.get("/chosen")
+async def chosen(req: Request, res: Response) -> None:
+    name = "X-L"
+    if "other" in req.query:
+        name = "X-M"
+    res.header(name, "1").json({})
+
 @app.get("/listed")
 async def listed(req: Request, res: Response) -> None:
     for name in ("X-A", "X-B"):
@@ -214,9 +221,10 @@ def test_an_error_has_the_headers_that_a_handler_sets_around_the_following_one(d
     }
 
 
-def test_a_header_of_a_literal_type_may_have_each_of_the_names(described: Described) -> None:
+def test_a_header_may_have_each_of_the_names_of_a_literal_type_or_of_branches(described: Described) -> None:
     assert headers(described, "/one-of-two")["200"] == ["X-One", "X-Trace", "X-Two"]
     assert headers(described, "/table")["200"] == ["X-C", "X-D", "X-Trace"]
+    assert headers(described, "/chosen")["200"] == ["X-L", "X-M", "X-Trace"]
 
 
 async def test_a_path_without_a_route_has_the_headers_of_the_middleware_of_every_path(
@@ -274,6 +282,8 @@ async def test_what_is_sent_is_described(described: Described) -> None:
         "/shop",
         "/one-of-two?one",
         "/one-of-two",
+        "/chosen",
+        "/chosen?other",
         "/listed",
         "/table",
         "/written",
