@@ -35,7 +35,7 @@ class Kind(NamedTuple):
 
     `engines` begin the names of its classes, before that of the Protocol: `WorkerdKVNamespace` in
     `core.backends.workerd`, `EmbeddedKVNamespace` in `core.backends.embedded`, `FakeKVNamespace` in `core.testing`.
-    `file` is the name of the file that each package has for it, where that is not its own name. `alone` says that workerd
+    `file` is the name of the file that each package has for it, where it is not its own. `alone` says that workerd
     by itself has a service for it.
     """
 

@@ -10,15 +10,14 @@ from collections.abc import Sequence
 from http import HTTPStatus
 
 import attrs
-from mypy.nodes import ARG_STAR2, CallExpr, Expression, FuncDef, NameExpr, RefExpr, TypeInfo, Var
+from mypy.nodes import ARG_STAR2, CallExpr, Expression, FuncDef, NameExpr, RefExpr, TypeInfo
 from mypy.types import Instance, Type, UnionType, get_proper_type
 
 from core.errors import phrase_of
 from core.openapi.calls import Calls
 from core.openapi.facts import TEXT, Raise
 from core.openapi.failures import CORE_ERROR, INVALID, UNAUTHORIZED, object_of
-from core.openapi.solving import instance_of, member
-from core.openapi.trees import constant
+from core.openapi.solving import instance_of
 from core.openapi.values import Frame, Target, Value, bounded, once
 from core.validation.schema import Schema, any_of, without_null
 
@@ -110,15 +109,9 @@ class Raised(Calls):
 
     def class_constant(self, info: TypeInfo | None, name: str) -> object:
         """What a class gives all of its instances under a name; None where that is not known."""
-        node = member(info, name)
-        if info is None or not isinstance(node, Var) or node.type is None or not self.is_program(info.fullname):
-            return None
-        schema = self.schemas.of(node.type)
-        if "const" in schema:
-            return schema["const"]
-        assigned = self.class_variable(info, name)
-        found = constant(assigned[0]) if assigned is not None else None
-        return found[0] if found is not None else None
+        assigned = self.class_variable(info, name) if info is not None else None
+        found = self.constants(*assigned) if assigned is not None else ()
+        return found[0][0] if len(found) == 1 else None
 
     # -- statuses
 
