@@ -115,6 +115,10 @@ async def get_file(req: Request, res: Response) -> None:
 async def get_tagged(req: Request, res: Response) -> None:
     res.text("a")
 
+@app.get("/sized")
+async def get_sized(req: Request, res: Response) -> None:
+    res.json({"length": req.header("Content-Length"), "host": req.headers.get("host"), "key": req.header("X-Key")})
+
 @app.get("/opened")
 async def get_opened(req: Request, res: Response) -> None:
     with Opened() as body:
@@ -171,13 +175,14 @@ def test_the_conditions_of_a_request_are_parameters_where_something_heeds_them(d
             for each in described.document["paths"][path]["get"].get("parameters", ())
             if each["in"] == "header"
         ]
-        for path in ("/object", "/part", "/file", "/tagged")
+        for path in ("/object", "/part", "/file", "/tagged", "/sized")
     }
     assert found == {
         "/object": ["If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"],
         "/part": ["Range"],
         "/file": ["If-None-Match", "If-Modified-Since", "Range", "If-Range"],
         "/tagged": ["If-None-Match"],
+        "/sized": ["X-Key"],  # every client sends the others by itself
     }
     assert "400" in described.document["paths"]["/object"]["get"]["responses"], "which may be malformed"
     assert "400" not in described.document["paths"]["/part"]["get"]["responses"]
