@@ -149,12 +149,15 @@ class Derived(NamedTuple):
     alias: str
 
 
+JoinKind: TypeAlias = Literal["inner", "left", "right", "full"]
+
+
 class Join(NamedTuple):
     """Two sources side by side. `using` holds the columns of USING, None in it stands for NATURAL."""
 
     left: From
     right: From
-    kind: Literal["inner", "left", "right", "full"]
+    kind: JoinKind
     on: Expression | None
     using: tuple[str | None, ...]
 
@@ -240,12 +243,15 @@ _NOT_ALIASES: Final = _COMPOUND | words(
 _ENDS: Final = _NOT_ALIASES | words(
     "WHEN THEN ELSE AND OR IS IN LIKE BETWEEN COLLATE ISNULL NOTNULL ASC DESC FILTER OVER"
 )
-_COMPARED: Final = words("= == <> != IS IN LIKE GLOB MATCH REGEXP BETWEEN ISNULL NOTNULL NOT")
-_LEVELS: Final = ("< <= > >=", "& | << >>", "+ -", "* / %", "|| -> ->>")
+_COMPARED: Final = "= == <> != IS IN LIKE GLOB MATCH REGEXP BETWEEN ISNULL NOTNULL NOT"
+_LEVELS: Final = ("OR", "AND", "", _COMPARED, "< <= > >=", "& | << >>", "+ -", "* / %", "|| -> ->>")
+"""The operators between two operands, from those that bind least; in the empty place stands NOT before one."""
+_NEGATION, _COMPARISON, _OPERANDS = 2, 3, 4
 _BINDS: Final = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators.split()}
 _UNARY: Final = words("- + ~")
+_OUTER: Final[Mapping[str, JoinKind]] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
 _AFTER_NAME: Final = words(", FROM )")
-_VALUES: Final = words("NULL TRUE FALSE CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CASE CAST NOT EXISTS RAISE")
+_VALUES: Final = words("NULL TRUE FALSE CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CASE CAST NOT EXISTS")
 """The keywords that a value may begin with."""
 
 
@@ -270,11 +276,7 @@ class _Reader:
         self.marks: list[str] = [token.word or token.text for token in tokens]
         self.marks.append("")
         self.at = 0
-        self.numbers: dict[int, int] = {}
-        for token, number in numbered(tokens):
-            if token.text[0] != "?" or not number:
-                raise Unclear
-            self.numbers[token.start] = number
+        self.numbers: dict[int, int] = {token.start: number for token, number in numbered(tokens)}
 
     # -- the tokens
 
@@ -507,12 +509,12 @@ class _Reader:
     def source(self) -> From:
         left = self.item()
         while True:
-            kind: Literal["inner", "left", "right", "full"] = "inner"
+            kind: JoinKind = "inner"
             natural = False
             if not self.skip(","):
                 natural = self.skip("NATURAL")
-                if self.mark in ("LEFT", "RIGHT", "FULL"):
-                    kind = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}[self.mark]  # type: ignore[assignment]  # the values are of the kinds
+                kind = _OUTER.get(self.mark, "inner")
+                if kind != "inner":
                     self.at += 1
                     self.skip("OUTER")
                 else:
@@ -561,54 +563,46 @@ class _Reader:
             return Name(None, self.identifier())
         if marks[at + 1] == "." and marks[at + 3] in _AFTER_NAME:
             return self.named()
-        left = self.conjunction()
-        while self.marks[self.at] == "OR":
-            self.at += 1
-            left = Operator("OR", (left, self.conjunction()))
-        return left
+        return self.binary(0)
 
-    def conjunction(self) -> Expression:
-        left = self.negation()
-        while self.marks[self.at] == "AND":
+    def binary(self, level: int) -> Expression:
+        """Operands of operators that bind as those of a level do, or more."""
+        if level <= _NEGATION and self.marks[self.at] == "NOT" and self.marks[self.at + 1] != "EXISTS":
             self.at += 1
-            left = Operator("AND", (left, self.negation()))
-        return left
-
-    def negation(self) -> Expression:
-        if self.marks[self.at] == "NOT" and self.marks[self.at + 1] != "EXISTS":
-            self.at += 1
-            return Operator("NOT", (self.negation(),))
-        return self.comparison()
-
-    def comparison(self) -> Expression:
-        left = self.binary(0)
-        while self.marks[self.at] in _COMPARED:
-            if self.skip("ISNULL") or self.skip("NOTNULL") or self.skip("NOT", "NULL"):
-                left = Operator("ISNULL", (left,))
-            elif self.skip("IS"):
-                self.skip("NOT")
-                self.skip("DISTINCT", "FROM")
-                left = Operator("IS", (left, self.binary(0)))
+            left: Expression = Operator("NOT", (self.binary(_NEGATION),))
+        else:
+            left = self.unary()
+        while (binds := _BINDS.get(self.marks[self.at], -1)) >= level:
+            if binds == _COMPARISON:
+                left = self.compared(left)
             else:
-                negated = self.skip("NOT")
-                left = self.compared(left, negated)
+                word = self.marks[self.at]
+                self.at += 1
+                left = Operator(word, (left, self.binary(binds + 1)))
         return left
 
-    def compared(self, left: Expression, negated: bool) -> Expression:
+    def compared(self, left: Expression) -> Expression:
+        if self.skip("ISNULL") or self.skip("NOTNULL") or self.skip("NOT", "NULL"):
+            return Operator("ISNULL", (left,))
+        if self.skip("IS"):
+            self.skip("NOT")
+            self.skip("DISTINCT", "FROM")
+            return Operator("IS", (left, self.binary(_OPERANDS)))
+        negated = self.skip("NOT")
         word = self.mark
         self.at += 1
         match word:
             case "IN":
                 return self.inside(left)
             case "BETWEEN":
-                low = self.binary(0)
+                low = self.binary(_OPERANDS)
                 self.expect("AND")
-                return Between(left, low, self.binary(0))
+                return Between(left, low, self.binary(_OPERANDS))
             case "LIKE" | "GLOB" | "MATCH" | "REGEXP":
-                operands = (left, self.binary(0))
-                return Operator(word, (*operands, self.binary(0)) if self.skip("ESCAPE") else operands)
+                operands = (left, self.binary(_OPERANDS))
+                return Operator(word, (*operands, self.binary(_OPERANDS)) if self.skip("ESCAPE") else operands)
             case "=" | "==" | "<>" | "!=" if not negated:
-                return Operator("=", (left, self.binary(0)))
+                return Operator("=", (left, self.binary(_OPERANDS)))
             case _:
                 raise Unclear
 
@@ -619,15 +613,6 @@ class _Reader:
         if (query := self.nested()) is not None:
             return In(left, None, query)
         return In(left, self.enclosed(self.expression), None)
-
-    def binary(self, level: int) -> Expression:
-        """Operands of operators that bind as those of a level do, or more."""
-        left = self.unary()
-        while (binds := _BINDS.get(self.marks[self.at], -1)) >= level and self.tokens[self.at].kind == "symbol":
-            word = self.marks[self.at]
-            self.at += 1
-            left = Operator(word, (left, self.binary(binds + 1)))
-        return left
 
     def unary(self) -> Expression:
         if self.marks[self.at] in _UNARY:
@@ -696,12 +681,10 @@ class _Reader:
                 operand = self.expression()
                 self.expect("AS")
                 begin = self.at
-                while self.mark != ")" or self.marks[begin : self.at].count("(") > self.marks[begin : self.at].count(
-                    ")"
-                ):
+                while self.mark not in ("(", ")"):
                     self.at += 1
-                    if self.at_end:
-                        raise Unclear
+                if self.skip("("):
+                    self.enclosed(self.expression)
                 declared = " ".join(self.marks[begin : self.at])
                 self.expect(")")
                 return Cast(operand, declared)
@@ -712,8 +695,6 @@ class _Reader:
                 query = self.query(self.common())
                 self.expect(")")
                 return Exists(query)
-            case "RAISE":
-                raise Unclear
             case _:
                 self.at -= 1
                 return None
