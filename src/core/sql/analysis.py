@@ -30,7 +30,7 @@ from core.sql.rules import (
 )
 from core.sql.statement import ANY, Column, Slot, SqlProblem, Statement, Storage
 from core.sql.syntax import Change, Derived, Join, Name, Operator, Query, Table, Unclear, inside, read_statement
-from core.sql.values import Values, values_of
+from core.sql.values import values_of
 from core.statements.given import never_unset
 from core.statements.tokens import StatementText, Token, outside, parameter_count, quoted, statements_of, verb_of
 
@@ -46,6 +46,7 @@ _GRAMMAR: Final = re.compile(
     r"syntax error$|^incomplete input$|^unrecognized token|^too many |^variable number must|^Expression tree is too|^not authorized"
 )
 
+_NO_COLUMN: Final = Column()
 _AGGREGATE: Final = rf"\b({'|'.join(sorted(AGGREGATES))})"
 # The features of SQLite since 3.37, by the text that shows it and the words of an older one against it. There, a
 # statement with that mistake is not judged; any other mistake in it is one on D1 too.
@@ -124,14 +125,13 @@ class StatementAnalysis:
             return Statement(takes=takes, unknown=self.unknown)
         if word in SCHEMA_WORDS:
             return Statement(takes=takes, columns=())
-        values = values_of(self.tree, self.tokens, self.migrated.tables)
-        for text, message in values.mistakes:
-            self._say(message, next((token for token in self.tokens if token.text == text), first))
+        read = values_of(self.tree, self.part, self.migrated.tables)
+        self.problems += read.problems
         if self.problems:
             return self._finish(takes)
         outside = tuple(Slot(number, "outside") for number in sorted(never_unset(self.tokens)))
-        slots = (*values.slots, *outside)
-        return Statement(takes=takes, columns=self._columns(values), slots=slots, certain=values.certain)
+        slots = (*read.slots, *outside)
+        return Statement(takes=takes, columns=self._columns(read.columns), slots=slots, certain=read.certain)
 
     def _judge_run(self) -> None:
         """Find the mistakes that SQLite only refuses when it runs: long patterns, and pragmas read as tables."""
@@ -298,8 +298,8 @@ class StatementAnalysis:
 
     # -- the values of rows
 
-    def _columns(self, values: Values) -> tuple[Column, ...] | None:
-        """The columns of the rows; nothing for a statement without rows."""
+    def _columns(self, values: Sequence[Column] | None) -> tuple[Column, ...] | None:
+        """The columns of the rows, out of the known `values`; nothing for a statement without rows."""
         names: Sequence[str] | None = None
         if verb_of(self.tokens)[0] in _ROWS:
             names = self.names or self._names()
@@ -312,15 +312,15 @@ class StatementAnalysis:
             names = StatementAnalysis(self.migrated, statements_of(text)[0], True)._names()
         if names is None:
             return None
-        if values.columns is None or len(values.columns) != len(names):
+        if values is None or len(values) != len(names):
             return tuple(Column(name=name) for name in names)
         columns: dict[str, Column] = {}
         found: list[Column] = []
-        for name, value in zip(names, values.columns, strict=True):
+        for name, value in zip(names, values, strict=True):
             column = _column(name, value)
-            before = columns.get(name)
-            if before is not None and _is_other(column, before) and not self._are_equal(name):
-                column = column._replace(hides=before.source or before.text)
+            one, other = (each.source or each.text for each in (column, columns.get(name, _NO_COLUMN)))
+            if one and other and one != other and not self._are_equal(name):
+                column = column._replace(hides=other)
             columns[name] = column
             found.append(column)
         return tuple(found)
@@ -377,12 +377,6 @@ def _column(name: str, value: Column) -> Column:
         declared=first.declared,
         arms=arms,
     )
-
-
-def _is_other(column: Column, before: Column) -> bool:
-    """True if two columns of one name are certainly not the same."""
-    one, other = column.source or column.text, before.source or before.text
-    return bool(one and other) and one != other
 
 
 def _those(table: TableInfo | None) -> str:

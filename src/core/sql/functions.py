@@ -62,7 +62,8 @@ FUNCTIONS: Final = _rules(
     r  any      round
     b  any      jsonb
     ?  any      substr substring
-    i  some     sign unicode unixepoch json_array_length
+    i  some     sign unicode json_array_length
+    ir some     unixepoch
     b  some     unhex
     t  some     date time datetime strftime timediff highlight snippet
     r  some     julianday

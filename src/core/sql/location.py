@@ -27,7 +27,8 @@ def locate(statement: StatementText, message: str) -> Token | None:
     if match := re.match(r'^unrecognized token: "(?P<name>.*)"$', message, re.DOTALL):
         return next((token for token in tokens if token.text.startswith(match["name"])), None)
     if message.startswith("variable number must be between"):
-        return next((token for token in statement.parameters if not _is_allowed(token)), None)
+        given = (token for token in statement.parameters if token.text[0] == "?" and token.text != "?")
+        return next((token for token in given if not 1 <= number_of(token) <= MAX_PARAMETERS), None)
     if message == "too many SQL variables":
         return next((token for token, number in numbered(tokens) if number > MAX_PARAMETERS), None)
     if match := _NAMED.fullmatch(message):
@@ -60,10 +61,6 @@ def _first_syntax_error(statement: StatementText, near: str) -> Token | None:
     finally:
         scratch.close()
     return None
-
-
-def _is_allowed(parameter: Token) -> bool:
-    return parameter.text[0] != "?" or parameter.text == "?" or 1 <= number_of(parameter) <= MAX_PARAMETERS
 
 
 def _find_name(statement: StatementText, dotted: str) -> Token | None:

@@ -37,7 +37,10 @@ class Migration:
                 line += self.sql.count("\n", counted, begin)
                 counted = begin
                 found.append((line, piece))
-        return _without_transaction(found)
+        # A file from a dump has a BEGIN and a COMMIT around all of it; the transaction is there anyway.
+        if len(found) > 1 and found[0][1].keyword == "BEGIN" and found[-1][1].keyword in ("COMMIT", "END"):
+            return found[1:-1]
+        return found
 
     @property
     def digest(self) -> str:
@@ -104,10 +107,3 @@ def read_migrations(folder: str | os.PathLike[str]) -> list[Migration]:
             raise MigrationError(path, 1, f"not UTF-8 ({error})") from error
         migrations.append(Migration(path.name, path, text))
     return migrations
-
-
-def _without_transaction(statements: list[tuple[int, StatementText]]) -> list[tuple[int, StatementText]]:
-    """A file from a dump has a BEGIN and a COMMIT around all of it; the transaction is there anyway."""
-    if len(statements) >= 2 and statements[0][1].keyword == "BEGIN" and statements[-1][1].keyword in ("COMMIT", "END"):
-        return statements[1:-1]
-    return statements

@@ -20,7 +20,6 @@ from core.sql.syntax import (
     Call,
     Change,
     Constant,
-    Core,
     Expression,
     From,
     In,
@@ -180,13 +179,10 @@ def _parts(statement: Query | Change) -> Iterator[_Part]:
             for core in part.cores:
                 joins = (one for one in inside(core.source, queries=False) if isinstance(one, Join))
                 conditions = [*_conjuncts(core.where), *(each for join in joins for each in _conjuncts(join.on))]
-                bounded = alone and bool(part.limit) and core.where is None and not core.group and not _is_whole(core)
+                # A SELECT that aggregates reads all there is before it gives a row.
+                whole = any(isinstance(c.value, Call) and c.value.name in AGGREGATES for c in core.columns)
+                bounded = alone and bool(part.limit) and core.where is None and not core.group and not whole
                 yield _Part(_tables_in(core.source), conditions, part.order if alone else (), bounded)
-
-
-def _is_whole(core: Core) -> bool:
-    """True if a SELECT aggregates, so that it reads all there is before it gives a row."""
-    return any(isinstance(c.value, Call) and c.value.name in AGGREGATES for c in core.columns)
 
 
 def _tables_in(source: From | None) -> dict[str, str]:

@@ -16,7 +16,7 @@ import attrs
 from core.sql.catalog import TableColumn, TableInfo, affinity
 from core.sql.functions import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, Rule, storages
 from core.sql.messages import left_out
-from core.sql.statement import ANY, Column, Slot, Storage
+from core.sql.statement import ANY, Column, Slot, SqlProblem, Statement, Storage
 from core.sql.syntax import (
     Between,
     Call,
@@ -45,8 +45,7 @@ from core.sql.syntax import (
     inside,
     read_statement,
 )
-from core.statements.tokens import Token, statements_of, text_of, words
-from core.values import frozen
+from core.statements.tokens import StatementText, Token, statements_of, text_of, words
 
 NO_ROW: Final = "is NULL where no row is found"
 _MISSING: Final = "is NULL where the outer join"
@@ -67,18 +66,6 @@ _JSON: Final[Mapping[str, tuple[str, bool]]] = {
 """The columns of json_each and json_tree: the letters of their storage, and whether they are never NULL."""
 
 
-@frozen
-class Values:
-    """The facts about a statement. `columns` is None where its rows are not understood. `certain`: it gives a row for
-    certain, None where that is not known. `mistakes` are messages, each with the literal that it is about, or "".
-    """
-
-    columns: tuple[Column, ...] | None = None
-    slots: tuple[Slot, ...] = ()
-    certain: bool | None = None
-    mistakes: tuple[tuple[str, str], ...] = ()
-
-
 _UNKNOWN: Final = Column(ANY)
 _CONSTANTS: Final[Mapping[str, Column]] = {
     "null": Column(frozenset(), "stands in the result", "NULL"),
@@ -88,21 +75,23 @@ _CONSTANTS: Final[Mapping[str, Column]] = {
     "blob": Column(frozenset(["blob"]), never=True),
 }
 """The values of literals, by their kinds."""
-_NOTHING: Final = Values()
 _CHOICES: Final = words("OR CASE IIF IF")
 
 
-def values_of(read: Query | Change | None, tokens: Sequence[Token], tables: Mapping[str, TableInfo]) -> Values:
-    """Return the known values of a statement that SQLite compiles; none where it is not understood."""
+def values_of(read: Query | Change | None, part: StatementText, tables: Mapping[str, TableInfo]) -> Statement:
+    """Return what the values of a statement that SQLite compiles tell of it; nothing where it is not understood."""
     if read is None:
-        return _NOTHING
+        return Statement()
     try:
-        values = _Evaluation(tables, tokens, read).statement(read)
-        if values.certain and any(token.word == "NOTHING" for token in tokens):
-            return attrs.evolve(values, certain=False)
-        return values
+        evaluation = _Evaluation(tables, part.tokens, read)
+        columns, certain = evaluation.statement(read)
     except (Unclear, RecursionError):
-        return _NOTHING
+        return Statement()
+    places = {token.text: token.start for token in reversed(part.tokens)} | {"": part.tokens[0].start}
+    problems = tuple(SqlProblem(message, part.start + places[text]) for text, message in evaluation.mistakes)
+    if certain and any(token.word == "NOTHING" for token in part.tokens):
+        certain = False
+    return Statement(problems, columns=columns, slots=tuple(evaluation.slots), certain=certain)
 
 
 # Names in conditions -------------------------------------------------------------------------------------------------
@@ -209,15 +198,8 @@ def _either(values: Sequence[Column]) -> Column:
 class _Evaluation:
     """One statement, being read."""
 
-    def __init__(
-        self,
-        tables: Mapping[str, TableInfo],
-        tokens: Sequence[Token],
-        read: Query | Change,
-        views: frozenset[str] = frozenset(),
-    ) -> None:
+    def __init__(self, tables: Mapping[str, TableInfo], tokens: Sequence[Token], read: Query | Change) -> None:
         self.tables = tables
-        self.views = views
         used = {token.word for token in tokens}
         # Texts that are written otherwise may be equal then.
         self.collates = "COLLATE" in used
@@ -228,18 +210,19 @@ class _Evaluation:
         self.everywhere = _Names(conditions)
         self.slots: dict[Slot, None] = {}
         self.mistakes: dict[tuple[str, str], None] = {}
+        """Messages, each with the literal that it is about, or ""."""
         self.action = ""
         self.common: list[Mapping[str, list[tuple[str, Column]]]] = []
 
     # -- statements
 
-    def statement(self, statement: Query | Change) -> Values:
+    def statement(self, statement: Query | Change) -> tuple[tuple[Column, ...], bool]:
+        """The columns of the rows, and whether there is one for certain."""
         if isinstance(statement, Query):
-            columns = tuple(value for _, value in self.query(statement, None))
-            return Values(columns, tuple(self.slots), _gives_row(statement), tuple(self.mistakes))
+            return tuple(value for _, value in self.query(statement, None)), _gives_row(statement)
         return self.change(statement)
 
-    def change(self, change: Change) -> Values:
+    def change(self, change: Change) -> tuple[tuple[Column, ...], bool]:
         table = self.tables.get(change.table)
         if table is None or table.view:
             raise Unclear
@@ -265,7 +248,7 @@ class _Evaluation:
         for condition in (change.where, *change.others):
             if condition is not None:
                 self.evaluate(condition, scope)
-        returned = None
+        returned: tuple[Column, ...] = ()
         if change.returning:
             # A value that was just written is not NULL because the column can be: only where it was left out.
             entry.columns = {
@@ -275,7 +258,7 @@ class _Evaluation:
             returned = tuple(value for _, value in self.listed(change.returning, _Scope([entry])))
         written_out = change.inserts and (change.query is None or any(core.rows for core in change.query.cores))
         certain = written_out and change.where is None and change.action != "IGNORE"
-        return Values(returned if change.returning else (), tuple(self.slots), certain, tuple(self.mistakes))
+        return returned, certain
 
     def insert(self, query: Query | None, table: TableInfo, columns: Sequence[str]) -> None:
         """Read the values inserted in `columns`, and note the columns that must not be left out."""
@@ -321,7 +304,8 @@ class _Evaluation:
         known: dict[str, list[tuple[str, Column]]] = {}
         self.common.append(known)
         for name, (columns, query) in common.items():
-            if not any(_uses(core.source, name) for core in query.cores[1:]):
+            others = (part for core in query.cores[1:] for part in inside(core.source))
+            if not any(isinstance(part, Table) and part.name == name for part in others):
                 known[name] = _renamed(self.query(query, scope), columns)
                 continue
             before = self.query(query._replace(cores=query.cores[:1], compound=(), order=(), limit=()), scope)
@@ -492,18 +476,12 @@ class _Evaluation:
 
     def view(self, table: TableInfo, alias: str) -> _Entry:
         """A view: the rows of its query, read by itself."""
-        key = table.name.lower()
-        if key in self.views:
-            raise Unclear
         tokens = statements_of(table.sql)[0].tokens
-        begin = next((at + 1 for at, token in enumerate(tokens) if token.word == "AS"), None)
-        if begin is None:
-            raise Unclear
+        begin = next(at for at, token in enumerate(tokens, 1) if token.word == "AS")
         read = read_statement(table.sql, tokens[begin:])
         if not isinstance(read, Query):
             raise Unclear
-        inner = _Evaluation(self.tables, tokens, read, self.views | {key})
-        found = inner.query(read, None)
+        found = _Evaluation(self.tables, tokens, read).query(read, None)
         if len(found) != len(table.columns):
             raise Unclear
         columns = {column.name.lower(): value for column, (_, value) in zip(table.columns, found, strict=True)}
@@ -712,8 +690,6 @@ class _Evaluation:
             return self.applied(rule, values)._replace(storage=either.storage)
         if name in ("substr", "substring"):
             return self.applied(Rule("?" if "blob" in values[0].storage else "t", "any"), values)
-        if name == "unixepoch":
-            return self.applied(rule, values)._replace(storage=_NUMBERS)
         return self.applied(rule, values)
 
     def aggregate(self, call: Call, values: Sequence[Column], scope: _Scope) -> Column:
@@ -899,10 +875,6 @@ def _unique(columns: Iterable[tuple[str, Column]]) -> Iterator[tuple[str, Column
             name = f"{given}:{len(seen)}"
         seen.add(name)
         yield name, value
-
-
-def _uses(source: From | None, name: str) -> bool:
-    return any(isinstance(part, Table) and part.name == name for part in inside(source))
 
 
 def _has_row(source: From | None) -> bool:
