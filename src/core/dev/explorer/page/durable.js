@@ -1,7 +1,7 @@
 // The panel "Durable Objects": those of a class, by name, and what one of them holds.
 import { act, ask, at, call, go, html, link, mayLeave, milliseconds, moment, query, say, size, some, store, until, useDraft, useLoaded, useUnsaved } from "./core.js";
 import { Editor } from "./editor.js";
-import { Grid, local, Total, useRemote } from "./grid.js";
+import { Grid, local, Total, useListing, useRemote } from "./grid.js";
 import { Cell, Empty, Field, Head, Loading, Problem, Split, Tabs } from "./parts.js";
 import { useReducer, useState } from "./vendor.js";
 
@@ -26,9 +26,7 @@ export function DurablePanel({ parts }) {
 }
 
 function Namespace({ name, id, part }) {
-  const [search, setSearch] = useDraft(`objects ${name} search`);
-  const [turn, again] = useReducer((count) => count + 1, 0);
-  const source = useRemote((offset, limit, signal) => call(`/objects/${at(name)}?${query({ offset, limit, search })}`, { signal }), `${name} ${search}`, `${turn} ${store.loads}`);
+  const { search, setSearch, again, source } = useListing({ path: `/objects/${at(name)}`, draft: `objects ${name} search`, by: "" });
   const open = act(async () => { if (search) go("durable-objects", name, (await call(`/objects/${at(name)}/named?name=${at(search)}`)).id); });
   const list = html`
     <form class="bar" role="search" onSubmit=${open}>

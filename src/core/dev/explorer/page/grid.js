@@ -1,5 +1,6 @@
 // A table of any length: the rows in view are in the page, and of those that the server has only the pages in view.
-import { count, html, say, some } from "./core.js";
+import { call, count, html, query, say, some, store, useDraft } from "./core.js";
+import { Field } from "./parts.js";
 import { elementScroll, observeElementOffset, observeElementRect, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState, Virtualizer } from "./vendor.js";
 
 const CHUNK = 100;
@@ -50,6 +51,23 @@ export function useRemote(load, key, turn) {
     searching: here.old && !here.stopped && !here.error, stopped: here.stopped, row: (index) => here.chunks.get(Math.floor(index / CHUNK))?.[index % CHUNK],
   };
 }
+
+// A list that the server has at `path`, in pages: what is searched, which is kept as a draft, its order, the rows that are
+// marked. `more` is asked for as well, `turn` says that it may have changed, and `read` makes rows of what was found.
+export function useListing({ path, draft, by = "key", more = {}, turn = 0, read = (found) => found }) {
+  const [search, setSearch] = useDraft(draft), [sort, onSort] = useState({ by, down: false });
+  const [chosen, set] = useState(new Set()), [looks, again] = useReducer((count) => count + 1, 0);
+  const asked = { search, ...more, sort: sort.by, descending: sort.down || null };
+  const load = async (offset, limit, signal) => read(await call(`${path}?${query({ offset, limit, ...asked })}`, { signal }), offset);
+  const source = useRemote(load, `${path} ${query(asked)}`, `${turn} ${looks} ${store.loads}`);
+  return { search, setSearch, again, source, marked: chosen, setMarked: set, grid: { source, sort, onSort, marks: { chosen, set } } };
+}
+
+// The search of a list, with what else can be done with it, and how many rows there are.
+export const Search = ({ label, what, listing, children }) => html`
+  <form class="bar" role="search" onSubmit=${(event) => { event.preventDefault(); listing.source.again(); }}>
+    <${Field} label=${label} wide><input type="search" value=${listing.search} onInput=${(event) => listing.setSearch(event.target.value)} /><//>
+    ${children}<${Total} source=${listing.source} what=${what} marks=${listing.grid.marks} /></form>`;
 
 export const local = (rows) => ({ total: rows.length, error: null, want: () => {}, row: (index) => rows[index], rows });
 

@@ -1,9 +1,9 @@
 // The panel "Key-value": keys by the hundred thousand, and one value with its metadata and expiry.
-import { act, ask, at, bindings, bytesOf, call, go, html, moment, query, say, size, some, store, until, useDraft, useLoaded, useUnsaved } from "./core.js";
+import { act, ask, at, bytesOf, call, go, html, moment, say, size, some, until, useLoaded, useUnsaved } from "./core.js";
 import { Editor } from "./editor.js";
-import { Grid, Total, useRemote } from "./grid.js";
-import { Bindings, Empty, Field, Head, Loading, Problem, Split, Value } from "./parts.js";
-import { useEffect, useReducer, useState } from "./vendor.js";
+import { Grid, Search, useListing } from "./grid.js";
+import { Empty, Field, Loading, OfBinding, Problem, Split, Value } from "./parts.js";
+import { useEffect, useState } from "./vendor.js";
 
 const COLUMNS = [
   { label: "Key", sort: "key", width: "minmax(9rem, 3fr)", class: "mono", cell: (one) => html`<span title=${one.key}>${one.key}</span>` },
@@ -12,20 +12,11 @@ const COLUMNS = [
   { label: "Metadata", sort: "metadata", width: "minmax(5rem, 1fr)", class: "mono", roomy: 620, cell: (one) => (one.metadata === null ? "" : JSON.stringify(one.metadata)) },
 ];
 
-export function KVPanel({ parts }) {
-  const names = bindings("kv").map((one) => one.name), name = names.includes(parts[0]) ? parts[0] : names[0];
-  if (!name) return html`<${Head} title="Key-value" /><${Empty} title="No namespaces">Write one into the configuration, under kv_namespaces.<//>`;
-  return html`<${Head} title="Key-value" note=${names.length === 1 ? name : ""}><${Bindings} names=${names} chosen=${name} panel="kv" label="Namespaces" /><//>
-    <${Namespace} key=${name} name=${name} chosen=${parts[1]} />`;
-}
+export const KVPanel = ({ parts }) => html`<${OfBinding} kind="kv" title="Key-value" label="Namespaces" table="kv_namespaces" panel="kv" chosen=${parts[0]}
+  show=${(name) => html`<${Namespace} key=${name} name=${name} chosen=${parts[1]} />`} />`;
 
 function Namespace({ name, chosen }) {
-  const [search, setSearch] = useDraft(`kv ${name} search`);
-  const [sort, setSort] = useState({ by: "key", down: false });
-  const [marked, setMarked] = useState(new Set());
-  const [turn, again] = useReducer((count) => count + 1, 0);
-  const source = useRemote((offset, limit, signal) => call(`/kv/${at(name)}?${query({ offset, limit, search, sort: sort.by, descending: sort.down || null })}`, { signal }), `${name} ${search} ${sort.by} ${sort.down}`, `${turn} ${store.loads}`);
-  const marks = { chosen: marked, set: setMarked };
+  const listing = useListing({ path: `/kv/${at(name)}`, draft: `kv ${name} search` }), { search, again, source, marked, setMarked, grid } = listing;
   const remove = act(async () => {
     const all = !marked.size, number = all ? source.total : marked.size;
     const which = all ? (search ? [`every key with “${search}” in it`] : ["every key of this namespace"]) : [...marked].slice(0, 20);
@@ -37,12 +28,10 @@ function Namespace({ name, chosen }) {
     again();
   });
   const list = html`
-    <form class="bar" role="search" onSubmit=${(event) => { event.preventDefault(); source.again(); }}>
-      <${Field} label="Keys with (press /)" wide><input type="search" value=${search} onInput=${(event) => setSearch(event.target.value)} /><//>
+    <${Search} label="Keys with (press /)" what="key" listing=${listing}>
       <button type="button" onClick=${() => go("kv", name, "", "new")}>New key</button>
-      <button type="button" class="danger" disabled=${!source.total || source.searching || source.stopped} onClick=${remove}>${marked.size ? `Delete ${marked.size}` : "Delete all"}</button>
-      <${Total} source=${source} what="key" marks=${marks} /></form>
-    <${Grid} label="Keys" columns=${COLUMNS} source=${source} id=${(one) => one.key} opened=${chosen} sort=${sort} onSort=${setSort} marks=${marks} open=${(one) => go("kv", name, one.key)}
+      <button type="button" class="danger" disabled=${!source.total || source.searching || source.stopped} onClick=${remove}>${marked.size ? `Delete ${marked.size}` : "Delete all"}</button><//>
+    <${Grid} label="Keys" columns=${COLUMNS} ...${grid} id=${(one) => one.key} opened=${chosen} open=${(one) => go("kv", name, one.key)}
       empty=${search ? html`<${Empty} title="No keys here">No key has “${search}” in it.<//>` : html`<${Empty} title="No keys here">What the application puts shows up here.<//>`} />`;
   const fresh = chosen === "";
   return html`<${Split} open=${chosen !== undefined} title=${fresh ? "New key" : chosen} close=${() => go("kv", name)} list=${list}>

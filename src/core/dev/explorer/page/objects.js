@@ -1,8 +1,8 @@
 // The panel "Objects": what is in a bucket, with previews and metadata, up and down.
-import { act, ask, at, bindings, call, go, html, moment, query, say, send, size, some, store, useDraft, useLoaded, useUnsaved } from "./core.js";
-import { Grid, Total, useRemote } from "./grid.js";
-import { Bindings, Empty, Field, Head, Loading, Problem, Split, Value } from "./parts.js";
-import { useEffect, useReducer, useRef, useState } from "./vendor.js";
+import { act, ask, at, call, go, html, moment, query, say, send, size, some, useLoaded, useUnsaved } from "./core.js";
+import { Grid, Search, useListing } from "./grid.js";
+import { Empty, Field, Loading, OfBinding, Problem, Split, Value } from "./parts.js";
+import { useEffect, useRef, useState } from "./vendor.js";
 
 const COLUMNS = [
   { label: "Key", sort: "key", width: "minmax(9rem, 3fr)", class: "mono", cell: (one) => html`<span title=${one.key}>${one.key}</span>` },
@@ -12,20 +12,11 @@ const COLUMNS = [
 ];
 const HEADERS = [["content_type", "Content-Type"], ["content_language", "Content-Language"], ["content_disposition", "Content-Disposition"], ["content_encoding", "Content-Encoding"], ["cache_control", "Cache-Control"]];
 
-export function ObjectsPanel({ parts }) {
-  const names = bindings("r2").map((one) => one.name), name = names.includes(parts[0]) ? parts[0] : names[0];
-  if (!name) return html`<${Head} title="Objects" /><${Empty} title="No buckets">Write one into the configuration, under r2_buckets.<//>`;
-  return html`<${Head} title="Objects" note=${names.length === 1 ? name : ""}><${Bindings} names=${names} chosen=${name} panel="objects" label="Buckets" /><//>
-    <${Bucket} key=${name} name=${name} chosen=${parts[1]} />`;
-}
+export const ObjectsPanel = ({ parts }) => html`<${OfBinding} kind="r2" title="Objects" label="Buckets" table="r2_buckets" panel="objects" chosen=${parts[0]}
+  show=${(name) => html`<${Bucket} key=${name} name=${name} chosen=${parts[1]} />`} />`;
 
 function Bucket({ name, chosen }) {
-  const [search, setSearch] = useDraft(`r2 ${name} search`);
-  const [sort, setSort] = useState({ by: "key", down: false });
-  const [marked, setMarked] = useState(new Set());
-  const [turn, again] = useReducer((count) => count + 1, 0);
-  const source = useRemote((offset, limit, signal) => call(`/r2/${at(name)}?${query({ offset, limit, search, sort: sort.by, descending: sort.down || null })}`, { signal }), `${name} ${search} ${sort.by} ${sort.down}`, `${turn} ${store.loads}`);
-  const marks = { chosen: marked, set: setMarked };
+  const listing = useListing({ path: `/r2/${at(name)}`, draft: `r2 ${name} search` }), { search, again, marked, setMarked, grid } = listing;
   const remove = act(async () => {
     if (!(await ask(`Delete ${some(marked.size, "object")}?`, [...marked].slice(0, 20), "Delete"))) return;
     await call(`/r2/${at(name)}/delete`, { method: "POST", body: { keys: [...marked] } });
@@ -35,12 +26,10 @@ function Bucket({ name, chosen }) {
     again();
   });
   const list = html`
-    <form class="bar" role="search" onSubmit=${(event) => { event.preventDefault(); source.again(); }}>
-      <${Field} label="Keys with (press /)" wide><input type="search" value=${search} onInput=${(event) => setSearch(event.target.value)} /><//>
+    <${Search} label="Keys with (press /)" what="object" listing=${listing}>
       <button type="button" onClick=${() => go("objects", name, "")}>Upload</button>
-      <button type="button" class="danger" disabled=${!marked.size} onClick=${remove}>Delete${marked.size ? ` ${marked.size}` : ""}</button>
-      <${Total} source=${source} what="object" marks=${marks} /></form>
-    <${Grid} label="Objects" columns=${COLUMNS} source=${source} id=${(one) => one.key} opened=${chosen} sort=${sort} onSort=${setSort} marks=${marks} open=${(one) => go("objects", name, one.key)}
+      <button type="button" class="danger" disabled=${!marked.size} onClick=${remove}>Delete${marked.size ? ` ${marked.size}` : ""}</button><//>
+    <${Grid} label="Objects" columns=${COLUMNS} ...${grid} id=${(one) => one.key} opened=${chosen} open=${(one) => go("objects", name, one.key)}
       empty=${search ? html`<${Empty} title="No objects here">No key has “${search}” in it.<//>` : html`<${Empty} title="No objects here">Upload a file, or let the application put one.<//>`} />`;
   const fresh = chosen === "";
   return html`<${Split} open=${chosen !== undefined} title=${fresh ? "Upload" : chosen} close=${() => go("objects", name)} list=${list}>

@@ -1,5 +1,5 @@
 // Small components that panels share.
-import { bytesOf, html, link, pretty, size, store } from "./core.js";
+import { bindings, bytesOf, html, link, pretty, size, store } from "./core.js";
 import { Editor } from "./editor.js";
 import { useEffect, useRef } from "./vendor.js";
 
@@ -22,11 +22,13 @@ export const Loading = () => html`<p class="loading" role="status">Loading …</
 export const Head = ({ title, note, children }) => html`
   <header class="panel-head"><h2 id="panel-title">${title}</h2>${note && html`<p class="note">${note}</p>`}<div class="actions">${children}</div></header>`;
 
-// A choice among the bindings of a kind, where there are several. They are links, so that each has an address.
-export function Bindings({ names, chosen, panel, label }) {
-  if (names.length < 2) return null;
-  return html`<nav class="choice" aria-label=${label}>${names.map((name) => html`
-    <a href=${link(panel, name)} aria-current=${name === chosen ? "true" : null}>${name}</a>`)}</nav>`;
+// The panel of a kind of bindings: `show` makes it of the chosen one's name. The others are links, so that each has an address.
+export function OfBinding({ kind, title, label, table, panel, chosen, show }) {
+  const names = bindings(kind).map((one) => one.name), name = names.includes(chosen) ? chosen : names[0];
+  if (!name) return html`<${Head} title=${title} /><${Empty} title=${`No ${label.toLowerCase()}`}>Write one into the configuration, under ${table}.<//>`;
+  return html`<${Head} title=${title} note=${names.length === 1 ? name : ""}>${names.length > 1 && html`<nav class="choice" aria-label=${label}>${names.map((one) => html`
+      <a href=${link(panel, one)} aria-current=${one === name ? "true" : null}>${one}</a>`)}</nav>`}<//>
+    ${show(name)}`;
 }
 
 export function Tabs({ label, tabs, chosen, choose }) {

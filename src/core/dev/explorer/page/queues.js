@@ -1,7 +1,7 @@
 // The panel "Queues": what waits, what failed and why, and delivering it again.
-import { act, ask, at, call, go, html, link, moment, query, say, size, some, store, until, useDraft, useLoaded } from "./core.js";
+import { act, ask, at, call, go, html, link, moment, say, size, some, until, useDraft, useLoaded } from "./core.js";
 import { Editor } from "./editor.js";
-import { Grid, Total, useRemote } from "./grid.js";
+import { Grid, Search, useListing } from "./grid.js";
 import { Empty, Field, Head, Loading, Problem, Split, Value } from "./parts.js";
 import { useEffect, useReducer, useRef, useState } from "./vendor.js";
 
@@ -32,12 +32,9 @@ export function QueuesPanel({ parts }) {
 }
 
 function Queue({ queue, chosen, turn, look }) {
-  const [search, setSearch] = useDraft(`queue ${queue.name} search`);
-  const [sort, setSort] = useState({ by: "", down: false });
-  const [marked, setMarked] = useState(new Set());
-  const source = useRemote((offset, limit, signal) => call(`/queues/${at(queue.name)}?${query({ offset, limit, search, sort: sort.by, descending: sort.down || null })}`, { signal }), `${search} ${sort.by} ${sort.down}`, `${turn} ${store.loads}`);
+  const listing = useListing({ path: `/queues/${at(queue.name)}`, draft: `queue ${queue.name} search`, by: "", turn });
+  const { search, source, marked, setMarked, grid } = listing;
   const letters = queue.deadLettersOf.length > 0, target = queue.deadLettersOf[0] || queue.name;
-  const marks = { chosen: marked, set: setMarked };
   const change = (verb, done) => act(async () => {
     const number = marked.size || source.total;
     if (!marked.size || verb === "delete") {
@@ -51,13 +48,11 @@ function Queue({ queue, chosen, turn, look }) {
   });
   const list = html`
     <p class="note">${letters ? `Dead letters of ${queue.deadLettersOf.join(", ")}: what failed too often.` : queue.consumed ? "Consumed by this application." : "Nothing consumes this queue here."}</p>
-    <form class="bar" role="search" onSubmit=${(event) => { event.preventDefault(); source.again(); }}>
-      <${Field} label="Messages with (press /)" wide><input type="search" value=${search} onInput=${(event) => setSearch(event.target.value)} /><//>
+    <${Search} label="Messages with (press /)" what="message" listing=${listing}>
       <button type="button" onClick=${() => go("queues", queue.name, "send")}>New message</button>
       <button type="button" disabled=${!source.total || source.searching || source.stopped} onClick=${change("redeliver", "Redelivered")}>Redeliver ${marked.size || "all"}</button>
-      <button type="button" class="danger" disabled=${!source.total || source.searching || source.stopped} onClick=${change("delete", "Deleted")}>Delete ${marked.size || "all"}</button>
-      <${Total} source=${source} what="message" marks=${marks} /></form>
-    <${Grid} label="Messages" columns=${COLUMNS} source=${source} id=${(one) => one.seq} opened=${Number(chosen)} sort=${sort} onSort=${setSort} marks=${marks} open=${(one) => go("queues", queue.name, String(one.seq))}
+      <button type="button" class="danger" disabled=${!source.total || source.searching || source.stopped} onClick=${change("delete", "Deleted")}>Delete ${marked.size || "all"}</button><//>
+    <${Grid} label="Messages" columns=${COLUMNS} ...${grid} id=${(one) => one.seq} opened=${Number(chosen)} open=${(one) => go("queues", queue.name, String(one.seq))}
       empty=${html`<${Empty} title="No message waits here">${letters ? "Nothing has failed too often." : "What is sent is delivered at once, or when its time has come."}<//>`} />`;
   const found = chosen && chosen !== "send" ? rowOf(source, Number(chosen)) : null;
   return html`<${Split} open=${chosen !== undefined} title=${chosen === "send" ? "New message" : "Message"} close=${() => go("queues", queue.name)} list=${list}>

@@ -1,8 +1,8 @@
 // The panel "SQL": the schema on the left; statements, or the rows of one table.
-import { act, ask, at, bindings, call, html, link, milliseconds, say, some, count, useDraft, useLoaded } from "./core.js";
+import { act, ask, at, call, html, link, milliseconds, say, some, count, useDraft, useLoaded } from "./core.js";
 import { Editor } from "./editor.js";
 import { Grid, local } from "./grid.js";
-import { Bindings, Cell, Empty, Head, Loading, Problem } from "./parts.js";
+import { Cell, Empty, Loading, OfBinding, Problem } from "./parts.js";
 import { Plans } from "./request.js";
 import { Columns, Relations } from "./schema.js";
 import { Table } from "./table.js";
@@ -12,12 +12,8 @@ import { useEffect, useMemo, useRef, useState } from "./vendor.js";
 const results = new Map();
 let runs = 0;
 
-export function SQLPanel({ parts }) {
-  const names = bindings("d1").map((one) => one.name), name = names.includes(parts[0]) ? parts[0] : names[0];
-  if (!name) return html`<${Head} title="SQL" /><${Empty} title="No databases">Write one into the configuration, under d1_databases.<//>`;
-  return html`<${Head} title="SQL" note=${names.length === 1 ? name : ""}><${Bindings} names=${names} chosen=${name} panel="sql" label="Databases" /><//>
-    <${Database} key=${name} name=${name} view=${parts[1]} table=${parts[1] === "table" ? parts[2] : null} where=${parts[3] === "where" ? parts[4] : null} id=${parts[3] === "where" ? parts[5] : parts[3]} />`;
-}
+export const SQLPanel = ({ parts }) => html`<${OfBinding} kind="d1" title="SQL" label="Databases" table="d1_databases" panel="sql" chosen=${parts[0]}
+  show=${(name) => html`<${Database} key=${name} name=${name} view=${parts[1]} table=${parts[1] === "table" ? parts[2] : null} where=${parts[3] === "where" ? parts[4] : null} id=${parts[3] === "where" ? parts[5] : parts[3]} />`} />`;
 
 function Database({ name, view, table, where, id }) {
   const [schema, error, again] = useLoaded(() => call(`/d1/${at(name)}`), [name]);

@@ -1,9 +1,9 @@
 // The rows of one table: sorted, searched and paged by the server, each to be edited, added or deleted.
-import { act, ask, at, call, go, html, link, query, say, store, useDraft, useLoaded, useUnsaved } from "./core.js";
-import { Grid, Total, useRemote } from "./grid.js";
-import { Cell, Empty, Field, Loading, Problem, Split } from "./parts.js";
+import { act, ask, at, call, go, html, link, query, say, useLoaded, useUnsaved } from "./core.js";
+import { Grid, Search, useListing } from "./grid.js";
+import { Cell, Empty, Loading, Problem, Split } from "./parts.js";
 import { Related, rowsLink, target } from "./relations.js";
-import { useMemo, useReducer, useRef, useState } from "./vendor.js";
+import { useMemo, useRef, useState } from "./vendor.js";
 
 // The values that a row has to have, of an address.
 function parsed(text) {
@@ -14,15 +14,10 @@ function parsed(text) {
 const rowsOf = (found, offset) => found.rows.map((values, index) => ({ values, key: found.keys[index], id: found.keys[index] ? JSON.stringify(Object.values(found.keys[index])) : String(offset + index) }));
 
 export function Table({ database, schema, table, where, id, again }) {
-  const [search, setSearch] = useDraft(`rows ${database} ${table.name}`);
-  const [sort, setSort] = useState({ by: "", down: false });
-  const [turn, look] = useReducer((count) => count + 1, 0);
   const path = `/d1/${at(database)}/rows/${at(table.name)}`;
-  const load = async (offset, limit, signal) => {
-    const found = await call(`${path}?${query({ offset, limit, search, where, sort: sort.by, descending: sort.down || null })}`, { signal });
-    return { ...found, rows: rowsOf(found, offset) };
-  };
-  const source = useRemote(load, `${search} ${where} ${sort.by} ${sort.down}`, `${turn} ${store.loads}`);
+  const read = (found, offset) => ({ ...found, rows: rowsOf(found, offset) });
+  const listing = useListing({ path, draft: `rows ${database} ${table.name}`, by: "", more: { where }, read });
+  const { search, again: look, grid } = listing;
   const editable = table.type === "table" && table.key.length > 0;
   const columns = useMemo(() => table.columns.map((one, index) => {
     const reference = table.references.find((other) => other.columns.includes(one.name));
@@ -37,12 +32,10 @@ export function Table({ database, schema, table, where, id, again }) {
   const chosen = useRef(null);
   const row = useMemo(() => (id === "" ? NEW : chosen.current?.id === id ? chosen.current : null), [id]);
   const changed = () => { chosen.current = null; look(); again(); };
-  const list = html`<form class="bar" role="search" onSubmit=${(event) => { event.preventDefault(); source.again(); }}>
-      <${Field} label=${`Rows of ${table.name} with (press /)`} wide><input type="search" value=${search} onInput=${(event) => setSearch(event.target.value)} /><//>
+  const list = html`<${Search} label=${`Rows of ${table.name} with (press /)`} what="row" listing=${listing}>
       ${where && html`<p class="choice"><a href=${link("sql", database, "table", table.name)} title="Show all rows" aria-current="true">${Object.entries(parsed(where) ?? {}).map(([name, value]) => `${name} = ${textOf(value)}`).join(", ")} <span aria-hidden="true">×</span><span class="away">: show all rows</span></a></p>`}
-      ${editable && html`<button type="button" onClick=${() => go(...address, "")}>New row</button>`}
-      <${Total} source=${source} what="row" /></form>
-    <${Grid} label=${`Rows of ${table.name}`} columns=${columns} source=${source} id=${(one) => one.id} opened=${id} sort=${sort} onSort=${setSort}
+      ${editable && html`<button type="button" onClick=${() => go(...address, "")}>New row</button>`}<//>
+    <${Grid} label=${`Rows of ${table.name}`} columns=${columns} ...${grid} marks=${null} id=${(one) => one.id} opened=${id}
       open=${editable ? (one) => { chosen.current = one; go(...address, one.id); } : null}
       empty=${html`<${Empty} title="No rows">${search || where ? `No row of ${table.name} is like that.` : `${table.name} is empty.`}<//>`} />`;
   return html`<${Split} open=${id !== undefined} title=${id === "" ? `New row of ${table.name}` : `${table.name} ${(parsed(id ?? "[]") ?? []).map(textOf).join(", ")}`} close=${close} list=${list}>
