@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import indent
@@ -20,7 +21,7 @@ import attrs
 from core.app import App
 from core.dev.error_page import to_html
 from core.dev.exchange import Exchange, current
-from core.dev.record import Recorder, time_steps
+from core.dev.record import Recorder, Steps
 from core.dev.terminal import Style
 from core.dev.watch import Unawaited
 from core.explain.failure import Failure, failure_of, is_failure
@@ -57,8 +58,8 @@ class DevApplication:
     def __attrs_post_init__(self) -> None:
         if isinstance(app := self._app, App):
             self.inner = asgi(app, self._env, context=self.context)
-            note_errors(app, self.root)
-            time_steps(app, self.recorder)
+            app.dispatcher.failures.on_failure = self._note
+            app.add_instrument(Steps(self.recorder))
             chains = [[step for step, _ in chain] for entry, chain in app._chains() if entry.method is not None]
             self._logs_itself = bool(chains) and all(
                 any(name_of(step) == "logger" and not is_plain(step) for step in chain) for chain in chains
@@ -132,6 +133,12 @@ class DevApplication:
             current.reset(token)
             self.recorder.end(exchange)
 
+    def _note(self, err: Exception) -> None:
+        """Note an error that the application answers in its exchange."""
+        exchange = current.get()
+        if exchange is not None and is_failure(err):
+            exchange.fail(err, self.root)
+
     def write_line(self, exchange: Exchange) -> None:
         """Write the line of a request, unless the application has one of its own."""
         if not self._logs_itself:
@@ -177,7 +184,7 @@ class _Answer:
                 exchange.duration = self._outer.recorder.elapsed(exchange)
             if streams and not self.written:
                 # A stream may go on for hours: its line is written when it begins.
-                exchange.notes.append("streams")
+                exchange.streams = True
                 self.written = True
                 self._outer.write_line(exchange)
         await self._pass(message)
@@ -233,20 +240,6 @@ class _Answer:
         await self._pass({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})
 
 
-# -- errors
-
-
-def note_errors(app: App[Any], root: Path) -> None:
-    """Let every error that the application in the folder `root` answers be noted in its exchange."""
-
-    def note(err: Exception) -> None:
-        exchange = current.get()
-        if exchange is not None and is_failure(err):
-            exchange.fail(err, root)
-
-    app.dispatcher.failures.on_failure = note
-
-
 class LogHandler(logging.Handler):
     """Notes log records in the exchange that wrote them, and writes them as lines, unless `write` is None. Below one
     that has an error is the record of the failure.
@@ -284,11 +277,9 @@ def request_line(exchange: Exchange, style: Style) -> str:
     status = style.status(exchange.status) if exchange.status is not None else style.dim("---")
     if exchange.kind != "request":
         status = style.green("ok ") if exchange.outcome == "ok" else style.red("err")
-    calls: dict[str, int] = {}
-    for call in exchange.calls:
-        calls[call.binding] = calls.get(call.binding, 0) + 1
+    calls = Counter(call.binding for call in exchange.calls)
     called = "  ".join(f"{name}×{count}" for name, count in calls.items())
-    notes = "streams" if "streams" in exchange.notes else ""
+    notes = "streams" if exchange.streams else ""
     if exchange.status is None and exchange.kind == "request":
         notes = "the client went away"
     parts = [style.dim(clock), f"{exchange.method:<6}", printable(exchange.path), status, style.dim(duration)]

@@ -122,7 +122,7 @@ class Exchange:
     error: Exception | None = None
     failure: Failure | None = None
     """The record of `error`, made when it came up: a file may be saved since."""
-    notes: list[str] = attrs.field(factory=list[str])
+    streams: bool = False
     unawaited: list[tuple[str, int, str]] = attrs.field(factory=list[tuple[str, int, str]])
     """The file, line and function of calls that nobody awaited."""
     repeats: Counter[str] = attrs.field(factory=Counter[str])
@@ -178,7 +178,7 @@ class Exchange:
             "repeated": self.repeated,
             "equal": self.equal,
             "failure": None if self.failure is None else for_explorer(self.failure),
-            "notes": self.notes,
+            "streams": self.streams,
             "rowsRead": self.rows.rows if self.rows.statements else None,
             "rowsExact": self.rows.exact,
         }

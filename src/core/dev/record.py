@@ -16,7 +16,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from core.app import App
 from core.backends.embedded.d1.reads import Counted, counted
 from core.backends.embedded.store import Database
 from core.bindings.calls import BindingCall, Hookable, Proceed
@@ -251,13 +250,8 @@ def _shortened(text: str, most: int) -> str:
 # -- steps
 
 
-def time_steps(app: App[Any], recorder: Recorder) -> None:
-    """Let every step of `app` be recorded in its exchange, around whatever traces the application already."""
-    app.add_instrument(_Steps(recorder))
-
-
-class _Steps(Instrument):
-    """Times each middleware of a request, and its handler."""
+class Steps(Instrument):
+    """Records each middleware of a request, and its handler, in the exchange."""
 
     __slots__ = ("_recorder",)
 

@@ -1,8 +1,9 @@
 // The panel "API": every operation of the OpenAPI document, a form to send a request, the answer beside what is declared.
 import { Answer, Declared, apiAnswers, sendRequest } from "./api_answer.js";
 import { api, operations } from "./api_document.js";
-import { asCurl, asPython, useRequest } from "./api_form.js";
+import { asPython, useRequest } from "./api_form.js";
 import { act, call, changed, html, link, say, store, useDraft } from "./core.js";
+import { asCurl } from "./curl.js";
 import { Field, Head, reveal } from "./parts.js";
 import { useEffect, useRef, useState } from "./vendor.js";
 
@@ -107,5 +108,5 @@ function Sending({ method, path, operation, id }) {
   return html`<form onSubmit=${submit} onKeyDown=${keys}>${fields}<button class="first" disabled=${busy}>Send</button></form>
     <div id="api-answer" aria-live="polite" ref=${place}>${answer && html`<${Answer} operation=${operation} answer=${answer} />`}</div>
     <details class="declared"><summary>Answers that are declared</summary>${Object.keys(operation.responses || {}).map((status) => html`<${Declared} operation=${operation} status=${status} />`)}</details>
-    <details class="declared"><summary>The same request elsewhere</summary><h4>cURL</h4><pre tabindex="0">${asCurl(request)}</pre><h4>Python</h4><pre tabindex="0">${asPython(request)}</pre></details>`;
+    <details class="declared"><summary>The same request elsewhere</summary><h4>cURL</h4><pre tabindex="0">${asCurl({ ...request, headers: Object.entries(request.headers) })}</pre><h4>Python</h4><pre tabindex="0">${asPython(request)}</pre></details>`;
 }

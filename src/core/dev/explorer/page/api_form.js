@@ -1,7 +1,6 @@
 // The form of an operation: parameters, body and credentials, and the request that they make.
 import { api, exampleOf, schemesOf, shape, target } from "./api_document.js";
 import { at, html, useDraft } from "./core.js";
-import { quoted } from "./curl.js";
 import { Field } from "./parts.js";
 import { useRef, useState } from "./vendor.js";
 
@@ -99,19 +98,6 @@ function credential(scheme, secret) {
 }
 
 // -- the same request elsewhere
-
-export function asCurl({ method, url, headers, body }) {
-  const parts = [`curl ${method === "GET" ? "" : `-X ${method} `}${quoted(location.origin + url)}`];
-  for (const [name, value] of Object.entries(headers)) parts.push(`-H ${quoted(`${name}: ${value}`)}`);
-  if (body?.form) for (const [name, value] of body.form) parts.push(`-F ${quoted(value instanceof File ? `${name}=@${value.name}` : `${name}=${value}`)}`);
-  else if (body?.file) parts.push(`--data-binary ${quoted(`@${body.file.name}`)}`);
-  else if (body?.text) parts.push(`--data-raw ${quoted(body.isJson ? compact(body.text) : body.text)}`);
-  return parts.join(" \\\n  ");
-}
-
-function compact(text) {
-  try { return JSON.stringify(JSON.parse(text)); } catch { return text; }
-}
 
 export function asPython({ method, url, headers, body }) {
   const given = { ...headers }, lines = [`    ${pythonOf(method)},`, `    ${pythonOf(location.origin + url)},`];

@@ -1,6 +1,6 @@
 // One request, whole: what took how long, what was sent and answered, its statements with their plans, its logs.
 import { act, ask, call, clock, copy, count, go, html, link, milliseconds, say, size, some, useLoaded } from "./core.js";
-import { asCurl } from "./curl.js";
+import { recordedAsCurl } from "./curl.js";
 import { Editor } from "./editor.js";
 import { Grid, local } from "./grid.js";
 import { Empty, Failure, Loading, Problem, Tabs, Value } from "./parts.js";
@@ -19,10 +19,10 @@ export function Exchange({ id, part = "timeline", duration, calls }) {
   return html`
     <p class="facts"><span class=${toneOf(status)}>${status}</span><span>${milliseconds(found.duration)}</span><span>${clock(found.time)}</span>
       ${found.rowsRead != null && html`<span>${readRows(found.rowsRead, found.rowsExact)}</span>`}
-      ${found.route && html`<span>route <code>${found.route}</code></span>`}${found.notes.includes("streams") && html`<span>streams</span>`}</p>
+      ${found.route && html`<span>route <code>${found.route}</code></span>`}${found.streams && html`<span>streams</span>`}</p>
     ${isRequest && found.method !== "WS" && html`<div class="actions">
       <button type="button" class="first" disabled=${found.request.cut} onClick=${replay}>Send again</button>
-      <button type="button" onClick=${act(() => copy(asCurl(found), "as cURL"))}>Copy as cURL</button>
+      <button type="button" onClick=${act(() => copy(recordedAsCurl(found), "as cURL"))}>Copy as cURL</button>
       <button type="button" disabled=${found.request.cut} onClick=${write}>Write a test</button></div>`}
     ${found.failure && html`<${Failure} one=${found.failure} />`}
     ${found.repeated && html`<div class="hint"><strong>N+1</strong>: <code>${found.repeated.what.slice(0, 300)}</code> was called ${count(found.repeated.times)} times.
