@@ -13,8 +13,8 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib import resources
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -31,6 +31,8 @@ from core.errors import BindingError, CoreError
 from core.explain.failure import failure_of
 from core.hosts.asgi import AsgiApplication, asgi
 from core.http.json import JsonObject
+from core.middleware.secure_headers import secure_hdrs
+from core.middleware.static import static
 from core.program.extensions import unchecked_in
 from core.request import Request
 from core.response import Response
@@ -38,23 +40,29 @@ from core.router import Router
 from core.telemetry.metrics import BUCKETS, CONTENT_TYPE, FAMILIES, Meter, Snapshot, exposition
 from core.types import Next
 
-_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".woff2": "font/woff2"}
-_PAGE: Final = resources.files("core.dev.explorer") / "page"
+_PAGE: Final = Path(__file__).parent / "page"
+
+_HEADERS: Final = secure_hdrs(
+    content_security_policy="default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "font-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    strict_transport_security=False,
+    referrer_policy="no-referrer",
+    cross_origin_opener_policy="same-origin",
+    cross_origin_resource_policy="same-origin",
+)
 
 api: Router[Places] = Router()
 
 
 def explorer(places: Places) -> AsgiApplication:
     app: App[Any] = App()
-    app.use(_only_from_here)
+    app.use(_HEADERS, _only_from_here)
     app.get("/_core", _page)
-    for file in _PAGE.iterdir():
-        if file.name.endswith(tuple(_TYPES)):
-            app.get(f"/_core/{file.name}", _file)
     app.use("/_core/api", _only_with_token)
     for panel in (requests, kv, sql, r2, queues, durable):
         app.use("/_core/api", panel.api)
     app.use("/_core/api", api)
+    app.use("/_core", static(directory=_PAGE, index=None))
     app.on_error(_failed_call)
     return asgi(app, places)
 
@@ -70,11 +78,6 @@ async def _only_from_here(req: Request[Places], res: Response, next: Next) -> No
     if not req.env.guard.allows_origin(req.header("origin"), host) or site not in (None, "none", "same-origin"):
         raise CoreError(403, "The explorer answers to its own page only")
     res.header("cache-control", "no-store")
-    res.header("x-content-type-options", "nosniff")
-    res.header("x-frame-options", "DENY")
-    res.header("referrer-policy", "no-referrer")
-    res.header("cross-origin-resource-policy", "same-origin")
-    res.header("cross-origin-opener-policy", "same-origin")
     await next()
 
 
@@ -102,19 +105,8 @@ async def _page(req: Request[Places], res: Response) -> None:
     if req.env.guard.public and not req.env.guard.allows_token(token):
         raise CoreError(403, "Open the explorer from the address that `core dev` shows: it has a token")
     html = (_PAGE / "index.html").read_text("utf-8")
-    res.header(
-        "content-security-policy",
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; font-src 'self'; img-src 'self' data:; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    )
     # Only a page of this origin can read it.
     res.html(html.replace("{{token}}", req.env.options.token))
-
-
-async def _file(req: Request[Places], res: Response) -> None:
-    name = req.path.rpartition("/")[2]
-    res.header("content-type", _TYPES[f".{name.rpartition('.')[2]}"])
-    res.send((_PAGE / name).read_bytes())
 
 
 # -- the bindings

@@ -14,6 +14,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, cast
@@ -37,6 +38,8 @@ _LOOK: Final = 0.1
 
 STEPS: Final = 100_000
 """Steps of SQLite's machine between two looks whether a statement is to stop: a few milliseconds."""
+
+_THREADS: Final = ThreadPoolExecutor(64, "core-explorer")
 
 
 @attrs.frozen
@@ -122,25 +125,9 @@ async def wait_for(
     req: Request[Places], work: Callable[[threading.Event], T], stop: threading.Event | None = None
 ) -> T:
     """Return `work(stop)`, run in a thread. `stop` is set when nobody waits for the answer to `req` any more."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
     stop = stop or threading.Event()
-
-    def tell(settle: Callable[[object], None], outcome: object) -> None:
-        if not done.done():
-            settle(outcome)
-
-    def run() -> None:
-        settle: Callable[[Any], None] = done.set_result
-        outcome: object
-        try:
-            outcome = work(stop)
-        except BaseException as error:  # the one who waits raises it
-            settle, outcome = done.set_exception, error
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(tell, settle, outcome)
-
-    threading.Thread(target=run, name="core-explorer", daemon=True).start()
+    # Threads of its own: those of `asyncio.to_thread` are the application's.
+    done = asyncio.get_running_loop().run_in_executor(_THREADS, work, stop)
     try:
         while not (await asyncio.wait((done,), timeout=_LOOK))[0]:
             if req.env.recorder.closed or await req.is_disconnected():
