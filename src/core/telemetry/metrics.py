@@ -14,9 +14,9 @@ from __future__ import annotations
 import time
 from asyncio import CancelledError
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from core.bindings.calls import BindingCall, CallHook, Proceed, add_hook
 from core.bindings.kinds import bindings_of
@@ -51,75 +51,54 @@ BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.
 """Upper bounds of durations in seconds, as OpenTelemetry has them for HTTP."""
 
 
+FamilyType: TypeAlias = Literal["counter", "gauge", "histogram", "info"]
+
+
 class Family(NamedTuple):
     """A family of metrics. A counter's samples are named with `_total` behind `name`, an info's with `_info`."""
 
     name: str
-    type: Literal["counter", "gauge", "histogram", "info"]
+    type: FamilyType
     labels: tuple[str, ...]
     help: str
 
 
-FAMILIES: Final[Mapping[str, Family]] = {
-    family.name: family
-    for family in (
-        Family("core_http_requests", "counter", ("method", "route", "status"), "Requests that were answered."),
-        Family(
-            "core_http_request_duration_seconds",
-            "histogram",
-            ("method", "route"),
-            "Time from a request's arrival until its response is final.",
-        ),
-        Family("core_websockets_open", "gauge", (), "WebSockets of routes that are open."),
-        Family(
-            "core_binding_calls",
-            "counter",
-            ("binding", "kind", "method", "outcome"),
-            "Calls of bindings; outcome is ok or error.",
-        ),
-        Family(
-            "core_binding_call_duration_seconds", "histogram", ("binding", "kind"), "Time that calls of bindings took."
-        ),
-        Family(
-            "core_queue_batches", "counter", ("queue", "outcome"), "Batches that were consumed; outcome is ok or error."
-        ),
-        Family(
-            "core_queue_dead_letters", "counter", ("queue",), "Messages that were given up after their last attempt."
-        ),
-        Family("core_queue_messages", "gauge", ("queue",), "Messages that wait, or are being consumed."),
-        Family(
-            "core_queue_oldest_message_age_seconds", "gauge", ("queue",), "Age of the oldest of these; 0 without any."
-        ),
-        Family("core_cron_runs", "counter", ("cron", "outcome"), "Handlers of crons that ran; outcome is ok or error."),
-        Family(
-            "core_durable_object_alarms",
-            "counter",
-            ("class", "outcome"),
-            "Alarms of Durable Objects that ran; outcome is ok or error.",
-        ),
-        Family("core_durable_objects_alive", "gauge", ("class",), "Durable Objects whose instance is in memory."),
-        Family(
-            "core_process_event_loop_lag_seconds",
-            "gauge",
-            ("process",),
-            "Longest time that the event loop was late since the numbers were last asked for.",
-        ),
-        Family("core_process_open_connections", "gauge", ("process",), "Connections of clients, WebSockets included."),
-        Family(
-            "core_process_requests_in_flight", "gauge", ("process",), "Requests being answered, WebSockets included."
-        ),
-        Family("core_process_resident_memory_bytes", "gauge", ("process",), "Resident memory of a process."),
-        Family("core_process_up", "gauge", ("process",), "1 for a process that serves, else 0."),
-        Family(
-            "core_process_restarts", "counter", ("process",), "Processes that ended, hung or grew, and were replaced."
-        ),
-        Family(
-            "core_reloads", "counter", ("outcome",), "SIGHUP; outcome is replaced, or refused for a program that fails."
-        ),
-        Family("core_start_time_seconds", "gauge", (), "Start of the supervisor, in seconds since 1970."),
-        Family("core_build", "info", ("version", "place", "build"), "What runs: version of core, place, and build."),
-    )
-}
+_TYPES: Final[Mapping[str, FamilyType]] = {each: each for each in get_args(FamilyType)}
+
+
+def _families(table: str) -> Iterator[Family]:
+    """The families of a table: in each line a type, a name, the labels, and behind the colon the help."""
+    for line in table.strip().splitlines():
+        head, _, told = line.strip().partition(": ")
+        type_, name, *labels = head.split()
+        yield Family(name, _TYPES[type_], tuple(labels), told)
+
+
+_TABLE: Final = """
+    counter   core_http_requests method route status: Requests that were answered.
+    histogram core_http_request_duration_seconds method route: Time from a request's arrival until its response is final.
+    gauge     core_websockets_open: WebSockets of routes that are open.
+    counter   core_binding_calls binding kind method outcome: Calls of bindings; outcome is ok or error.
+    histogram core_binding_call_duration_seconds binding kind: Time that calls of bindings took.
+    counter   core_queue_batches queue outcome: Batches that were consumed; outcome is ok or error.
+    counter   core_queue_dead_letters queue: Messages that were given up after their last attempt.
+    gauge     core_queue_messages queue: Messages that wait, or are being consumed.
+    gauge     core_queue_oldest_message_age_seconds queue: Age of the oldest of these; 0 without any.
+    counter   core_cron_runs cron outcome: Handlers of crons that ran; outcome is ok or error.
+    counter   core_durable_object_alarms class outcome: Alarms of Durable Objects that ran; outcome is ok or error.
+    gauge     core_durable_objects_alive class: Durable Objects whose instance is in memory.
+    gauge     core_process_event_loop_lag_seconds process: Longest time that the event loop was late since the numbers were last asked for.
+    gauge     core_process_open_connections process: Connections of clients, WebSockets included.
+    gauge     core_process_requests_in_flight process: Requests being answered, WebSockets included.
+    gauge     core_process_resident_memory_bytes process: Resident memory of a process.
+    gauge     core_process_up process: 1 for a process that serves, else 0.
+    counter   core_process_restarts process: Processes that ended, hung or grew, and were replaced.
+    counter   core_reloads outcome: SIGHUP; outcome is replaced, or refused for a program that fails.
+    gauge     core_start_time_seconds: Start of the supervisor, in seconds since 1970.
+    info      core_build version place build: What runs: version of core, place, and build.
+"""
+
+FAMILIES: Final[Mapping[str, Family]] = {family.name: family for family in _families(_TABLE)}
 """Every metric by its name; docs/reference/metrics.md is held to this."""
 
 _NO_ROUTE: Final = "unmatched"
