@@ -139,7 +139,8 @@ def check_origin(req: AnyRequest, hosts: tuple[str, ...], origins: tuple[str, ..
     url = URL(req.url)
     host = url.hostname
     if host not in hosts and (hosts or url.protocol != "https:") and not _is_loopback(host):
-        raise _forbidden('The Host of this request is not known. The server names its own: MCP(…, hosts=["…"])')
+        words = 'The Host of this request is not known. The server names its own: MCP(…, hosts=["…"])'
+        raise ProtocolError(INVALID_REQUEST, words, status=403)
     origin = req.header("origin")
     if origin is None or origin in origins or is_same_origin(origin, req.url):
         return
@@ -148,11 +149,8 @@ def check_origin(req: AnyRequest, hosts: tuple[str, ...], origins: tuple[str, ..
     except TypeError:  # "null", the origin of a page that has none
         local = False
     if not local:
-        raise _forbidden('Pages of this Origin may not connect. The server names them: MCP(…, origins=["…"])')
-
-
-def _forbidden(words: str) -> ProtocolError:
-    return ProtocolError(INVALID_REQUEST, words, status=403)
+        words = 'Pages of this Origin may not connect. The server names them: MCP(…, origins=["…"])'
+        raise ProtocolError(INVALID_REQUEST, words, status=403)
 
 
 def _is_loopback(host: str) -> bool:

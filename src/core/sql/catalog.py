@@ -12,12 +12,10 @@ import sqlite3
 import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
-
-import attrs
 
 from core.sql import functions
 from core.sql.checks import allowed_by, checks_of
@@ -116,10 +114,6 @@ def _storage_of(declared: str) -> frozenset[Storage]:
     return functions.storages({"INT": "i", "TEXT": "t", "REAL": "r", "BLOB": "b", "NUM": numeric}[affinity(upper)])
 
 
-def _named(table: TableInfo) -> Mapping[str, TableColumn]:
-    return {column.name.lower(): column for column in table.columns}
-
-
 @frozen
 class TableInfo:
     """A table or view.
@@ -136,10 +130,11 @@ class TableInfo:
     guarded: bool = False
     hidden: frozenset[str] = frozenset()
     """The columns that `*` leaves out, in lower case: those that a virtual table has for its own use."""
-    named: Mapping[str, TableColumn] = attrs.field(
-        default=attrs.Factory(_named, takes_self=True), init=False, eq=False, repr=False
-    )
-    """The columns by their names in lower case."""
+
+    @cached_property
+    def named(self) -> Mapping[str, TableColumn]:
+        """The columns by their names in lower case."""
+        return {column.name.lower(): column for column in self.columns}
 
     def column(self, name: str) -> TableColumn | None:
         """The column of that name, in any case."""

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from core.http.websocket import ConnectedWebSocket
     from core.mcp import MCP
     from core.openapi.contract import Contract
-    from core.response import Response
     from core.testing.mcp import MCPClient
     from core.testing.spans import SpanRecorder
     from core.testing.web_socket import ClientWebSocket

@@ -18,6 +18,7 @@ from itertools import count
 
 import attrs
 
+from core.bindings.kinds import bindings_of
 from core.context import Clock, TimerHandle
 from core.testing import seam
 
@@ -151,7 +152,5 @@ class FakeClock:
 
 def clock_of(env: object) -> Clock | None:
     """The clock of the fakes in an Env: a FakeClock if one has it. None where there are no fakes."""
-    slots = [name for cls in type(env).__mro__ for name in getattr(cls, "__slots__", ())]
-    values: list[object] = [*getattr(env, "__dict__", {}).values(), *(getattr(env, name, None) for name in slots)]
-    clocks: list[Clock] = [clock for value in values if (clock := getattr(value, "clock", None)) is not None]
+    clocks: list[Clock] = [fake.clock for _, _, fake in bindings_of(env) if hasattr(fake, "clock")]
     return next((clock for clock in clocks if isinstance(clock, FakeClock)), clocks[0] if clocks else None)

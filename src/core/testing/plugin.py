@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -154,12 +156,10 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """List the faults and the answers of the document that no test reached, and write examples of those that were."""
-    decorators = sys.modules.get("core.testing.simulation.decorators")
-    never: dict[str, list[str]] = {}
-    for test, fault in [] if decorators is None else sorted(decorators.asked - decorators.reached):
-        never.setdefault(test, []).append(fault)
-    for test, faults in never.items():
-        terminalreporter.write_line(f"{test} asks for faults that none of its runs reached: {', '.join(faults)}")
+    if decorators := sys.modules.get("core.testing.simulation.decorators"):
+        for test, never in groupby(sorted(decorators.asked - decorators.reached), itemgetter(0)):
+            faults = ", ".join(fault for _, fault in never)
+            terminalreporter.write_line(f"{test} asks for faults that none of its runs reached: {faults}")
     contract = config.stash.get(_CONTRACT, None)
     if contract is None or not contract.reached:
         return
@@ -174,11 +174,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     terminalreporter.section("answers of the API", sep="-")
     terminalreporter.write_line(f"{len(unreached)} of {len(declared)} answers of {shown} were not tested:")
-    statuses: dict[str, list[str]] = {}
-    for answer in unreached:
-        statuses.setdefault(answer.operation, []).append(answer.status)
-    for operation, missing in statuses.items():
-        terminalreporter.write_line(f"  {operation}: {', '.join(missing)}")
+    for operation, missing in groupby(unreached, attrgetter("operation")):
+        terminalreporter.write_line(f"  {operation}: {', '.join(answer.status for answer in missing)}")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -187,11 +184,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     contract = item.config.stash.get(_CONTRACT, None)
     if contract is not None and contract.examples is not None:
         contract.examples.test = item.nodeid
-    context = sys.modules.get("core.testing.context")
-    if context is not None:
+    if context := sys.modules.get("core.testing.context"):
         context.forget_contexts()
-    client = sys.modules.get("core.testing.client")
-    if client is not None:
+    if client := sys.modules.get("core.testing.client"):
         client.failures.clear()
 
 
@@ -206,11 +201,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
             with_note(error)
         raise
-    context = sys.modules.get("core.testing.context")
-    if context is not None:
-        left = context.left_behind()
-        if left:
-            pytest.fail("\n".join(left), pytrace=False)
+    if (context := sys.modules.get("core.testing.context")) and (left := context.left_behind()):
+        pytest.fail("\n".join(left), pytrace=False)
     return result
 
 
@@ -218,8 +210,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show what failed in the requests of a test that failed: what happened, the line, how to fix it, the page."""
     report = yield
-    client = sys.modules.get("core.testing.client")
-    if report.failed and report.when != "teardown" and client is not None:
+    if report.failed and report.when != "teardown" and (client := sys.modules.get("core.testing.client")):
         report.sections[:0] = [(f"{asked} failed", failure.as_text()) for asked, failure in client.failures]
     return report
 
