@@ -358,7 +358,7 @@ def _describe(connection: sqlite3.Connection) -> Iterator[tuple[str, TableInfo]]
             for _, column, declared, not_null, default, key, hidden in columns
         )
         unlisted = frozenset(str(column).lower() for _, column, *_, hidden in columns if hidden == 1)
-        foreign = _foreign_keys(connection, str(name), kind == "view")
+        foreign = _foreign_keys(connection, str(name))
         guarded = bool(_CONFLICT.search(text)) or str(name).lower() in triggered
         yield (str(name).lower(), TableInfo(str(name), described, kind == "view", text, foreign, guarded, unlisted))
 
@@ -373,10 +373,8 @@ def _is_rowid(declared: object, keys: int, sql: str) -> bool:
     return keys == 1 and str(declared or "").upper() == "INTEGER" and " DESC" not in sql.upper()
 
 
-def _foreign_keys(connection: sqlite3.Connection, name: str, view: bool) -> frozenset[tuple[str, str, str]]:
+def _foreign_keys(connection: sqlite3.Connection, name: str) -> frozenset[tuple[str, str, str]]:
     """The foreign keys of one column: column, table and its column."""
-    if view:
-        return frozenset()
     rows = connection.execute('SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?)', (name,)).fetchall()
     several = [row[0] for row in rows]
     found: set[tuple[str, str, str]] = set()

@@ -67,11 +67,7 @@ def migration_files(folder: Path) -> list[Path]:
 
     Files without a number come last.
     """
-    try:
-        files = [path for path in folder.iterdir() if path.suffix == ".sql" and path.is_file()]
-    except OSError:
-        return []
-    return sorted(files, key=_order)
+    return sorted((path for path in folder.glob("?*.sql") if path.is_file()), key=_order)
 
 
 def _order(path: Path) -> tuple[int, int, str]:

@@ -114,7 +114,6 @@ def _index(migrated: Migrated, text: str, table: TableInfo, alias: str, part: _P
     """The index that takes a line out of the plan, or nothing."""
     if part is None:
         return ""
-    alone = len(part.tables) == 1
     equal: list[str] = []
     ranges: list[str] = []
 
@@ -122,8 +121,7 @@ def _index(migrated: Migrated, text: str, table: TableInfo, alias: str, part: _P
         if not isinstance(expression, Name) or expression.qualifier not in (None, alias):
             return None
         found = table.column(expression.name)
-        known = expression.qualifier is not None or alone or found is not None
-        return found.name if found is not None and known else None
+        return None if found is None else found.name
 
     for condition in part.conditions:
         match condition:

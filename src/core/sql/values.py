@@ -409,46 +409,21 @@ class _Evaluation:
         self.source(source.left, scope)
         middle = len(scope.entries)
         self.source(source.right, scope)
-        optional: list[_Entry] = []
-        if source.kind in ("left", "full"):
-            optional += scope.entries[middle:]
-        if source.kind in ("right", "full"):
-            optional += scope.entries[begin:middle]
-        for entry in optional:
+        left, right = scope.entries[begin:middle], scope.entries[middle:]
+        optional = {"inner": (), "left": right, "right": left, "full": (*left, *right)}
+        for entry in optional[source.kind]:
             join = "" if entry.table is not None and entry.alias == entry.table.name.lower() else f" of {entry.alias}"
             entry.missing = f"{_MISSING}{join} finds no row"
-        if source.kind == "left" and self.always_found(source, scope.entries[begin:middle], scope.entries[middle:]):
-            scope.entries[middle].missing = ""
+        if source.kind == "left" and len(right) == 1 and any(_along_key(source.on, each, right[0]) for each in left):
+            right[0].missing = ""  # there is always a row
         for name in source.using:
             if name is not None:
                 scope.merged.add(name)
             else:
-                left = {name for entry in scope.entries[begin:middle] for name in entry.columns}
-                scope.merged |= {name for entry in scope.entries[middle:] for name in entry.columns if name in left}
+                there = {name for each in left for name in each.columns}
+                scope.merged |= {name for each in right for name in each.columns if name in there}
         if source.on is not None:
             self.evaluate(source.on, scope)
-
-    def always_found(self, join: Join, left: Sequence[_Entry], right: Sequence[_Entry]) -> bool:
-        """True if an outer join goes along a foreign key that is never NULL, so that there is always a row."""
-        if len(right) != 1 or right[0].table is None or not isinstance(join.on, Operator) or join.on.name != "=":
-            return False
-        return any(
-            entry.table is not None and not entry.missing and self.along_key(join.on, entry, right[0]) for entry in left
-        )
-
-    def along_key(self, on: Operator, child: _Entry, parent: _Entry) -> bool:
-        """True if a condition is `child.key = parent.id`, along a foreign key of the child's that is never NULL."""
-        if child.table is None or parent.table is None:
-            return False
-        for one, other in (on.operands, on.operands[::-1]):
-            if not isinstance(one, Name) or not isinstance(other, Name):
-                return False
-            if one.qualifier in (None, child.alias) and other.qualifier in (None, parent.alias):
-                key = child.table.column(one.name)
-                link = (one.name, parent.table.name.lower(), other.name)
-                if key is not None and key.filled and link in child.table.foreign:
-                    return True
-        return False
 
     def entry(self, source: Table | Derived, scope: _Scope | None) -> _Entry:
         if isinstance(source, Derived):
@@ -781,11 +756,8 @@ class _Evaluation:
         parent = self.entry(source, None)
         around: _Scope | None = scope
         while around is not None:
-            for entry in around.entries:
-                if entry.missing or entry.table is None:
-                    continue
-                if where.name == "=" and self.along_key(where, entry, parent):
-                    return True
+            if any(_along_key(where, entry, parent) for entry in around.entries):
+                return True
             around = around.parent
         return False
 
@@ -811,6 +783,20 @@ def _narrowed(entry: _Entry, names: _Names) -> bool:
     return any(
         qualifier == entry.alias or (qualifier is None and name in entry.columns) for qualifier, name in names.dropping
     )
+
+
+def _along_key(on: Expression | None, child: _Entry, parent: _Entry) -> bool:
+    """True if a condition is `child.key = parent.id`, along a foreign key of the child's that is never NULL."""
+    match on:
+        case Operator("=", [Name() as left, Name() as right]) if child.table and parent.table and not child.missing:
+            for one, other in ((left, right), (right, left)):
+                key, link = child.table.column(one.name), (one.name, parent.table.name.lower(), other.name)
+                named = one.qualifier in (None, child.alias) and other.qualifier in (None, parent.alias)
+                if named and key is not None and key.filled and link in child.table.foreign:
+                    return True
+        case _:
+            pass
+    return False
 
 
 def _is_null(expression: Expression) -> bool:
