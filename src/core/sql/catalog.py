@@ -93,25 +93,24 @@ class TableColumn:
 
 
 def affinity(declared: str) -> str:
-    """SQLite's rules (https://www.sqlite.org/datatype3.html#determination_of_column_affinity), as a word for each."""
+    """Letters of storage by SQLite's rules (https://www.sqlite.org/datatype3.html#determination_of_column_affinity)."""
     upper = declared.upper()
     if "INT" in upper:
-        return "INT"
+        return "i"
     if "CHAR" in upper or "CLOB" in upper or "TEXT" in upper:
-        return "TEXT"
+        return "t"
     if "BLOB" in upper or not upper:
-        return "BLOB"
-    return "REAL" if "REAL" in upper or "FLOA" in upper or "DOUB" in upper else "NUM"
+        return "b"
+    return "r" if "REAL" in upper or "FLOA" in upper or "DOUB" in upper else "ir"
 
 
 @lru_cache(256)
 def _storage_of(declared: str) -> frozenset[Storage]:
     upper = declared.upper()
-    if not upper:
-        return frozenset()
-    # Of numeric columns people keep texts and numbers in ANY and DATE.
-    numeric = "i" if "BOOL" in upper else "ir" if "DEC" in upper or "NUMERIC" in upper else ""
-    return functions.storages({"INT": "i", "TEXT": "t", "REAL": "r", "BLOB": "b", "NUM": numeric}[affinity(upper)])
+    letters = affinity(upper) if upper else ""
+    if letters == "ir":  # of numeric columns people keep texts and numbers in ANY and DATE
+        letters = "i" if "BOOL" in upper else "ir" if "DEC" in upper or "NUMERIC" in upper else ""
+    return functions.storages(letters)
 
 
 @frozen
@@ -353,7 +352,7 @@ def _describe(connection: sqlite3.Connection) -> Iterator[tuple[str, TableInfo]]
                 plain and bool(key) and not keyed and _is_rowid(declared, keys, text),
                 hidden != 0,
                 str(column).lower() in checked,
-                allowed.get(str(column).lower(), ()) if affinity(str(declared or "")) == "TEXT" else (),
+                allowed.get(str(column).lower(), ()) if affinity(str(declared or "")) == "t" else (),
             )
             for _, column, declared, not_null, default, key, hidden in columns
         )

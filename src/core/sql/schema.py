@@ -92,29 +92,21 @@ class Schema:
         parts = statements_of(sql)
         if not any(part.tokens for part in parts):
             return Statement((SqlProblem("the text holds no statement. Write one"),))
-        problems: list[SqlProblem] = []
-        for part in parts:
-            if not part.tokens:
-                problems.append(
-                    SqlProblem(
-                        "D1 takes the text after a semicolon for another statement, and finds none there. Leave out the "
-                        "comment or the second semicolon",
-                        part.start,
-                    )
-                )
+        nothing = (
+            "D1 takes the text after a semicolon for another statement, and finds none there. Leave out the comment or the "
+            "second semicolon"
+        )
+        problems = [SqlProblem(nothing, part.start) for part in parts if not part.tokens]
         real = [part for part in parts if part.tokens]
         result = Statement()
         changes_schema = False
-        for index, part in enumerate(real):
-            last = index == len(real) - 1
-            if not last and part.parameters:
-                problems.append(
-                    SqlProblem(
-                        "of several statements in one text, only the last may have parameters. Prepare each by itself, "
-                        "and run them with batch()",
-                        part.start + part.tokens[0].start,
-                    )
+        for part in real:
+            if part is not real[-1] and part.parameters:
+                told = (
+                    "of several statements in one text, only the last may have parameters. Prepare each by itself, and run "
+                    "them with batch()"
                 )
+                problems.append(SqlProblem(told, part.start + part.tokens[0].start))
             result = StatementAnalysis(self.migrated, part, self.known and not changes_schema).read()
             problems += result.problems
             changes_schema = changes_schema or part.tokens[0].word in ("CREATE", "ALTER", "DROP")

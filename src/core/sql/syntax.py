@@ -217,7 +217,7 @@ _LEAVES: Final = frozenset([Constant, Name, Parameter, Star])
 """The parts without others in them: most are such."""
 
 
-def inside(whole: Query | Change | Expression | Star | From | None, *, queries: bool = True) -> Iterator[object]:
+def inside(whole: object, *, queries: bool = True) -> Iterator[object]:
     """A part of a statement and all parts inside it, as they are written; without `queries` not those of queries."""
     todo: list[Any] = [whole]
     while todo:

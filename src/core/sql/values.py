@@ -9,7 +9,7 @@ counts as not known, since the condition may be there to leave its NULLs out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import attrs
 
@@ -100,56 +100,49 @@ def values_of(read: Query | Change | None, part: StatementText, tables: Mapping[
 class _Names:
     """Names in conditions: all, those without a qualifier, and those that may drop rows, as no ON of an outer join."""
 
-    def __init__(self, conditions: Iterable[_Condition]) -> None:
-        named = [(name, condition.drops) for condition in conditions for name in _names_in(condition.expression)]
+    def __init__(self, named: Sequence[tuple[Name, bool]]) -> None:
         self.all: set[str] = {name.name for name, _ in named}
         self.bare: set[str] = {name.name for name, _ in named if name.qualifier is None}
         self.dropping: set[tuple[str | None, str]] = {(name.qualifier, name.name) for name, drops in named if drops}
 
 
-class _Condition(NamedTuple):
-    """A condition of a statement. `drops`: it may drop rows; `filters`: it is of WHERE, HAVING or ON, not of CASE."""
+def _conditioned_names(statement: Query | Change) -> Iterator[tuple[Name, bool, bool]]:
+    """The names in the conditions of a statement, those of its queries, of CASE, of iif() and of FILTER among them.
 
-    expression: Expression
-    drops: bool = True
-    filters: bool = True
-
-
-def _conditions(statement: Query | Change) -> Iterator[_Condition]:
-    """The conditions of a statement, those of its queries, of CASE, of iif() and of FILTER among them."""
+    With each is said whether its condition may drop rows, and whether it is one of WHERE, HAVING or ON.
+    """
     for part in inside(statement):
-        found: Sequence[Expression | None] = ()
+        found: object = None
         drops = filters = True
         match part:
             case Core(where=where, having=having):
                 found = where, having
             case Change(where=where):
-                found = (where,)
+                found = where
             case Join(on=on, kind=kind, using=using):
-                found, drops = [on, *(Name(None, name) for name in using if name is not None)], kind == "inner"
+                found, drops = (on, *(Name(None, name) for name in using if name is not None)), kind == "inner"
             case Case(base=base, branches=branches):
-                found, filters = [base, *(condition for condition, _ in branches)], False
+                found, filters = (base, *(condition for condition, _ in branches)), False
             case Call(name="iif" | "if", arguments=[condition, *_]) | Call(filter=condition):
-                found, filters = (condition,), False
+                found, filters = condition, False
             case _:
                 pass
-        yield from (_Condition(one, drops, filters) for one in found if one is not None)
+        yield from ((name, drops, filters) for name in _names_in(found))
 
 
-def _names_in(expression: Expression) -> Iterator[Name]:
-    """The names in an expression, those of queries in it too."""
-    return (part for part in inside(expression) if isinstance(part, Name))
+def _names_in(whole: object) -> Iterator[Name]:
+    """The names in expressions, those of queries in them too."""
+    return (part for part in inside(whole) if isinstance(part, Name))
 
 
 def _aggregates(expression: Expression | Star) -> bool:
     """True if an expression has an aggregate in it: then a SELECT without GROUP BY gives one row."""
-    return any(
-        isinstance(inner, Call)
-        and not inner.window
-        and inner.name in AGGREGATES
-        and (inner.name not in ("min", "max") or len(inner.arguments) == 1)
-        for inner in inside(expression, queries=False)
-    )
+    calls = (part for part in inside(expression, queries=False) if isinstance(part, Call))
+    return any(not call.window and _is_aggregate(call) for call in calls)
+
+
+def _is_aggregate(call: Call) -> bool:
+    return call.name in AGGREGATES and (call.name not in ("min", "max") or len(call.arguments) == 1 or call.window)
 
 
 # Meanings of names ---------------------------------------------------------------------------------------------------
@@ -205,9 +198,9 @@ class _Evaluation:
         self.collates = "COLLATE" in used
         # `? = '' OR state = ?` asks for any state where the text is none of them.
         self.chooses = not used.isdisjoint(_CHOICES)
-        conditions = [*_conditions(read)]
-        self.filters = _Names(one for one in conditions if one.filters)
-        self.everywhere = _Names(conditions)
+        named = [*_conditioned_names(read)]
+        self.filters = _Names([(name, drops) for name, drops, filters in named if filters])
+        self.everywhere = _Names([(name, drops) for name, drops, _ in named])
         self.slots: dict[Slot, None] = {}
         self.mistakes: dict[tuple[str, str], None] = {}
         """Messages, each with the literal that it is about, or ""."""
@@ -304,8 +297,8 @@ class _Evaluation:
         known: dict[str, list[tuple[str, Column]]] = {}
         self.common.append(known)
         for name, (columns, query) in common.items():
-            others = (part for core in query.cores[1:] for part in inside(core.source))
-            if not any(isinstance(part, Table) and part.name == name for part in others):
+            sources = inside(tuple(core.source for core in query.cores[1:]))
+            if not any(isinstance(part, Table) and part.name == name for part in sources):
                 known[name] = _renamed(self.query(query, scope), columns)
                 continue
             before = self.query(query._replace(cores=query.cores[:1], compound=(), order=(), limit=()), scope)
@@ -512,18 +505,11 @@ class _Evaluation:
         about = value.about or value.source or f"{entry.alias}.{name}"
         if (value.null or value.allowed) and _conditioned(entry, name, value, names):
             value = _unsaid(value)
-        if entry.missing:
-            own, full = value.null, value.never
-            value = value._replace(never=False)
-            if not _narrowed(entry, names):
-                value = value._replace(null=entry.missing, about=about, join=entry.alias, own=own, full=full)
-            elif not value.null:
-                value = value._replace(about="")
-        if scope.empty and not value.null:
-            value = value._replace(null=NO_ROW, about=about, never=False)
-        elif scope.empty:
-            value = value._replace(never=False)
-        return value if not value.null else value._replace(about=about)
+        if entry.missing and not _narrowed(entry, names):
+            value = value._replace(null=entry.missing, join=entry.alias, own=value.null, full=value.never)
+        null = value.null or (NO_ROW if scope.empty else "")
+        never = value.never and not (entry.missing or scope.empty)
+        return value._replace(null=null, about=about if null else "", never=never)
 
     # -- expressions
 
@@ -544,8 +530,7 @@ class _Evaluation:
                 return self.case(expression, scope)
             case Cast(operand=operand, type=declared):
                 value = self.evaluate(operand, scope)
-                storage = {"INT": "i", "TEXT": "t", "BLOB": "b", "REAL": "r", "NUM": "ir"}[affinity(declared)]
-                return _alone(value)._replace(storage=storages(storage))
+                return _alone(value)._replace(storage=storages(affinity(declared)))
             case Between(operand=operand):
                 self.beside(operand, expression[1:], scope, equal=False)
                 values = [self.evaluate(part, scope) for part in expression]
@@ -590,19 +575,17 @@ class _Evaluation:
         self, column: Expression, others: Sequence[Expression], scope: _Scope, use: str = "compare", equal: bool = True
     ) -> None:
         """Note the parameters and the texts that a column is compared with. `equal`: whether it is one of them."""
-        parameters = [other for other in others if isinstance(other, Parameter)] if isinstance(column, Name) else []
-        texts = equal and any(isinstance(other, Constant) for other in others)
-        if not isinstance(column, Name) or not (parameters or texts):
-            return
-        found = self.declared(column, scope)
+        given = any(isinstance(other, Parameter | Constant) for other in others)
+        found = self.declared(column, scope) if given and isinstance(column, Name) else None
         if found is None:
             return
         declared, table = found
         exact = declared.strict or declared.key
         shown, storage = f"{table.name}.{declared.name}", declared.storage
         allowed = self.allowed(declared) if equal and not self.chooses else ()
-        for parameter in parameters:
-            self.slots[Slot(parameter.number, use, shown, storage, declared.filled, exact, allowed)] = None
+        for other in others:
+            if isinstance(other, Parameter):
+                self.slots[Slot(other.number, use, shown, storage, declared.filled, exact, allowed)] = None
         if equal:
             self.judge(shown, declared, others)
 
@@ -639,9 +622,7 @@ class _Evaluation:
         return Column(storage, reason.null, reason.about, never)
 
     def call(self, call: Call, scope: _Scope) -> Column:
-        name = call.name
-        alone = len(call.arguments) == 1
-        aggregate = name in AGGREGATES and (name not in ("min", "max") or alone or call.window)
+        name, aggregate = call.name, _is_aggregate(call)
         inner = attrs.evolve(scope, empty=False) if aggregate and not call.window else scope
         values = [self.evaluate(argument, inner) for argument in call.arguments]
         for other in (*call.others, *(() if call.filter is None else (call.filter,))):
@@ -709,8 +690,7 @@ class _Evaluation:
             texts = [when.text for when, _ in case.branches if isinstance(when, Constant) and when.kind == "text"]
             if allowed and len(texts) == len(case.branches):
                 return set(map(text_of, texts)).issuperset(allowed)
-        conditions = [] if case.base is None else [case.base]
-        for name in (name for one in (*conditions, *(when for when, _ in case.branches)) for name in _names_in(one)):
+        for name in _names_in((case.base, *(when for when, _ in case.branches))):
             declared = self.declared(name, scope)
             if name.name in self.filters.all or (declared is not None and declared[0].checked):
                 return True
@@ -720,7 +700,6 @@ class _Evaluation:
         operand = self.evaluate(expression.operand, scope)
         if expression.query is not None:
             self.query(expression.query, scope)
-            return Column(_INTEGER)
         if expression.items is None:
             return Column(_INTEGER)
         self.beside(expression.operand, expression.items, scope, "list" if len(expression.items) == 1 else "compare")
@@ -833,11 +812,7 @@ def _unsaid(value: Column) -> Column:
 
 
 def _coalesced(values: Sequence[Column]) -> Column:
-    taken: list[Column] = []
-    for value in values:
-        taken.append(value)
-        if value.never:
-            break
+    taken = values[: next((at for at, value in enumerate(values, 1) if value.never), None)]
     never, storage = taken[-1].never, _storages(taken)
     if never or not all(value.null for value in taken):
         return Column(storage, never=never)
