@@ -176,15 +176,13 @@ class Recorder:
 
 
 def _statements(call: BindingCall) -> list[str]:
-    if call.kind != "d1":
-        return []
-    if call.target:
-        return [str(call.target[0])]
-    given: Any = call.args[0] if call.args else None
-    statements = given  # not narrowed by what follows
-    if call.method == "batch" and isinstance(given, (list, tuple)):
-        return [str(getattr(one, "sql", "")) for one in statements[:50]]
-    return [given] if call.method == "exec" and isinstance(given, str) else []
+    match call:
+        case BindingCall(kind="d1", target=[sql, *_]) | BindingCall(kind="d1", method="exec", args=[str(sql), *_]):
+            return [str(sql)]
+        case BindingCall(kind="d1", method="batch", args=[[*statements], *_]):
+            return [str(getattr(one, "sql", "")) for one in statements[:50]]
+        case _:
+            return []
 
 
 @contextmanager

@@ -461,11 +461,9 @@ class _Reader:
         where = self.expression() if self.skip("WHERE") else None
         group = self.several(self.expression) if self.skip("GROUP", "BY") else ()
         having = self.expression() if self.skip("HAVING") else None
-        windows: list[Expression] = []
-        if self.skip("WINDOW"):
-            for others, _ in self.several(self.named_window):
-                windows += others
-        return Core(columns, source, where, group, having, windows=tuple(windows))
+        named = self.several(self.named_window) if self.skip("WINDOW") else ()
+        windows = tuple(one for others, _ in named for one in others)
+        return Core(columns, source, where, group, having, windows=windows)
 
     def row(self) -> tuple[Expression, ...]:
         self.expect("(")
@@ -643,8 +641,7 @@ class _Reader:
         if token.text == "(":
             return self.parentheses()
         if token.kind == "word":
-            known = self.keyword(token.word) if token.word in _VALUES else None
-            if known is not None:
+            if token.word in _VALUES and (known := self.keyword(token.word)) is not None:
                 return known
             if self.marks[self.at + 1] == "(":
                 return self.call()
@@ -731,15 +728,12 @@ class _Reader:
         if self.skip("FILTER", "(", "WHERE"):
             condition = self.expression()
             self.expect(")")
-        window = framed = False
-        if self.skip("OVER"):
-            window = True
-            if self.mark == "(":
-                found, framed = self.window()
-                others += found
-            else:
-                self.identifier()
-                framed = True
+        window = framed = self.skip("OVER")
+        if window and self.mark == "(":
+            found, framed = self.window()
+            others += found
+        elif window:
+            self.identifier()
         return Call(name, arguments, condition, window, framed, tuple(others))
 
     def named_window(self) -> tuple[tuple[Expression, ...], bool]:
@@ -750,19 +744,14 @@ class _Reader:
     def window(self) -> tuple[tuple[Expression, ...], bool]:
         """The expressions of a window, and whether it has a frame or builds on another window."""
         self.expect("(")
-        others: list[Expression] = []
-        framed = False
-        if self.mark not in ("PARTITION", "ORDER", "ROWS", "RANGE", "GROUPS", ")"):
+        builds = self.mark not in ("PARTITION", "ORDER", "ROWS", "RANGE", "GROUPS", ")")
+        if builds:
             self.identifier()
-            framed = True
-        if self.skip("PARTITION", "BY"):
-            others += self.several(self.expression)
-        others += self.order()
-        if self.mark != ")":
-            framed = True
-        while self.mark != ")":
-            self.at += 1
-            if self.at_end or self.mark == "(":
+        parts = self.several(self.expression) if self.skip("PARTITION", "BY") else ()
+        others = (*parts, *self.order())
+        framed = builds or self.mark != ")"
+        while not self.skip(")"):
+            if self.mark == "(":
                 raise Unclear
-        self.expect(")")
-        return tuple(others), framed
+            self.at += 1
+        return others, framed
