@@ -293,9 +293,7 @@ def printable(text: str) -> str:
 
 
 def _target(scope: Scope) -> str:
-    raw: bytes = scope.get("raw_path") or scope["path"].encode()
-    path = raw.partition(b"?")[0].decode("latin-1")
-    query = scope.get("query_string", b"").decode("latin-1")
+    path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
     return f"{path}?{query}" if query else path
 
 

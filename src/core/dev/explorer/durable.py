@@ -198,5 +198,4 @@ async def _fire(req: Request[Places], res: Response) -> None:
 
 
 def _ids(namespace: EmbeddedDurableObjectNamespace[Any]) -> list[str]:
-    folder = Path(namespace.objects.location)
-    return sorted(file.stem for file in folder.glob("*.sqlite")) if folder.is_dir() else []
+    return sorted(file.stem for file in Path(namespace.objects.location).glob("*.sqlite"))
