@@ -642,8 +642,7 @@ class _Evaluation:
         if rule is None:
             return _UNKNOWN
         if name in ("min", "max"):
-            either = _either(values)
-            return self.applied(rule, values)._replace(storage=either.storage)
+            return self.applied(rule, values)._replace(storage=_storages(values))
         if name in ("substr", "substring"):
             return self.applied(Rule("?" if "blob" in values[0].storage else "t", "any"), values)
         return self.applied(rule, values)
@@ -657,11 +656,9 @@ class _Evaluation:
         if call.name in ("lag", "lead"):
             missing = values[2] if len(values) > 2 else Column(null="is NULL where there is no such row")
             return _either([value._replace(never=values[0].never), missing])._replace(storage=value.storage)
-        if call.framed or call.name == "nth_value":
-            return value._replace(null="", about="", never=False)
-        if not call.window and call.filter is not None:
+        if call.filter is not None and not call.window:
             return Column(value.storage, "is NULL where the filter leaves no row", "")
-        if call.filter is not None:
+        if call.framed or call.filter is not None or call.name == "nth_value":
             return value._replace(null="", about="", never=False)
         if not call.window and scope.empty:
             return Column(value.storage, NO_ROW, "")
@@ -714,18 +711,14 @@ class _Evaluation:
         if len(columns) != 1:
             return _UNKNOWN
         value = columns[0][1]._replace(text="", arms=())
-        if not value.null:
-            value = value._replace(about="")
         if _gives_row(query):
             return value
-        value = value._replace(never=False)
-        if value.null:
-            return value
-        if any(core.having is not None or core.group for core in query.cores) or len(query.cores) != 1:
-            return value
+        grouped = any(core.having is not None or core.group for core in query.cores)
+        if value.null or grouped or len(query.cores) != 1:
+            return value._replace(never=False)
         if self.finds_parent(query.cores[0], scope):
-            return columns[0][1]._replace(text="", arms=())
-        return value._replace(null=NO_ROW, about="")
+            return value
+        return value._replace(null=NO_ROW, about="", never=False)
 
     def finds_parent(self, core: Core, scope: _Scope) -> bool:
         """True if a query looks for the row that a foreign key around it is of; True also where that cannot be told."""
