@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine
+from functools import partial
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from core import http
 from core.errors import REDIRECT_STATUSES, AlreadySentError, HandlerError, plain_status
@@ -34,22 +35,16 @@ from core.http.json import dumps
 
 if TYPE_CHECKING:
     from contextvars import ContextVar, Token
-    from datetime import datetime
+    from typing import Unpack
 
+    from core.http.cookies import CookieAttributes, CookieScope
     from core.http.websocket import Upgrade, WebSocket
     from core.signing import Secrets
 
 # The headers that describe a body go when the body is discarded (RFC 9110, section 8).
 _ABOUT_THE_BODY = (
-    "content-type",
-    "content-length",
-    "content-encoding",
-    "content-language",
-    "content-location",
-    "content-range",
-    "content-disposition",
-    "etag",
-    "last-modified",
+    *("content-type", "content-length", "content-encoding", "content-language", "content-location"),
+    *("content-range", "content-disposition", "etag", "last-modified"),
 )
 
 # The headers that `header` does not keep just so: cookies are never joined, and the framing is the server's.
@@ -69,18 +64,8 @@ _HTML = "text/html;charset=UTF-8"
 Body = str | bytes | AsyncIterable[bytes] | AsyncIterable[str] | None
 
 _SLOTS = (
-    "_sent",
-    "_status_code",
-    "block",
-    "body",
-    "content_type",
-    "finalized",
-    "hooks",
-    "set_cookies",
-    "staged",
-    "tokens",
-    "upgrade",
-    "varies",
+    *("_sent", "_status_code", "block", "body", "content_type", "finalized"),
+    *("hooks", "set_cookies", "staged", "tokens", "upgrade", "varies"),
 )
 
 
@@ -91,22 +76,6 @@ one function for all of them.
 
 Tokens = tuple["ContextVar[Any]", "Token[Any]", "Tokens | None"]
 """A context variable that was set, the token to give it back with, and those that were set before it."""
-
-
-class NarrowingHooks(list[Hook]):
-    """The hooks of a response that may become a part, or "not modified", when it is about to be final.
-
-    A list of another class instead of one more slot, which every response would pay for.
-    """
-
-    narrow: Callable[[object, Response], None]
-    """Turns the response into the one that the request, which it is given, asks for."""
-
-    def copy(self) -> NarrowingHooks:
-        """The same hooks, for `Response.state`."""
-        copied = NarrowingHooks(self)
-        copied.narrow = self.narrow
-        return copied
 
 
 class Response:
@@ -253,32 +222,19 @@ class Response:
     @property
     def headers(self) -> http.Headers:
         """The staged headers, live: a header written here is staged, or refused, as by `header`."""
-        staged = self.unblocked()
         if self.set_cookies is None:
             self.set_cookies = []
-        if self.content_type is not None:
-            staged.setdefault("content-type", self.content_type)
-        view = _StagedHeaders.trusted(staged, self.set_cookies)
+        view = _StagedHeaders.trusted(self._with_content_type(), self.set_cookies)
         view.response = self
         return view
 
     def cookie(
-        self,
-        name: str,
-        value: str,
-        /,
-        *,
-        max_age: int | None = None,
-        expires: datetime | None = None,
-        path: str | None = "/",
-        domain: str | None = None,
-        secure: bool = False,
-        http_only: bool = False,
-        same_site: Literal["Strict", "Lax", "None"] | None = None,
-        partitioned: bool = False,
-        secret: Secrets | None = None,
+        self, name: str, value: str, /, *, secret: Secrets | None = None, **attributes: Unpack[CookieAttributes]
     ) -> Self:
-        """Set a cookie (RFC 6265). `max_age` is in seconds. Raises ValueError for a value that would not fit in one.
+        """Set a cookie (RFC 6265). Raises ValueError for a value that would not fit in one.
+
+        `max_age` is in seconds, `expires` a datetime; `path` is `/` and `domain` None unless they are given; `secure`,
+        `http_only` and `partitioned` are False, `same_site` is `"Strict"`, `"Lax"` or `"None"`.
 
         With a `secret` the value is signed: `req.signed_cookie(name, secret)` reads it, and nothing else that a client
         sends. It is signed for this name and not encrypted; who brings it may have kept it for years, whatever
@@ -290,52 +246,17 @@ class Response:
             from core.signing import keys_of, sign
 
             value = sign(f"cookie {name}", value, keys_of(secret))
-        text = http.cookies.set_cookie(
-            name,
-            value,
-            max_age=max_age,
-            expires=expires,
-            path=path,
-            domain=domain,
-            secure=secure,
-            http_only=http_only,
-            same_site=same_site,
-            partitioned=partitioned,
-        )
-        return self.header("set-cookie", text)
+        return self.header("set-cookie", http.cookies.set_cookie(name, value, **attributes))
 
-    def delete_cookie(
-        self,
-        name: str,
-        /,
-        *,
-        path: str | None = "/",
-        domain: str | None = None,
-        secure: bool = False,
-        http_only: bool = False,
-        same_site: Literal["Strict", "Lax", "None"] | None = None,
-        partitioned: bool = False,
-    ) -> Self:
+    def delete_cookie(self, name: str, /, **scope: Unpack[CookieScope]) -> Self:
         """Make the client forget a cookie. `path`, `domain` and `partitioned` must be those that it was set with.
 
         A browser keeps a cookie that its prefix or its attributes forbid to set: give the others too.
         """
-        return self.cookie(
-            name,
-            "",
-            max_age=0,
-            path=path,
-            domain=domain,
-            secure=secure,
-            http_only=http_only,
-            same_site=same_site,
-            partitioned=partitioned,
-        )
+        return self.cookie(name, "", max_age=0, **scope)
 
     def vary(self, name: str, /) -> None:
-        """Name a request header in `Vary` when the response is finalized, whatever a handler stages under it
-        meanwhile.
-        """
+        """Name a request header in `Vary` when the response is finalized, whatever is staged under it meanwhile."""
         self._vary((name,))
 
     def _vary(self, names: tuple[str, ...]) -> None:
@@ -494,8 +415,8 @@ class Response:
             self.header(name, value)
         self.header("content-length", str(file.known.size))
         body = file.part(0, file.known.size)
-        self.hooks = NarrowingHooks(self.hooks or ())
-        self.hooks.narrow = lambda req, res: files.narrow(file, body, req, res)
+        # The first of all, so that the others are told what becomes of it.
+        self.hooks = [partial(files.narrow, file, body, self), *(self.hooks or ())]
         return self._send("file", body, None)
 
     def _pass_on(self, response: http.Response) -> Self:
@@ -692,29 +613,20 @@ class Response:
         """All headers as names and values, the content type and the cookies included, for a host to send."""
         if self.staged is None:  # as for most responses
             return [] if self.content_type is None else [("content-type", self.content_type)]
-        staged = self.unblocked()
-        fields = list(staged.items())
-        if self.content_type is not None and "content-type" not in staged:
-            fields.append(("content-type", self.content_type))
-        if self.set_cookies is not None:
-            fields += [("set-cookie", value) for value in self.set_cookies]
-        return fields
+        return [*self._with_content_type().items(), *[("set-cookie", value) for value in self.set_cookies or ()]]
 
     def to_http(self) -> http.Response:
         """The standard value of this response."""
         body = self.body
-        content_type = self.content_type
-        if self.staged is None:
-            headers = {} if content_type is None else {"content-type": content_type}
-        else:
-            headers = self.unblocked()
-            if content_type is not None and "content-type" not in headers:
-                headers["content-type"] = content_type
-        return http.Response.assembled(
-            self.status_code,
-            (headers, self.set_cookies or []),
-            http.streams.encode(body) if isinstance(body, str) else body,
-        )
+        data = http.streams.encode(body) if isinstance(body, str) else body
+        return http.Response.assembled(self.status_code, (self._with_content_type(), self.set_cookies or []), data)
+
+    def _with_content_type(self) -> dict[str, str]:
+        """All staged headers, and the content type of the body where no other is staged."""
+        staged = self.unblocked()
+        if self.content_type is not None:
+            staged.setdefault("content-type", self.content_type)
+        return staged
 
 
 def _joined(there: str, value: str, *, is_vary: bool = True) -> str:
@@ -731,16 +643,15 @@ class _StagedHeaders(http.Headers):
     response: Response
 
     def __setitem__(self, name: str, value: str) -> None:
-        self._refuse_if_final()
-        if (key := check_name(name)) != "transfer-encoding":
-            super().__setitem__(name, value)
-            if key == "content-length":
-                self.response._frame()
+        self._stage(check_name(name), value, super().__setitem__)
 
     def append(self, name: str, value: str) -> None:
+        self._stage(check_name(name, "append"), value, super().append)
+
+    def _stage(self, key: str, value: str, put: Callable[[str, str], None]) -> None:
         self._refuse_if_final()
-        if (key := check_name(name, "append")) != "transfer-encoding":
-            super().append(name, value)
+        if key != "transfer-encoding":
+            put(key, value)
             if key == "content-length":
                 self.response._frame()
 

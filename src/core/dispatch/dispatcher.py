@@ -89,16 +89,12 @@ class Dispatcher:
             return
         if res.varies:
             res.keep_varies()
-        if hooks.__class__ is not list:
-            narrowing: Any = hooks  # `NarrowingHooks`
-            narrowing.narrow(req, res)
         res.finalized = True
         if hooks:
-            status = res.status_code
             duration = req._elapsed()
             for hook in hooks:
                 try:
-                    hook(req, status, duration)
+                    hook(req, res.status_code, duration)
                 except Exception:
                     log.exception("an on_send callback of %s %s raised", req.method, req.path)
         tokens = res.tokens

@@ -14,11 +14,31 @@ from core.http.headers import check_name
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from typing import TypedDict
 
 __all__ = ["SameSite", "parse_cookies", "set_cookie"]
 
 SameSite = Literal["Strict", "Lax", "None", "strict", "lax", "none"]
 """The rule by which a browser sends the cookie on requests that another site began."""
+
+if TYPE_CHECKING:
+
+    class CookieScope(TypedDict, total=False):
+        """The attributes by which a browser knows a cookie and may keep it. See `set_cookie`."""
+
+        path: str | None
+        domain: str | None
+        secure: bool
+        http_only: bool
+        same_site: SameSite | None
+        partitioned: bool
+
+    class CookieAttributes(CookieScope, total=False):
+        """All attributes of a cookie. See `set_cookie`."""
+
+        max_age: int | None
+        expires: datetime | None
+
 
 # The characters of a value that are not encoded: cookie-octet of RFC 6265 without the percent sign.
 _ODD = r"[^!#$&-+\--:<-\[\]-~]+"

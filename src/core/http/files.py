@@ -18,38 +18,19 @@ from core.http.streams import encode
 _WHOLE: Final = 256 * 1024
 _PIECE: Final = 64 * 1024
 
+# The ends of names by the first half of their content type; its second half is the end itself where none is given.
+_ENDS = {
+    "application": "json map=json pdf wasm webmanifest=manifest+json xml zip",
+    "audio": "mp3=mpeg wav",
+    "font": "otf ttf woff woff2",
+    "image": "avif gif ico=vnd.microsoft.icon jpeg jpg=jpeg png svg=svg+xml webp",
+    "text": "css csv htm=html html js=javascript md=markdown mjs=javascript txt=plain",
+    "video": "mp4 webm",
+}
 _TYPES = {
-    "avif": "image/avif",
-    "css": "text/css;charset=UTF-8",
-    "csv": "text/csv;charset=UTF-8",
-    "gif": "image/gif",
-    "htm": "text/html;charset=UTF-8",
-    "html": "text/html;charset=UTF-8",
-    "ico": "image/vnd.microsoft.icon",
-    "jpeg": "image/jpeg",
-    "jpg": "image/jpeg",
-    "js": "text/javascript;charset=UTF-8",
-    "json": "application/json",
-    "map": "application/json",
-    "md": "text/markdown;charset=UTF-8",
-    "mjs": "text/javascript;charset=UTF-8",
-    "mp3": "audio/mpeg",
-    "mp4": "video/mp4",
-    "otf": "font/otf",
-    "pdf": "application/pdf",
-    "png": "image/png",
-    "svg": "image/svg+xml",
-    "ttf": "font/ttf",
-    "txt": "text/plain;charset=UTF-8",
-    "wasm": "application/wasm",
-    "wav": "audio/wav",
-    "webm": "video/webm",
-    "webmanifest": "application/manifest+json",
-    "webp": "image/webp",
-    "woff": "font/woff",
-    "woff2": "font/woff2",
-    "xml": "application/xml",
-    "zip": "application/zip",
+    end: f"{kind}/{half or end}{';charset=UTF-8' if kind == 'text' else ''}"
+    for kind, ends in _ENDS.items()
+    for end, _, half in (each.partition("=") for each in ends.split())
 }
 
 
@@ -124,8 +105,8 @@ def _representation(file: IO[bytes]) -> Representation:
     return Representation(f'"{stat.st_mtime_ns:x}-{stat.st_size:x}"', stat.st_mtime, stat.st_size)
 
 
-def narrow(file: File, whole: object, req: Any, res: Any) -> None:
-    """Turn an answer with all of `file` into the answer that the conditions and the range of the request ask for.
+def narrow(file: File, whole: object, res: Any, req: Any, *_: object) -> None:
+    """A hook of `res`: turn all of `file` into the answer that the conditions and the range of the request ask for.
 
     `whole` is the body that was sent: a part is cut of no other, such as one that a middleware has compressed.
     """
@@ -139,13 +120,13 @@ def narrow(file: File, whole: object, req: Any, res: Any) -> None:
         return
     now = req.clock.time()
     if file.known.is_known(req.header, now):
-        status, body = 304, None
-        res.header("content-encoding", None).header("content-length", None)
+        res._status_code, res.body = 304, None
+        staged.pop("content-encoding", None)
+        staged.pop("content-length", None)
     elif res.body is whole and (part := file.known.part(req.header, now)) is not None:
-        status, body = (206, file.part(part.start, part.length)) if part.satisfiable else (416, None)
-        res.header("content-range", part.content_range).header("content-length", str(part.length))
+        res._status_code, res.body = (206, file.part(part.start, part.length)) if part.satisfiable else (416, None)
+        staged |= {"content-range": part.content_range, "content-length": str(part.length)}
     else:
         return
-    if body is None:
-        res.header("content-type", None)
-    res.status(status).replace_body(body)
+    if res.body is None:
+        staged.pop("content-type", None)
