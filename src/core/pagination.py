@@ -156,15 +156,14 @@ def cursor_text(after: object) -> str:
 def _read(text: str, type_: TypeForm[T]) -> T:
     from base64 import urlsafe_b64decode
 
-    from core.validation.mistakes import StructureError
     from core.validation.structure import structure
 
     try:
         if len(text) > _MOST_CURSOR:
             raise ValueError("it is too long")
         value = http.json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        return structure(value, type_, client=True)
-    except (ValueError, StructureError):
+        return structure(value, type_, "client")
+    except ValueError:
         raise _invalid("cursor", "is none of this list") from None
 
 

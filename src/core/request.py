@@ -12,14 +12,15 @@ derives from `Request` and answers for its own kind of message in the methods at
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, overload
 
 from typing_extensions import TypeForm, TypeVar
 
 from core import http
 from core.context import system_clock
-from core.errors import CoreError, DeveloperError, ValidationError
+from core.errors import CoreError, DeveloperError
 
 # By its name: a module with a `__getattr__` of its own never gives an attribute quickly.
 from core.http.json import loads
@@ -87,8 +88,8 @@ class Params(Mapping[str, str], Generic[K_contra]):
         from core.validation.structure import structure
 
         try:
-            return structure(dict(self.found), type_, strings=True)
-        except StructureError:
+            return structure(dict(self.items()), type_, "strings")
+        except ValueError:
             raise CoreError(404) from None
 
     if not TYPE_CHECKING:  # which knows no such methods at all
@@ -537,9 +538,7 @@ class Request(Generic[E_co, U_co, K_contra]):
             value = loads(body)
         except ValueError:
             raise CoreError(400, "Invalid JSON") from None
-        if key is not None:
-            return _structured_member(value, key, type_)
-        return value if type_ is Any else _structured(value, type_)
+        return value if type_ is Any and key is None else _structure_sent()(value, type_, key)
 
     async def form(self, limits: FormLimits | None = None, /) -> Form:
         """The fields and files of an urlencoded or multipart body. It is read once and remembered, and so is the body.
@@ -694,46 +693,8 @@ else:
     OpenRequest = Request
 
 
-class _Hooks(dict[Any, Callable[[Any], Any]]):
-    """The functions that structure a type, kept here because `core.validation` is imported when one is first needed."""
+@cache
+def _structure_sent() -> Callable[..., object]:
+    from core.validation.structure import structure_sent  # loaded with the first typed body
 
-    def __missing__(self, type_: object) -> Callable[[object], object]:
-        from core.validation.structure import hook_of
-
-        hook = self[type_] = hook_of(type_, client=True)
-        return hook
-
-
-_hooks = _Hooks()
-
-
-def _structured(value: Any, type_: object) -> object:
-    """The value of a body as a `type_`. Raises ValidationError with every mistake."""
-    try:
-        hook = _hooks[type_]
-    except TypeError:  # an unhashable form, such as Annotated over a list
-        from core.validation.structure import hook_of
-
-        hook = hook_of(type_, client=True)
-    try:
-        return hook(value)
-    except Exception as error:
-        from core.validation.mistakes import StructureError
-
-        if not isinstance(error, StructureError):
-            raise
-        raise ValidationError(error.issues) from None
-
-
-def _structured_member(value: Any, key: str, type_: Any) -> Any:
-    """The member `key` of a body as a `type_`. Raises ValidationError as a class with that one field would."""
-    if not isinstance(value, dict):
-        raise ValidationError([{"path": "", "message": "must be an object"}])
-    if key not in value:
-        raise ValidationError([{"path": key, "message": "is required"}])
-    try:
-        return _structured(value[key], type_)
-    except ValidationError as error:
-        from core.validation.mistakes import within
-
-        raise ValidationError(within(key, error.issues)) from None
+    return structure_sent

@@ -120,7 +120,7 @@ List[Later] collections.deque[Plain] pathlib.Path Callable[[int],int] Iterable[i
 
 def raised(type_: Any) -> str | None:
     try:
-        hook_of(type_, client=True)
+        hook_of(type_, "client")
     except (DeveloperError, TypeError) as error:
         return str(error)
     return None

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from core.errors import Issue
 from core.validation.mistakes import StructureError, within
 from core.validation.rows import read_rows, row_reader
-from core.validation.structure import hook_from
+from core.validation.structure import hook_of
 
 T = TypeVar("T")
 Key = NewType("Key", int)
@@ -97,7 +97,7 @@ def outcome(read: Any, value: Any) -> Any:
 @given(st.sampled_from(CLASSES), st.lists(st.tuples(NAMES, VALUES), max_size=8))
 def test_a_row_is_read_as_the_mapping_of_its_columns(type_: Any, cells: list[tuple[str, Any]]) -> None:
     columns, values = tuple(name for name, _ in cells), tuple(value for _, value in cells)
-    wanted = outcome(hook_from("rows", type_), dict(cells))
+    wanted = outcome(hook_of(type_, "rows"), dict(cells))
     read = outcome(row_reader(type_, columns), values)
     assert read == wanted
     assert type(read) is type(wanted)

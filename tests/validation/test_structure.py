@@ -318,8 +318,8 @@ class Ware:
 
 def test_an_object_takes_a_call_for_itself_and_one_for_each_list_in_it() -> None:
     given = [{"number": 1, "text": "a", "price": None, "tags": ["b", "c"], "note": "d"}] * 1000
-    assert structure(given, list[Ware], client=True) == [Ware(1, "a", None, ["b", "c"], "d")] * 1000
-    called, _ = calls_of(lambda: structure(given, list[Ware], client=True))
+    assert structure(given, list[Ware], "client") == [Ware(1, "a", None, ["b", "c"], "d")] * 1000
+    called, _ = calls_of(lambda: structure(given, list[Ware], "client"))
     assert called < 1000 * 4 + 20  # what cattrs writes, the class's own __init__, and the list's comprehension
 
 

@@ -48,7 +48,7 @@ from core.testing import FakeExecutionContext
 from core.validation.mistakes import StructureError
 from core.validation.rows import structure_row
 from core.validation.schema import schema_of
-from core.validation.structure import hook_from, list_fields, structure
+from core.validation.structure import hook_of, list_fields, structure
 
 
 class Colour(enum.StrEnum):
@@ -271,9 +271,9 @@ def fits(value: Any, type_: Any) -> bool:
     return True
 
 
-@given(TYPES, VALUES, st.sampled_from(["json", "client", "strings", "row"]))
+@given(TYPES, VALUES, st.sampled_from(["json", "client", "strings", "rows"]))
 @example(Colour, "zzz", "json")
-@example(Rank, 7, "row")
+@example(Rank, 7, "rows")
 @example(Size, "zzz", "strings")
 @example(collections.deque[int], [1], "json")
 @example(made(Annotated, (dict, "said")), {"a": 1}, "json")
@@ -281,13 +281,9 @@ def fits(value: Any, type_: Any) -> bool:
 @example(Note, {"text": "a", "number": 1}, "client")
 @example(made(Annotated, (tuple, "said")), [1], "json")
 @example(tuple[()] | None, [1], "json")
-def test_what_is_read_is_an_instance_of_the_type_or_an_issue(type_: Any, value: Any, source: str) -> None:
+def test_what_is_read_is_an_instance_of_the_type_or_an_issue(type_: Any, value: Any, source: Any) -> None:
     try:
-        read = (
-            hook_from("rows", type_)(value)
-            if source == "row"
-            else structure(value, type_, strings=source == "strings", client=source == "client")
-        )
+        read = structure(value, type_, source)
     except StructureError as error:
         said = [issue["message"] for issue in error.issues]
         if not said or any("mapping" in text or "isambiguate" in text for text in said):
@@ -320,7 +316,7 @@ def test_a_type_that_json_has_not_is_refused_before_any_value(type_: Any) -> Non
     ],
 )
 def test_an_object_is_any_value_wherever_it_stands(type_: Any, value: Any) -> None:
-    assert structure(value, type_, client=True) == value
+    assert structure(value, type_, "client") == value
     assert structure(value, type_) == value
 
 
@@ -329,7 +325,7 @@ def test_an_object_is_any_value_wherever_it_stands(type_: Any, value: Any) -> No
 )
 def test_an_enum_of_texts_or_numbers_is_read_as_its_member(type_: Any, value: Any, strings: str) -> None:
     member = next(iter(type_))
-    for read in (structure(value, type_), structure(strings, type_, strings=True), hook_from("rows", type_)(value)):
+    for read in (structure(value, type_), structure(strings, type_, "strings"), hook_of(type_, "rows")(value)):
         assert read is member
     with pytest.raises(StructureError, match="must be one of"):
         structure("zzz", type_)
@@ -337,7 +333,7 @@ def test_an_enum_of_texts_or_numbers_is_read_as_its_member(type_: Any, value: An
 
 def test_flags_are_read_as_the_sum_of_their_members() -> None:
     both = Access.READ | Access.WRITE
-    for read in (structure(3, Access), structure("3", Access, strings=True)):
+    for read in (structure(3, Access), structure("3", Access, "strings")):
         assert read is both
     assert structure(0, Access) == Access(0)
     for wrong in (4, -1, True, 1.0, "3", None):
@@ -346,9 +342,9 @@ def test_flags_are_read_as_the_sum_of_their_members() -> None:
     assert schema_of(Access) == {"type": "integer", "minimum": 0, "maximum": 3}
 
 
-def messages(value: Any, type_: Any, **given: Any) -> list[tuple[str, str]]:
+def messages(value: Any, type_: Any, *source: Any) -> list[tuple[str, str]]:
     with pytest.raises(StructureError) as caught:
-        structure(value, type_, **given)
+        structure(value, type_, *source)
     return [(issue["path"], issue["message"]) for issue in caught.value.issues]
 
 
@@ -411,8 +407,8 @@ def test_what_a_type_is_annotated_with_changes_nothing(type_: Any, value: Any) -
     ],
 )  # fmt: skip
 def test_what_is_written_under_keys_of_a_type_is_read_again(type_: Any, value: Any) -> None:
-    for client in (False, True):
-        assert structure(loads(dumps(value)), type_, client=client) == value
+    for source in ("json", "client"):
+        assert structure(loads(dumps(value)), type_, source) == value
     assert structure_row({"a": dumps(value)}, made(dict, (str, type_))) == {"a": value}
 
 
@@ -424,7 +420,7 @@ def test_a_key_that_stands_for_no_value_of_its_type_is_a_mistake() -> None:
 
 def test_a_typed_dict_has_its_own_names_alone() -> None:
     given: dict[str, Any] = {"name": "a", "is_admin": True, "note": {"text": "b", "more": 1}}
-    assert structure(given, Person, client=True) == {"name": "a", "note": {"text": "b"}}
+    assert structure(given, Person, "client") == {"name": "a", "note": {"text": "b"}}
     assert structure({"name": "a"}, Person) == {"name": "a"}
     assert structure_row({"name": "a", "is_admin": 1}, Person) == {"name": "a"}
     assert given["is_admin"] is True
@@ -435,7 +431,7 @@ def test_marks_of_a_typed_dict_count_where_annotations_are_texts(type_: Any, req
     whole: dict[str, Any] = {"a": 1, "b": "x", "c": 2} | ({"d": 3, "e": "y"} if type_ is MarkedMore else {})
     needed = {name: whole[name] for name in required}
     assert structure(whole, type_) == whole
-    assert structure(needed, type_, client=True) == needed
+    assert structure(needed, type_, "client") == needed
     for name in required:
         assert messages({key: whole[key] for key in whole if key != name}, type_) == [(name, "is required")]
     assert set(schema_of(type_)["required"]) == required
@@ -515,10 +511,10 @@ SAID = "must be a whole number from -(2^53-1) to 2^53-1"
 @given(st.one_of(st.integers(), st.integers(-MOST - 2, MOST + 2), st.sampled_from([MOST, MOST + 1, -MOST, -MOST - 1])))
 def test_whole_numbers_of_a_client_are_those_that_every_place_has(number: int) -> None:
     if abs(number) <= MOST:
-        assert structure(number, int, client=True) == structure(str(number), int, strings=True) == number
+        assert structure(number, int, "client") == structure(str(number), int, "strings") == number
     else:
-        assert messages({"a": [number]}, dict[str, list[int]], client=True) == [("a[0]", SAID)]
-        assert messages(str(number), int, strings=True) == [("", SAID)]
+        assert messages({"a": [number]}, dict[str, list[int]], "client") == [("a[0]", SAID)]
+        assert messages(str(number), int, "strings") == [("", SAID)]
     # What the application stored itself is read as it was.
     assert structure(number, int) == number
     assert structure_row({"n": number}, Numbered).n == number
@@ -593,7 +589,7 @@ def test_the_fields_of_a_query_s_class_are_looked_at_once_and_not_with_each_requ
 
 def test_several_values_of_a_query_are_found_behind_the_name_of_a_type() -> None:
     assert list_fields(Named) == {"tags", "ids", "more"}
-    read = structure({"tags": ["a"], "ids": ["1", "2"], "more": ["b"]}, Named, strings=True)
+    read = structure({"tags": ["a"], "ids": ["1", "2"], "more": ["b"]}, Named, "strings")
     assert read == Named(["a"], Ids([1, 2]), ["b"])
 
 

@@ -47,9 +47,9 @@ class Whole:
     name: str | Unset | None = None
 
 
-def issues(value: Any, type_: Any, **how: Any) -> list[tuple[str, str]]:
+def issues(value: Any, type_: Any, *source: Any) -> list[tuple[str, str]]:
     with pytest.raises(StructureError) as caught:
-        structure(value, type_, **how)
+        structure(value, type_, *source)
     return [(issue["path"], issue["message"]) for issue in caught.value.issues]
 
 
@@ -64,7 +64,7 @@ def test_what_is_left_out_is_unset_and_null_is_not() -> None:
 def test_no_value_stands_for_it_and_its_name_is_in_no_message() -> None:
     found = issues({"title": None, "count": "UNSET", "tags": "UNSET"}, Change)
     assert found == [("title", "must be a string"), ("count", "must be an integer"), ("tags", "must be an array")]
-    assert issues({"count": "UNSET"}, Change, strings=True) == [("count", "must be an integer")]
+    assert issues({"count": "UNSET"}, Change, "strings") == [("count", "must be an integer")]
     assert issues({}, Whole) == [("change", "is required")]
     with pytest.raises(TypeError, match="Unset"):
         structure("UNSET", Unset)

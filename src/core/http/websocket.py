@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast, overload, runtime_checkable
 import attrs
 from typing_extensions import TypeForm, TypeVar
 
-from core.errors import CoreError, ValidationError
+from core.errors import CoreError
 from core.http.headers import Headers
 from core.http.json import dumps, loads
 from core.http.streams import encode, well_formed
@@ -118,13 +118,9 @@ class WebSocket(Protocol):
             raise CoreError(400, "Invalid JSON") from None
         if type_ is Any:
             return value
-        from core.validation.mistakes import StructureError
-        from core.validation.structure import structure
+        from core.validation.structure import structure_sent
 
-        try:
-            return structure(value, type_, client=True)
-        except StructureError as error:
-            raise ValidationError(error.issues) from None
+        return structure_sent(value, type_)
 
     async def __aiter__(self) -> AsyncIterator[str | bytes]:
         """The messages until the connection closes."""
@@ -322,9 +318,7 @@ async def relay(socket: WebSocket, peer: WebSocket) -> None:
 
 
 async def _carry(source: WebSocket, target: WebSocket) -> bool:
-    """Carry messages from one connection to another until `source` is closed, and close `target` as it was; False where
-    `target` is closed before.
-    """
+    """Carry messages until `source` is closed, and close `target` as it was; False where `target` is closed before."""
     while True:
         try:
             message = await source.receive()

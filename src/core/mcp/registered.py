@@ -173,7 +173,7 @@ class Registered:
                     issues.append({"path": name, "message": "is required"})
                 continue
             try:
-                found[name] = hook_of(parameter.type, client=True, strings=self.texts)(given[name])
+                found[name] = hook_of(parameter.type, "strings" if self.texts else "client")(given[name])
             except StructureError as error:
                 issues += within(name, error.issues)
         if issues:

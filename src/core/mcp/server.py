@@ -300,7 +300,7 @@ class MCP(Generic[E, U]):
         from core.validation.structure import structure
 
         try:
-            return structure(answer.get("content"), form, client=True)
+            return structure(answer.get("content"), form, "client")
         except StructureError as error:
             raise InputRequired({key: elicit(form, f"{message}\n{error}")}) from None
 

@@ -359,10 +359,9 @@ async def _proves(algorithm: Any, signed: bytes, key: Any, signature: bytes, key
 def _user_of(claims: dict[str, Any], type_: Any) -> Any:
     if type_ is None:
         return JWTUser(claims.get("sub"), claims)
-    from core.validation.mistakes import StructureError
     from core.validation.structure import structure
 
     try:
         return structure(claims, type_)
-    except StructureError as error:
+    except ValueError as error:
         raise Refusal(f"the claims have another shape: {error}") from None

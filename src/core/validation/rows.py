@@ -18,7 +18,7 @@ from core.errors import Issue
 from core.validation.converters import condition_of, converter_of
 from core.validation.kinds import attrs_fields, filled, is_class, members
 from core.validation.mistakes import MOST_ISSUES, StructureError, bounded, within
-from core.validation.structure import hook_from
+from core.validation.structure import hook_of
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ def row_reader(type_: object, columns: tuple[str, ...]) -> RowReader:
 
 @lru_cache(1000)  # names of columns may be put together while a program runs
 def _reader(type_: object, columns: tuple[str, ...]) -> RowReader:
-    hook = hook_from("rows", type_)
+    hook = hook_of(type_, "rows")
     if "." in "".join(columns):
         try:
             return _nesting(type_, columns, hook)
@@ -94,9 +94,7 @@ def _reader(type_: object, columns: tuple[str, ...]) -> RowReader:
 
 
 def _call(type_: object, columns: tuple[str, ...]) -> RowReader | None:
-    """The call of a class with the values of a row, written out; None where the row lacks a field, or another type
-    says what a field's type is.
-    """
+    """The call of a class with the values of a row, written out; None where it lacks a field, or a type is open."""
     places = {name: place for place, name in enumerate(columns)}  # of two columns of a name the last one counts
     converter = converter_of("rows", detailed=False)
     names: dict[str, object] = {"make": type_}

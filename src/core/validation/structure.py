@@ -3,11 +3,11 @@
 cattrs does the work; decided here is only which values are mistakes. JSON has types, so
 nothing is converted that only looks alike: no "no" to True, no 1 to "1", no 1.5 to 1. Texts
 that JSON has no type for (dates, UUIDs, decimals, enums) are read from their standard form.
-With `strings=True`, for query strings, every scalar comes as a string and is read from it. A row of a
+From `strings`, of a query or a form, every scalar comes as a string and is read from it. A row of a
 SQL database, which `core.validation.rows` reads, has no booleans, but 0 and 1, and has bytes; its lists and objects are
 JSON text, or several columns.
 
-A whole number that a client sends (`client=True`, and all strings) is one that every reader of JSON has exactly, from
+A whole number that a client sends (`client`, and all strings) is one that every reader of JSON has exactly, from
 -(2^53-1) to 2^53-1 (RFC 8259, section 6, and RFC 7493): D1 and JavaScript have no larger ones. What the application
 stored itself, and what others signed, is read as it is.
 
@@ -26,30 +26,50 @@ from typing import Any, TypeVar, get_origin, get_type_hints
 
 from typing_extensions import TypeForm
 
-from core.errors import ValidationError
+from core.errors import Issue, ValidationError
 from core.validation.converters import Source, converter_of
 from core.validation.kinds import members, name_of
-from core.validation.mistakes import StructureError, Told, bounded, current, issues_of
+from core.validation.mistakes import StructureError, Told, bounded, current, issues_of, within
+from core.values import is_object
 
 T = TypeVar("T")
 
 _hooks: dict[tuple[Any, Source], Callable[[Any], Any]] = {}
 
 
-def structure(value: object, type_: TypeForm[T], *, strings: bool = False, client: bool = False) -> T:
-    """`value` as a `type_`. `client`: a client sent it.
+def structure(value: object, type_: TypeForm[T], source: Source = "json") -> T:
+    """`value` as a `type_`.
 
     Raises StructureError with every mistake. A type that cannot be structured at all is a mistake of the
     program and raises TypeError, which names the type; so is a union of classes that nothing tells apart, which is
     a DeveloperError.
     """
-    found: T = hook_of(type_, strings=strings, client=client)(value)
+    found: T = hook_of(type_, source)(value)
     return found
 
 
-def hook_of(type_: object, *, strings: bool = False, client: bool = False) -> Callable[[object], Any]:
-    """The function that structures `type_`."""
-    return hook_from("strings" if strings else "client" if client else "json", type_)
+def structure_sent(value: object, type_: TypeForm[T], key: str | None = None, source: Source = "client") -> T:
+    """What a client sent as a `type_`, or its member `key`, as a class with that one field would read it.
+
+    Raises ValidationError with every mistake.
+    """
+    try:  # as `hook_of` has it, without the call
+        kept = _hooks.get((type_, source))
+    except TypeError:
+        kept = None
+    hook: Callable[[object], T] = kept or hook_of(type_, source)
+    try:
+        if key is None:
+            return hook(value)
+        if not is_object(value):
+            issues: list[Issue] = [{"path": "", "message": "must be an object"}]
+        elif key not in value:
+            issues = [{"path": key, "message": "is required"}]
+        else:
+            return hook(value[key])
+    except StructureError as error:
+        issues = error.issues if key is None else within(key, error.issues)
+    raise ValidationError(issues)
 
 
 def structure_texts(pairs: Iterable[tuple[str, str]], type_: TypeForm[T]) -> T:
@@ -64,10 +84,7 @@ def structure_texts(pairs: Iterable[tuple[str, str]], type_: TypeForm[T]) -> T:
             value.setdefault(name, []).append(text)
         else:
             value.setdefault(name, text)
-    try:
-        return structure(value, type_, strings=True)
-    except StructureError as error:
-        raise ValidationError(error.issues) from None
+    return structure_sent(value, type_, source="strings")
 
 
 def structure_headers(headers: Mapping[str, str], type_: TypeForm[T]) -> T:
@@ -82,14 +99,14 @@ def structure_headers(headers: Mapping[str, str], type_: TypeForm[T]) -> T:
         key = name.replace("-", "_")
         value[key] = [part.strip() for part in text.split(",") if part.strip()] if key in lists else text
     try:
-        return structure(value, type_, strings=True)
-    except StructureError as error:
-        raise ValidationError(
-            [{"path": issue["path"].replace("_", "-"), "message": issue["message"]} for issue in error.issues]
-        ) from None
+        return structure_sent(value, type_, source="strings")
+    except ValidationError as error:
+        for issue in error.issues:
+            issue["path"] = issue["path"].replace("_", "-")
+        raise
 
 
-def hook_from(source: Source, type_: object) -> Callable[[object], object]:
+def hook_of(type_: object, source: Source = "json") -> Callable[[object], Any]:
     """The function that structures `type_` from a source: worked out once, then kept."""
     try:
         hook = _hooks.get((type_, source))

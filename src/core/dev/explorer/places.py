@@ -107,7 +107,7 @@ async def run_core(options: Options, *arguments: str) -> tuple[int | None, str, 
 def json_of(req: Request[Places], name: str, type_: TypeForm[T], what: str) -> T:
     """A value in the query of a request, an object in JSON; an empty one where there is none. `what` it is to be."""
     try:
-        return structure(strict_json.loads(req.query.get(name) or "{}"), type_, client=True)
+        return structure(strict_json.loads(req.query.get(name) or "{}"), type_, "client")
     except ValueError as error:
         raise CoreError(400, f"`{name}` is not {what} in JSON: {error}") from None
 
