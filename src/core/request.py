@@ -24,6 +24,7 @@ from core.errors import CoreError, DeveloperError
 
 # By its name: a module with a `__getattr__` of its own never gives an attribute quickly.
 from core.http.json import loads
+from core.values import Fixed
 
 if TYPE_CHECKING:
     from core.context import Clock, EdgeMetadata, ExecutionContext, RequestContext, StateKey
@@ -41,36 +42,22 @@ U_co = TypeVar("U_co", covariant=True, default=object)
 K_contra = TypeVar("K_contra", contravariant=True, bound=str, default=str)
 
 
-class Params(Mapping[str, str], Generic[K_contra]):
+class Params(Fixed[str, str], Generic[K_contra]):
     """The parameters of the path that matched, percent-decoded, in order of appearance.
 
     `req.params["id"]` on `/users/:id`; the rest of `/files/*` is `req.params["*"]`. A name that the path has not
     raises KeyError, which lists the names there are.
     """
 
-    __slots__ = ("found",)
+    __slots__ = ()
 
-    found: dict[str, str]
-    """The same as a dict."""
+    if TYPE_CHECKING:
 
-    def __init__(self, values: Mapping[str, str] = {}, /) -> None:
-        self.found = dict(values)
+        def __getitem__(self, key: K_contra, /) -> str: ...  # type: ignore[override]  # narrower on purpose: only the path's own names
 
-    def __getitem__(self, key: K_contra, /) -> str:  # type: ignore[override]  # narrower on purpose: only the path's own names
-        try:
-            return self.found[key]
-        except KeyError:
-            names = ", ".join(f'"{name}"' for name in self) or "none at all"
-            raise KeyError(f'the path has no parameter "{key}". It has {names}') from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.found)
-
-    def __len__(self) -> int:
-        return len(self.found)
-
-    def __repr__(self) -> str:
-        return repr(self.found)
+    def __missing__(self, key: str) -> NoReturn:
+        names = ", ".join(f'"{name}"' for name in self) or "none at all"
+        raise KeyError(f'the path has no parameter "{key}". It has {names}')
 
     def parse(self, type_: TypeForm[T], /) -> T:
         """The parameters as a `T`, an attrs class or TypedDict: texts become the annotated scalars.
@@ -84,7 +71,6 @@ class Params(Mapping[str, str], Generic[K_contra]):
 
         Raises CoreError(404): a path whose parameters do not fit leads nowhere.
         """
-        from core.validation.mistakes import StructureError
         from core.validation.structure import structure
 
         try:
@@ -92,32 +78,11 @@ class Params(Mapping[str, str], Generic[K_contra]):
         except ValueError:
             raise CoreError(404) from None
 
-    if not TYPE_CHECKING:  # which knows no such methods at all
 
-        def _closed(self, *_: object) -> NoReturn:
-            raise TypeError("path parameters cannot be changed. Keep what you add in req.state")
-
-        __setitem__ = __delitem__ = _closed
-
-
-class FoundParams(Params[K_contra]):
-    """The parameters of a request, made by the dispatcher: it sets `found` itself, since a call of `__init__` would
-    take as long as finding them."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(self) -> None: ...
-    else:
-        __init__ = object.__init__
-
-
-FoundParams.__name__ = "Params"  # in Python's own words
 NO_PARAMS: Params[Any] = Params()
 
 
-class Query(Mapping[str, str]):
+class Query(Fixed[str, str]):
     """The query string: names to their first values, percent-decoded, `+` read as a blank.
 
     As a mapping it has each name once, in order of appearance; `get_all` and `pairs` have those that came more than
@@ -125,24 +90,23 @@ class Query(Mapping[str, str]):
     Bad escapes stay as they are and invalid UTF-8 becomes U+FFFD, as in a browser's URLSearchParams.
     """
 
-    __slots__ = ("_first", "_pairs", "text")
+    __slots__ = ("_pairs", "text")
 
     def __init__(self, text: str) -> None:
         self.text: str = text
         """The query string as it was sent, without the question mark."""
         self._pairs: list[tuple[str, str]] | None = None
         # The first value of each name, in order.
-        first: dict[str, str] = {}
+        keep = self._keep
         if "%" in text or "+" in text:
             for name, value in self.pairs:
-                first.setdefault(name, value)
+                keep(name, value)
         else:
             # As `parse_query` has it, without the pairs.
             for piece in text.split("&"):
-                name, _, value = piece.partition("=")
-                if name not in first and piece:
-                    first[name] = value
-        self._first = first
+                if piece:
+                    name, _, value = piece.partition("=")
+                    keep(name, value)
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -153,37 +117,29 @@ class Query(Mapping[str, str]):
             self._pairs = parse_query(self.text)
         return self._pairs
 
-    @overload
-    def get(self, name: str, /) -> str | None: ...
-    @overload
-    def get(self, name: str, /, default: str) -> str: ...
-    @overload
-    def get(self, name: str, /, default: D) -> str | D: ...
-    def get(self, name: str, /, default: object = None) -> object:
-        """The first value under `name`, or `default`."""
-        return self._first.get(name, default)
+    if TYPE_CHECKING:
+
+        @overload
+        def get(self, name: str, /) -> str | None: ...
+        @overload
+        def get(self, name: str, /, default: str) -> str: ...
+        @overload
+        def get(self, name: str, /, default: D) -> str | D: ...
+        def get(self, name: str, /, default: object = None) -> object:
+            """The first value under `name`, or `default`."""
 
     def get_all(self, name: str, /) -> list[str]:
         """Every value under `name`, in order."""
         return [value for key, value in self.pairs if key == name]
 
-    def __getitem__(self, name: str, /) -> str:
-        try:
-            return self._first[name]
-        except KeyError:
-            raise KeyError(f'the query has no "{name}". Use req.query.get("{name}") for what may be missing') from None
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._first
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._first)
-
-    def __len__(self) -> int:
-        return len(self._first)
+    def __missing__(self, name: str) -> NoReturn:
+        raise KeyError(f'the query has no "{name}". Use req.query.get("{name}") for what may be missing')
 
     def __eq__(self, other: object) -> bool:
         return self.pairs == other.pairs if isinstance(other, Query) else super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # a dict has one of its own
 
     def __repr__(self) -> str:
         return f"Query({self.text!r})"
@@ -404,9 +360,7 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     @property
     def start_time(self) -> float:
-        """The time at which the app received the request, in seconds since 1970-01-01 UTC. A timing middleware may
-        overwrite it.
-        """
+        """The seconds since 1970 at which the app received the request. A timing middleware may overwrite it."""
         if self._start_time is None:
             self._start_time = self._clock.time() - (self._clock.monotonic() - self.received)
         return self._start_time
@@ -421,9 +375,7 @@ class Request(Generic[E_co, U_co, K_contra]):
 
     @property
     def state(self) -> State:
-        """A dict for the values that an application adds to its requests; with the key of a lifespan it gives that
-        one's value.
-        """
+        """A dict for the values that an application adds to its requests; the key of a lifespan gives its value."""
         if self._state is None:
             self._state = State(self)
         return self._state

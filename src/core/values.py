@@ -5,7 +5,7 @@ attrs writes and compiles the methods of a class, which takes a quarter of a mil
 and for values that most workers never meet. Here the class stays as it is written, and attrs finishes that very class
 when it is first used: called, compared, shown, or asked for its attributes by attrs, cattrs or `match`. attrs itself is
 imported then: a check of a program that changes little needs none of it. `field` is `attrs.field`, later. Beside them,
-what a value of JSON is.
+what a value of JSON is, and a mapping that nobody changes (`Fixed`).
 
 `import core` loads this file, which therefore imports nothing but what Python has loaded itself.
 """
@@ -15,12 +15,24 @@ from __future__ import annotations
 TYPE_CHECKING = False  # type checkers know the name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, NoReturn, TypeVar
 
     from attrs import field as field
     from attrs import frozen as frozen
     from typing_extensions import TypeIs
+
+    K = TypeVar("K")
+    V_co = TypeVar("V_co", covariant=True)
+
+    class Fixed(Mapping[K, V_co]):
+        """A mapping that nobody changes. At run time it is a dict, which is quicker than any class of Python's own."""
+
+        def __init__(self, values: Mapping[K, V_co] = {}, /) -> None: ...
+        def _keep(self, key: K, value: object, /) -> object: ...
+        def __getitem__(self, key: K, /) -> V_co: ...
+        def __iter__(self) -> Iterator[K]: ...
+        def __len__(self) -> int: ...
 
 
 def lazily(module: str, names: Mapping[str, str]) -> Callable[[str], object]:
@@ -59,6 +71,18 @@ def is_array(value: object) -> TypeIs[list[Any]]:
 
 if not TYPE_CHECKING:
     import _thread
+
+    class Fixed(dict):
+        __slots__ = ()
+        _keep = dict.setdefault
+
+        def _closed(self, *_: object, **__: object) -> NoReturn:
+            raise TypeError(f"{type(self).__name__} cannot be changed. Keep what you add in req.state")
+
+        __delitem__ = __ior__ = __setitem__ = clear = pop = popitem = setdefault = update = _closed
+
+        def __reduce__(self) -> tuple[object, ...]:
+            return dict, ([*self.items()],)  # a copy can be changed
 
     # One for all classes, and for a class whose base has to be finished first.
     _finishing = _thread.RLock()

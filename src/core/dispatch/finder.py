@@ -14,7 +14,7 @@ from core.dispatch.answers import ErrorHandlers, refuse_malformed
 from core.dispatch.chain import Run, build_chain, set_own_parameters
 from core.handlers import info_of
 from core.http.paths import CANONICAL, canonical_path, split_path
-from core.request import NO_PARAMS, AnyRequest, FoundParams, OpenRequest, Params
+from core.request import NO_PARAMS, AnyRequest, OpenRequest, Params
 from core.response import Response
 from core.routing.scopes import Scope, Scopes
 from core.routing.table import ALL, Route, Table
@@ -80,9 +80,8 @@ class Finder:
         route = table.single_parameter_routes.get(head)
         if route is not None and last.isalnum() and last.isascii() and slash and path not in table.static:
             # The path is canonical: the part before its last segment is in the table as it is.
-            params: Any = FoundParams()
-            params.found = {route.one: last}
-            return route.run or self._route_chain(route, method, path.split("/")), params, path
+            run = route.run or self._route_chain(route, method, path.split("/"))
+            return run, Params({route.one: last}), path
         # As `is_canonical` has it, without the call.
         if path.strip(CANONICAL) or "/." in path or path[:1] != "/":
             path = canonical_path(path)
@@ -100,7 +99,7 @@ class Finder:
             route = table.static.get(path) or table.find_among_shapes(segments)
         if route is None:
             return self._missing_chain(segments), NO_PARAMS, path
-        params = NO_PARAMS
+        params: Params[Any] = NO_PARAMS
         if route.names or route.rest:
             params = Params(route.parameters(segments))
             table.keep_single_parameter_route(route, segments)

@@ -11,7 +11,7 @@ import builtins
 import logging
 import re
 import weakref
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import attrs
@@ -20,6 +20,7 @@ from typing_extensions import TypeForm, TypeVar
 from core.errors import CoreError, MissingExtraError
 from core.http.escapes import parse_query
 from core.http.streams import encode
+from core.values import Fixed
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartParser
@@ -91,9 +92,7 @@ class UploadedFile:
 
     @property
     def length(self) -> int:
-        """The size, under the name by which a bucket asks for it:
-        `await bucket.put(key, file)` stores it as a stream.
-        """
+        """The size, under the name that a bucket asks for: `await bucket.put(key, file)` stores it as a stream."""
         return self.size
 
     async def __aiter__(self) -> AsyncIterator[builtins.bytes]:
@@ -107,27 +106,17 @@ class UploadedFile:
             yield chunk
 
 
-class Form(Mapping[str, "str | UploadedFile"]):
+class Form(Fixed[str, "str | UploadedFile"]):
     """The fields and files of a form by name; of several under one name, `form[name]` is the first."""
 
     def __init__(self, items: list[tuple[str, str | UploadedFile]]) -> None:
         self.items_in_order = items
         """Every name and value, in the order sent."""
-        self._first: dict[str, str | UploadedFile] = {}
         for name, value in items:
-            self._first.setdefault(name, value)
-
-    def __getitem__(self, name: str, /) -> str | UploadedFile:
-        return self._first[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._first)
-
-    def __len__(self) -> int:
-        return len(self._first)
+            self._keep(name, value)
 
     def __repr__(self) -> str:
-        return f"<Form of {', '.join(self._first) or 'nothing'}>"
+        return f"<Form of {', '.join(self) or 'nothing'}>"
 
     def encode_body(self) -> tuple[bytes, str]:
         """The form as a multipart body (RFC 7578), and its content type with the boundary."""

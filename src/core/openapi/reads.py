@@ -21,7 +21,6 @@ _NAMED: Final = {"header": "header", "signed_cookie": "cookie"}
 _PLACES: Final = {
     "core.request.Query": "query",
     "core.request.Params": "path",
-    "core.request.FoundParams": "path",
     "core.http.forms.Form": "form",
 }
 """The part of a request that fields are read from, by the class that reads them."""
