@@ -102,7 +102,34 @@ def plain_values(init: Any) -> dict[str, str] | None:
     return values if len(values) == len(given) and "set-cookie" not in values else None
 
 
-class HeadersView(Mapping[str, str]):
+class Entries(Mapping[str, str]):
+    """A mapping whose views give every entry, also where several have one name, as the standards' iterators do."""
+
+    __slots__ = ()
+
+    def _entries(self) -> list[tuple[str, str]]:
+        raise NotImplementedError
+
+    def keys(self) -> KeysView[str]:
+        """The name of every entry, in order."""
+        from core.http.views import Keys
+
+        return Keys(self)
+
+    def values(self) -> ValuesView[str]:
+        """The value of every entry, in the order of `keys()`."""
+        from core.http.views import Values
+
+        return Values(self)
+
+    def items(self) -> ItemsView[str, str]:
+        """Every entry, in the order of `keys()`."""
+        from core.http.views import Items
+
+        return Items(self)
+
+
+class HeadersView(Entries):
     """The headers of a request that is being answered: a case-insensitive mapping of names to values, to be read.
 
     Iteration gives the distinct names in lower case, sorted; `keys()`, `values()` and `items()` give the entries of the
@@ -220,24 +247,6 @@ class HeadersView(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._values) + bool(self._cookies)
 
-    def keys(self) -> KeysView[str]:
-        """The names of the entries, sorted, `set-cookie` once for each cookie."""
-        from core.http.views import Keys
-
-        return Keys(self)
-
-    def values(self) -> ValuesView[str]:
-        """The values of the entries, in the order of `keys()`."""
-        from core.http.views import Values
-
-        return Values(self)
-
-    def items(self) -> ItemsView[str, str]:
-        """The entries, sorted by name, each `set-cookie` apart."""
-        from core.http.views import Items
-
-        return Items(self)
-
     def copy(self) -> Headers:
         """Headers of their own with the same entries."""
         return Headers(self)
@@ -300,16 +309,8 @@ class Headers(MutableMapping[str, str], HeadersView):
             if init._parts:
                 self._parts = {name: parts.copy() for name, parts in init._parts.items()}
         else:
-            self._add(given.items() if isinstance(init, Mapping) else given)
-
-    def _add(self, pairs: Iterable[tuple[str, str]]) -> None:
-        values = self._values
-        for name, value in pairs:
-            lowered = check_name(name, "append")
-            if lowered in values or lowered == "set-cookie":
+            for name, value in given.items() if isinstance(init, Mapping) else given:
                 self.append(name, value)
-            else:
-                values[lowered] = check_value(value)
 
     # ---- changing
 

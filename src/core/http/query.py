@@ -5,14 +5,15 @@ https://url.spec.whatwg.org/#interface-urlsearchparams
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import cast
 
 from core.http.escapes import encode_query, parse_query
+from core.http.headers import Entries
 from core.http.streams import well_formed
 
 
-class URLSearchParams(MutableMapping[str, str]):
+class URLSearchParams(MutableMapping[str, str], Entries):
     """The names and values of a query string, in order: the URL standard's class of this name, as a mapping.
 
     Made of a query string with or without `?`, of pairs, or of a mapping. As a mapping it has each name once, with its
@@ -62,24 +63,6 @@ class URLSearchParams(MutableMapping[str, str]):
 
     def __len__(self) -> int:
         return len(dict(self._pairs))
-
-    def keys(self) -> KeysView[str]:
-        """The name of every pair, in order."""
-        from core.http.views import Keys
-
-        return Keys(self)
-
-    def values(self) -> ValuesView[str]:
-        """The value of every pair, in order."""
-        from core.http.views import Values
-
-        return Values(self)
-
-    def items(self) -> ItemsView[str, str]:
-        """Every pair, in order."""
-        from core.http.views import Items
-
-        return Items(self)
 
     def to_string(self) -> str:
         """The query string, without `?`: blanks as `+`, everything but letters, digits and `*-._` percent-encoded."""
