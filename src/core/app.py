@@ -6,10 +6,9 @@ use the lower door, `app.dispatcher.respond`, with a `Request` of their own.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
-from itertools import chain as joined
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import TypeVar
 
@@ -20,7 +19,7 @@ from core.handlers import arguments_of, info_of, name_of
 from core.request import Request
 from core.response import Response
 from core.router import Router as _Router  # App has a method of that name
-from core.router import prove_order, require_first, require_shape
+from core.router import chained, prove_order, require_first, require_shape
 from core.routing.pattern import parse, require_prefix
 from core.routing.table import ALL, Route
 from core.values import frozen
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from core.routing.urls import Urls
     from core.types import Handler, Middleware
 
-    E2 = TypeVar("E2")
     M = TypeVar("M")
     T = TypeVar("T")
 
@@ -393,7 +391,7 @@ class App(_Router[E]):
 
     def _chains(self) -> Iterator[tuple[Route, list[tuple[Middleware[Any, Any], Route]]]]:
         """Each entry with all the middleware that a request meets up to it, its own included, each with its entry."""
-        return ((entry, list(steps)) for entry, steps in _chained(self.entries()))
+        return ((entry, list(steps)) for entry, steps in chained(self.entries()))
 
     def _open(self) -> Iterator[tuple[Route, str]]:
         """Everything that `default_deny` refuses: routes, and middleware that gives out content of its own to everyone,
@@ -463,19 +461,9 @@ def described(entry: Route, chain: list[tuple[Middleware[Any, Any], Route]], ser
     )
 
 
-def _chained(entries: Iterable[Route]) -> Iterator[tuple[Route, Iterator[tuple[Middleware[Any, Any], Route]]]]:
-    # A chain is found as far as it is read, which is before the next entry.
-    scopes: list[Route] = []
-    for entry in entries:
-        covering = (scope for scope in scopes if scope.pattern.covers(entry.pattern))
-        yield entry, ((step, scope) for scope in joined(covering, (entry,)) for step in scope.middleware)
-        if entry.method is None:
-            scopes.append(entry)
-
-
 def _prove_requirements(entries: list[Route]) -> None:
     """Refuse a middleware whose requirements nothing before it provides."""
-    for entry, steps in _chained(entries):
+    for entry, steps in chained(entries):
         if not any((info := info_of(step)) is not None and info.requires for step in entry.middleware):
             continue
         provided: set[str] = set()
@@ -490,21 +478,13 @@ def _prove_requirements(entries: list[Route]) -> None:
             provided |= info.provides
 
 
-@overload
 def create_app(
-    env: type[E2], /, *, default_deny: bool = False, method_not_allowed: bool = False, problem_details: bool = False
-) -> App[E2]: ...
-@overload
-def create_app(
-    *, default_deny: bool = False, method_not_allowed: bool = False, problem_details: bool = False
-) -> App[Any]: ...
-def create_app(
-    env: type[Any] | None = None,
+    env: type[E] | None = None,
     /,
     *,
     default_deny: bool = False,
     method_not_allowed: bool = False,
     problem_details: bool = False,
-) -> App[Any]:
+) -> App[E]:
     """Make an application over the bindings `env`, the class of `req.env`. The options are those of `App`."""
     return App(env, default_deny=default_deny, method_not_allowed=method_not_allowed, problem_details=problem_details)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain as joined
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
@@ -26,6 +27,8 @@ from core.routing.pattern import ROOT, Pattern, parse, require_prefix
 from core.routing.table import ALL, Route
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from core.http.websocket import WebSocket
     from core.types import Authenticator, ErrorHandler, Handler, Middleware, Next
 
@@ -43,7 +46,10 @@ U = TypeVar("U", default=object)
 M_contra = TypeVar("M_contra", contravariant=True, default=U)
 
 
-if TYPE_CHECKING:  # at run time each is the function that registers
+if TYPE_CHECKING:
+    RouteStep: TypeAlias = Middleware[E, U] | Handler[E, U]
+
+    # At run time each of these is the function that registers.
 
     class RouteDecorator(Generic[E, U, S]):
         """Returned by `app.get(path, …)`: appends the decorated handler to that route."""
@@ -106,9 +112,7 @@ class Router(Generic[E, U, M_contra]):
 
     # -- routes
 
-    def get(
-        self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U], tool: bool = False
-    ) -> RouteDecorator[E, U]:
+    def get(self, path: str, /, *handlers: RouteStep[E, U], tool: bool = False) -> RouteDecorator[E, U]:
         """Register a route for GET, and for HEAD without the body.
 
         `tool`, of this method and of those for writing: True lets models call the route, by the application's MCP
@@ -116,43 +120,35 @@ class Router(Generic[E, U, M_contra]):
         """
         return self._register("GET", path, handlers, tool)
 
-    def post(
-        self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U], tool: bool = False
-    ) -> RouteDecorator[E, U]:
+    def post(self, path: str, /, *handlers: RouteStep[E, U], tool: bool = False) -> RouteDecorator[E, U]:
         """Register a route for POST."""
         return self._register("POST", path, handlers, tool)
 
-    def put(
-        self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U], tool: bool = False
-    ) -> RouteDecorator[E, U]:
+    def put(self, path: str, /, *handlers: RouteStep[E, U], tool: bool = False) -> RouteDecorator[E, U]:
         """Register a route for PUT."""
         return self._register("PUT", path, handlers, tool)
 
-    def delete(
-        self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U], tool: bool = False
-    ) -> RouteDecorator[E, U]:
+    def delete(self, path: str, /, *handlers: RouteStep[E, U], tool: bool = False) -> RouteDecorator[E, U]:
         """Register a route for DELETE."""
         return self._register("DELETE", path, handlers, tool)
 
-    def patch(
-        self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U], tool: bool = False
-    ) -> RouteDecorator[E, U]:
+    def patch(self, path: str, /, *handlers: RouteStep[E, U], tool: bool = False) -> RouteDecorator[E, U]:
         """Register a route for PATCH."""
         return self._register("PATCH", path, handlers, tool)
 
-    def options(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+    def options(self, path: str, /, *handlers: RouteStep[E, U]) -> RouteDecorator[E, U]:
         """Register a route for OPTIONS."""
         return self.on("OPTIONS", path, *handlers)
 
-    def head(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+    def head(self, path: str, /, *handlers: RouteStep[E, U]) -> RouteDecorator[E, U]:
         """Register a route for HEAD alone. It must come before a GET route of the same path to be reached."""
         return self.on("HEAD", path, *handlers)
 
-    def all(self, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+    def all(self, path: str, /, *handlers: RouteStep[E, U]) -> RouteDecorator[E, U]:
         """Register a route for every method."""
         return self._register(ALL, path, handlers)
 
-    def on(self, method: str, path: str, /, *handlers: Middleware[E, U] | Handler[E, U]) -> RouteDecorator[E, U]:
+    def on(self, method: str, path: str, /, *handlers: RouteStep[E, U]) -> RouteDecorator[E, U]:
         """Register a route: middleware first, the handler last, here or as the decorated function.
 
             @app.on("PURGE", "/cache/:key")
@@ -170,7 +166,7 @@ class Router(Generic[E, U, M_contra]):
         return self._register(method.upper(), path, handlers)
 
     def _register(
-        self, method: str, path: str, handlers: tuple[Middleware[E, U] | Handler[E, U], ...], tool: bool = False
+        self, method: str, path: str, handlers: tuple[RouteStep[E, U], ...], tool: bool = False
     ) -> RouteDecorator[E, U]:
         route = Route(method, parse(path), self._guards, tool=tool)
         self._append(route, handlers)
@@ -474,23 +470,12 @@ class Router(Generic[E, U, M_contra]):
             return True
         demanded = arguments_of(callable_)
         if demanded not in (2, 3):
-            from core.errors.mistakes import not_callable, wrong_number
+            from core.errors.mistakes import wrong_number
 
-            if not callable(callable_):
-                raise HandlerError(f"{where}: {not_callable(callable_)}")
-            code = getattr(callable_, "__code__", None)
-            first = code.co_varnames[0] if code is not None and code.co_argcount else ""
-            is_async = code is not None and bool(code.co_flags & _COROUTINE)
-            is_class = isinstance(callable_, type)
-            problem = wrong_number(
-                name_of(callable_),
-                demanded,
-                first,
-                is_class=is_class,
-                is_async=is_async,
-                is_middleware=where.startswith("use("),
+            in_use = where.startswith("use(")
+            raise HandlerError(
+                f"{where}: {wrong_number(name_of(callable_), callable_, demanded, is_middleware=in_use)}"
             )
-            raise HandlerError(f"{where}: {problem}")
         require_async(callable_, where)
         function: Any = getattr(callable_, "func", callable_)  # of a functools.partial
         code = getattr(function, "__code__", None)
@@ -527,7 +512,6 @@ def require_shape(callable_: object, arguments: int, where: str, shape: str) -> 
     require_async(callable_, where)
 
 
-_COROUTINE = 0x80  # inspect.CO_COROUTINE
 _NOT_FIRST = frozenset(["res", "response", "next"])
 """Names of parameters that show by themselves that they are in the wrong order."""
 _TYPES_OF_NEXT = ("Next", "Call", "Any", "object")
@@ -552,6 +536,17 @@ def _ordered(middleware: object) -> MiddlewareInfo | None:
     return None
 
 
+def chained(entries: Iterable[Route]) -> Iterator[tuple[Route, Iterator[tuple[Middleware[Any, Any], Route]]]]:
+    """Each entry with all the middleware that a request meets up to it, its own included, each with its entry."""
+    # A chain is found as far as it is read, which is before the next entry.
+    scopes: list[Route] = []
+    for entry in entries:
+        covering = (scope for scope in scopes if scope.pattern.covers(entry.pattern))
+        yield entry, ((step, scope) for scope in joined(covering, (entry,)) for step in scope.middleware)
+        if entry.method is None:
+            scopes.append(entry)
+
+
 _KEPT = (None, ALL, "GET", "HEAD")
 """Methods of entries whose answers a cache may give again."""
 
@@ -562,15 +557,10 @@ def prove_order(entries: Iterable[Route]) -> None:
 
     Raises OrderError, which names both.
     """
-    scopes: list[tuple[Pattern, MiddlewareInfo]] = []
-    for entry in entries:
-        own = [info for middleware in entry.middleware if (info := _ordered(middleware)) is not None]
-        if not own:
-            continue
+    for entry, steps in chained(entry for entry in entries if any(map(_ordered, entry.middleware))):
         waiting: list[tuple[MiddlewareInfo, frozenset[str]]] = []
         provided: frozenset[str] = frozenset()
-        above = [info for pattern, info in scopes if pattern.covers(entry.pattern)]
-        for info in (*above, *own):
+        for info in (info for step, _ in steps if (info := _ordered(step)) is not None):
             for reader, missed in waiting:
                 late = missed & info.provides
                 if PREFLIGHTS in late:
@@ -590,8 +580,6 @@ def prove_order(entries: Iterable[Route]) -> None:
                     )
             waiting.append((info, info.reads - info.provides - provided))
             provided |= info.provides
-        if entry.method is None:
-            scopes += [(entry.pattern, info) for info in own]
 
 
 def guard_of(

@@ -22,22 +22,20 @@ MUTABLE: Final = frozenset(
     ]
 )
 """The types of values that a method may change."""
+_COROUTINE: Final = 0x80  # inspect.CO_COROUTINE
 
 
-def wrong_number(
-    name: str,
-    demanded: int | None,
-    first: str,
-    *,
-    is_class: bool = False,
-    is_async: bool = True,
-    is_middleware: bool = False,
-) -> str:
-    """A callable that is neither handler nor middleware, by the number of its arguments and the name of the first.
+def wrong_number(name: str, value: object, demanded: int | None, *, is_middleware: bool) -> str:
+    """A value that is neither handler nor middleware, by the number of its arguments and the name of the first.
 
     `is_middleware` says that it stands where only a middleware may: one without arguments makes it, then.
     """
-    if is_class or demanded is None:
+    if not callable(value):
+        return not_callable(value)
+    code = getattr(value, "__code__", None)
+    first = code.co_varnames[0] if code is not None and code.co_argcount else ""
+    is_async = code is not None and bool(code.co_flags & _COROUTINE)
+    if isinstance(value, type) or demanded is None:
         took = "takes neither two nor three arguments by position"
     else:
         took = f"takes {demanded} argument{'' if demanded == 1 else 's'}"
