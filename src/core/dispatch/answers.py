@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log: logging.Logger = logging.getLogger("core")
 
 DefaultAnswer = Callable[[Exception, AnyRequest, Response], None]
-"""Answers an error that no error handler answers: `answer_error` or `answer_problem`."""
+"""Answers an error that no error handler answers: `answer_error`."""
 ErrorHandlers = Mapping[type[Exception], "ErrorHandler[Any]"]
 """The error handlers of one router, by the class of errors that each was registered for."""
 
@@ -56,37 +56,28 @@ def abandon(req: AnyRequest, body: object) -> None:
         req.ctx.wait_until(close(body))
 
 
-def answer_error(error: Exception, req: AnyRequest, res: Response) -> None:
-    """The default answer to an error: `{"error": message, **metadata}`."""
-    try:
-        told = _told(error, req)
-        _send(told, told.body, {"error": told.message}, res)
-    except Exception:
-        answer_failed(req, res)
+def answer_error(error: Exception, req: AnyRequest, res: Response, *, as_problem: bool = False) -> None:
+    """The default answer to an error: `{"error": message, **metadata}`, or problem details (RFC 9457).
 
-
-def answer_problem(error: Exception, req: AnyRequest, res: Response) -> None:
-    """The default answer to an error as problem details (RFC 9457).
-
-    `title` is the standard phrase of the status and `detail` the message. Metadata are extension members; one called
-    `type`, `title`, `detail` or `instance` replaces that member.
+    Of a problem `title` is the standard phrase of the status and `detail` the message. Metadata are extension members;
+    one called `type`, `title`, `detail` or `instance` replaces that member.
     """
     try:
         told = _told(error, req)
-        problem = {"type": "about:blank", "title": phrase_of(told.status), "status": told.status}
-        if told.message != problem["title"]:
-            problem["detail"] = told.message
-        _send(told, {**problem, **told.metadata, "status": told.status}, problem, res)
-    except Exception:
-        answer_failed(req, res)
-    res.content_type = "application/problem+json"
-
-
-def answer_failed(req: AnyRequest, res: Response) -> None:
-    """Answer 500 where the answer to an error raised: the error's own attributes and methods are the program's."""
-    log.exception("the answer to an error of %s %s failed", req.method, req.path)
-    res.discard()
-    res.status(500)._send("json", FAILED, "application/json")
+        body: Mapping[str, object] = told.body
+        bare: dict[str, object] = {"error": told.message}
+        if as_problem:
+            bare = {"type": "about:blank", "title": phrase_of(told.status), "status": told.status}
+            if told.message != bare["title"]:
+                bare["detail"] = told.message
+            body = {**bare, **told.metadata, "status": told.status}
+        _send(told, body, bare, res)
+    except Exception:  # the error's own attributes and methods are the program's
+        log.exception("the answer to an error of %s %s failed", req.method, req.path)
+        res.discard()
+        res.status(500)._send("json", FAILED, "application/json")
+    if as_problem:
+        res.content_type = "application/problem+json"
 
 
 def body_failed(error: Exception, req: AnyRequest) -> None:
@@ -219,8 +210,8 @@ class Failures:
         levels: tuple[ErrorHandlers, ...] | None = None,
         tried: tuple[ErrorHandler[Any], ...] = (),
     ) -> None:
-        """Take back what was sent, and answer an error by the first of the handlers in `levels` that were not tried, or
-        by the default answer. Without `levels` those of the application answer it.
+        """Take back what was sent, and answer an error by the first handler in `levels` that was not `tried`, or by the
+        default answer. Without `levels` those of the application answer it.
         """
         if self.on_failure is not None and not tried:
             self.on_failure(error)

@@ -9,17 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from core.dispatch.answers import (
-    NOT_FOUND,
-    ErrorHandlers,
-    Failures,
-    answer_error,
-    answer_problem,
-    drop_body,
-    drop_null_body,
-)
+from core.dispatch.answers import NOT_FOUND, ErrorHandlers, Failures, answer_error, drop_body, drop_null_body
 from core.dispatch.finder import NO_CHAINS, Finder
 from core.errors import NULL_BODY_STATUSES, CoreError, NothingSentError
 from core.request import AnyRequest
@@ -49,7 +42,9 @@ class Dispatcher:
     ) -> None:
         self.method_not_allowed = method_not_allowed
         self.problem_details = problem_details
-        self.failures: Failures = Failures(error_handlers, answer_problem if problem_details else answer_error)
+        self.failures: Failures = Failures(
+            error_handlers, partial(answer_error, as_problem=True) if problem_details else answer_error
+        )
         self.finder: Finder = Finder(load, self._answer_missing, self.failures.catch)
         self.not_found: Handler[Any, Any] | None = None
 
