@@ -29,38 +29,8 @@ from typing import (
 from typing_extensions import is_typeddict
 
 from core.errors import DeveloperError
-from core.validation.kinds import (
-    attrs_fields,
-    is_class,
-    is_exactly,
-    is_literal,
-    is_mixed_union,
-    is_named_tuple,
-    is_open_tuple,
-    is_optional,
-    is_tuple,
-    is_union,
-    named,
-)
+from core.validation import kinds, scalars
 from core.validation.mistakes import Mismatch, counting, read_field, read_list, read_mapping, read_object
-from core.validation.scalars import (
-    EXACT,
-    boolean_of_sql,
-    boolean_of_text,
-    decimal_number,
-    enum_member,
-    exactly,
-    from_text,
-    integer_of_client,
-    integer_of_text,
-    is_subclass_of_scalar,
-    literal,
-    no_blob,
-    null,
-    number,
-    number_of_text,
-    subclass_of_scalar,
-)
 from core.validation.unions import optional, union
 from core.validation.unset import Unset
 
@@ -113,36 +83,40 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
     dispatch: Any = converter._structure_func  # it has no public name
     dispatch._single_dispatch = singledispatch(dispatch._single_dispatch.dispatch(object))
     dispatch.clear_cache()
-    read_int: Callable[[Any, Any], Any] = partial(exactly, int, "must be an integer")
-    read_bool: Callable[[Any, Any], Any] = partial(exactly, bool, "must be true or false")
+    read_int: Callable[[Any, Any], Any] = partial(scalars.exactly, int, "must be an integer")
+    read_bool: Callable[[Any, Any], Any] = partial(scalars.exactly, bool, "must be true or false")
     if strings:
-        read_int, read_bool = integer_of_text, boolean_of_text
+        read_int, read_bool = scalars.integer_of_text, scalars.boolean_of_text
     elif source == "client":
-        read_int = integer_of_client
+        read_int = scalars.integer_of_client
     elif source != "json":
-        read_bool = partial(boolean_of_sql, "must be 0 or 1" if rows else "must be true or false")
-    converter.register_structure_hook_factory(is_subclass_of_scalar, partial(subclass_of_scalar, converter))
-    for type_, hook in {
-        str: partial(exactly, str, "must be a string"),
-        int: read_int,
-        float: number_of_text if strings else number,
-        bool: read_bool,
-        None: null,
-        type(None): null,
-        bytes: partial(exactly, bytes, "must be a blob") if rows else no_blob,
-        dt.time: partial(from_text, dt.time.fromisoformat, "must be a time (ISO 8601)"),
-        dt.datetime: partial(from_text, dt.datetime.fromisoformat, "must be a date and time (ISO 8601)"),
-        dt.date: partial(from_text, dt.date.fromisoformat, "must be a date (ISO 8601)"),
-        uuid.UUID: partial(from_text, uuid.UUID, "must be a UUID"),
-        decimal.Decimal: partial(decimal_number, decimal.Decimal),
-    }.items():
-        converter.register_structure_hook_func(partial(is_exactly, type_), cast("Callable[[Any, Any], Any]", hook))
-    converter.register_structure_hook_func(
-        lambda t: isinstance(t, type) and issubclass(t, enum.Enum), partial(enum_member, strings)
+        read_bool = partial(scalars.boolean_of_sql, "must be 0 or 1" if rows else "must be true or false")
+    converter.register_structure_hook_factory(
+        scalars.is_subclass_of_scalar, partial(scalars.subclass_of_scalar, converter)
     )
-    converter.register_structure_hook_func(is_literal, partial(literal, strings))
-    converter.register_structure_hook_func(partial(is_exactly, object), lambda value, _: value)
-    converter.register_structure_hook_factory(is_optional, partial(optional, converter))
+    for type_, hook in {
+        str: partial(scalars.exactly, str, "must be a string"),
+        int: read_int,
+        float: scalars.number_of_text if strings else scalars.number,
+        bool: read_bool,
+        None: scalars.null,
+        type(None): scalars.null,
+        bytes: partial(scalars.exactly, bytes, "must be a blob") if rows else scalars.no_blob,
+        dt.time: partial(scalars.from_text, dt.time.fromisoformat, "must be a time (ISO 8601)"),
+        dt.datetime: partial(scalars.from_text, dt.datetime.fromisoformat, "must be a date and time (ISO 8601)"),
+        dt.date: partial(scalars.from_text, dt.date.fromisoformat, "must be a date (ISO 8601)"),
+        uuid.UUID: partial(scalars.from_text, uuid.UUID, "must be a UUID"),
+        decimal.Decimal: partial(scalars.decimal_number, decimal.Decimal),
+    }.items():
+        converter.register_structure_hook_func(
+            partial(kinds.is_exactly, type_), cast("Callable[[Any, Any], Any]", hook)
+        )
+    converter.register_structure_hook_func(
+        lambda t: isinstance(t, type) and issubclass(t, enum.Enum), partial(scalars.enum_member, strings)
+    )
+    converter.register_structure_hook_func(kinds.is_literal, partial(scalars.literal, strings))
+    converter.register_structure_hook_func(partial(kinds.is_exactly, object), lambda value, _: value)
+    converter.register_structure_hook_factory(kinds.is_optional, partial(optional, converter))
 
     # A string is iterable and a list has items, so each container checks first which values it is made from.
     def guarded(inner: Callable[[Any, object], object], kind: type, wording: str) -> Callable[[object, object], object]:
@@ -155,7 +129,7 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
 
         return partial(_of_json_text, hook, detailed, wording) if rows else hook
 
-    converter.register_structure_hook_factory(is_mixed_union, partial(union, converter, guarded))
+    converter.register_structure_hook_factory(kinds.is_mixed_union, partial(union, converter, guarded))
 
     def read_as(type_: object) -> Callable[[object, object], object]:
         read = converter.get_structure_hook(type_)
@@ -241,7 +215,7 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
         return lambda value, _: (text if value.__class__ is str else read)(value, inner)
 
     def of_class(type_: Any) -> Callable[[Any, Any], Any]:
-        fields = attrs_fields(type_)
+        fields = kinds.attrs_fields(type_)
         _refuse_shared_defaults(get_origin(type_) or type_)
         renamed = {} if rows else {field.name: field.alias for field in fields if field.alias != field.name}
         read: dict[str, Any] = (
@@ -271,7 +245,7 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
     being_made: set[Any] = set()
 
     def alias(type_: object) -> Callable[[object, object], object]:
-        meant = named(type_)
+        meant = kinds.named(type_)
         if type_ in being_made:  # it has itself in it
             return lambda value, _: converter.get_structure_hook(meant)(value, meant)
         being_made.add(type_)
@@ -281,19 +255,19 @@ def converter_of(source: Source, *, detailed: bool) -> Converter:
             being_made.discard(type_)
 
     factories: list[tuple[Callable[[Any], bool], Callable[[Any], Callable[[Any, Any], Any]]]] = [
-        (lambda t: t is not str and t is not bytes and is_sequence(t) and not is_tuple(t), sequences),
+        (lambda t: t is not str and t is not bytes and is_sequence(t) and not kinds.is_tuple(t), sequences),
         (lambda t: (get_origin(t) or t) is deque, gathered(deque)),
-        (is_tuple, lambda t: gathered(tuple)(t) if is_open_tuple(t) else fixed_tuple(t)),
-        (is_named_tuple, named_tuple),
+        (kinds.is_tuple, lambda t: gathered(tuple)(t) if kinds.is_open_tuple(t) else fixed_tuple(t)),
+        (kinds.is_named_tuple, named_tuple),
         (is_any_set, gathered(set)),
         (is_frozenset, gathered(frozenset)),
         (is_mapping, mapping),
-        (is_class, of_class),
+        (kinds.is_class, of_class),
         (lambda t: is_typeddict(get_origin(t) or t), typed_dict),
-        (lambda t: t is Unset or (Unset in get_args(t) and is_union(t)), given),
+        (lambda t: t is Unset or (Unset in get_args(t) and kinds.is_union(t)), given),
         # Last, and so asked first: what is annotated looks like its origin, but has other arguments.
-        (lambda t: is_exactly(Annotated, get_origin(t)), annotated),
-        (lambda t: named(t) is not None, alias),
+        (lambda t: kinds.is_exactly(Annotated, get_origin(t)), annotated),
+        (lambda t: kinds.named(t) is not None, alias),
     ]
     for predicate, factory in factories:
         converter.register_structure_hook_factory(predicate, factory)
@@ -314,7 +288,7 @@ def _refuse_shared_defaults(cls: Any) -> None:
     """Refuse a list, a dict or a set as a default: all instances would share it. Raises DeveloperError."""
     from inspect import formatannotation
 
-    for field in attrs_fields(cls):
+    for field in kinds.attrs_fields(cls):
         if type(field.default) in (list, dict, set) and field.converter is None:
             kind = type(field.default).__name__
             type_ = field.type if isinstance(field.type, str) else formatannotation(field.type)
@@ -338,12 +312,12 @@ def _of_json_text(inner: Callable[[Any, Any], Any], detailed: bool, wording: str
 
 def condition_of(type_: Any, source: Source) -> str | None:
     """The condition, in Python, under which the value `v` is a `type_` as it is. None where it has to be made."""
-    if is_optional(type_):
+    if kinds.is_optional(type_):
         check = condition_of(next(member for member in get_args(type_) if member is not type(None)), source)
         return check and f"(v is None or {check})"
     if type_ not in (str, int, float, bool) or source == "strings" or (source == "rows" and type_ is bool):
         return None
-    exact = f" and {EXACT[0]} <= v <= {EXACT[-1]}" if type_ is int and source == "client" else ""
+    exact = f" and {scalars.EXACT[0]} <= v <= {scalars.EXACT[-1]}" if type_ is int and source == "client" else ""
     return f"v.__class__ is {type_.__name__}{exact}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import UnionType
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 
@@ -93,8 +94,6 @@ def is_optional(type_: object) -> bool:
 
 
 def is_union(type_: object) -> bool:
-    from types import UnionType
-
     return get_origin(type_) in (Union, UnionType)
 
 
