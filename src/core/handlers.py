@@ -54,22 +54,6 @@ class MiddlewareInfo:
     `repeats` answers.
     """
 
-    __slots__ = (
-        "authenticates",
-        "before",
-        "name",
-        "optional",
-        "placed",
-        "provides",
-        "public",
-        "reads",
-        "refuses",
-        "repeats",
-        "requires",
-        "serves",
-        "varies",
-    )
-
     def __init__(
         self,
         name: str,

@@ -18,6 +18,7 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import cache, lru_cache
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from core.values import lazily
@@ -204,21 +205,12 @@ def parse_float(text: str) -> float:
     return value
 
 
-class _Reading:
-    """The methods that the accelerator calls on a decoder: one for each kind of value in a document."""
-
-    strict = True
-    object_hook = None
-    object_pairs_hook = None
-    parse_float: Callable[[str], float]
-    parse_int = int
-    parse_constant = staticmethod(_refuse_constant)
-
-
 def _kept_scanner(parse_float: Callable[[str], float]) -> Callable[[str, int], tuple[Any, int]]:
     kept: Callable[[str, int], tuple[object, int]]
-    reading: Any = _Reading()  # which has the attributes of a JSONDecoder that are read
-    reading.parse_float = parse_float
+    # The attributes of a JSONDecoder that the accelerator reads.
+    none: dict[str, Any] = dict.fromkeys(["object_hook", "object_pairs_hook"])
+    numbers = {"parse_float": parse_float, "parse_int": int, "parse_constant": _refuse_constant}
+    reading: Any = SimpleNamespace(strict=True, **none, **numbers)
     try:
         from _json import make_scanner
 
@@ -360,9 +352,7 @@ _NEITHER: Final = bytes(range(256)).translate(None, b'[]{}"')
 
 
 def _may_overflow(text: str) -> bool:
-    """Return True if a number may be beyond the range of a float: one with an exponent, unless that is negative, or
-    with more than 308 digits.
-    """
+    """Return True if a number may be beyond the range of a float: by an exponent above 0, or more than 308 digits."""
     digits = _reduced(text, _DIGITS, _NO_NUMBER)
     return b"0e0" in digits or b"0" * 309 in digits
 

@@ -119,23 +119,15 @@ class Faults:
         """A key as JSON writes it, or None for a value that cannot be one."""
         if isinstance(key, str):
             return key
-        if key is None:
-            return "null"
-        if isinstance(key, bool):
-            return "true" if key else "false"
-        if isinstance(key, int):
-            return int.__repr__(key)
-        if isinstance(key, float):
-            return float.__repr__(key) if key - key == 0.0 else None
         convert = self._converter(type(key))
-        if convert is None:
-            return None
         try:
-            converted = convert(key)
-        except ValueError:
+            if key is None or isinstance(key, (int, float)):
+                return "".join(self._encode(key, 0))
+            converted = key if convert is None else convert(key)
+        except ValueError:  # a number that JSON has not
             return None
         # A set, a mapping or an object is not a key; an enum's value is whatever it is.
-        return None if isinstance(converted, (dict, list)) else self._text_key(converted)
+        return None if convert is None or isinstance(converted, (dict, list)) else self._text_key(converted)
 
     def check_nesting(self, value: object) -> None:
         """Raise ValueError for a value nested too deeply. It looks at one level at a time, and never recurses."""

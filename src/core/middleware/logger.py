@@ -50,7 +50,7 @@ def logger(
     """
     if not callable(format):
         options.one_of("logger", "format", format, ("short", "long", "json"))
-    line_of: LogFunction = _function(format) if callable(format) else _line_of(format, include_query)
+    line_of: LogFunction = format if callable(format) else _line_of(format, include_query)
     if isinstance(write, logging.Logger):
         options.integer("logger", "level", level, least=0)
         put: Callable[[str], object] = partial(write.log, level, "%s")
@@ -61,6 +61,8 @@ def logger(
 
     def write_line(req: AnyRequest, status: int, duration_ms: float) -> None:
         line = line_of(req, status, duration_ms)
+        if line.__class__ is not str and not isinstance(line, str):
+            raise TypeError(f"logger(format=…) must return a str, not {type(line).__name__}")
         put(line if line.isprintable() else _one_line(line))
 
     def register(req: AnyRequest, res: Response) -> None:
@@ -84,16 +86,6 @@ def is_plain(middleware: object) -> bool:
 def _one_line(line: str) -> str:
     """A line without line breaks, control characters, and characters that turn the direction of writing."""
     return "".join([char for char in line if char.isprintable() or char == "\t"])
-
-
-def _function(format: LogFunction) -> LogFunction:
-    def line(req: AnyRequest, status: int, duration_ms: float) -> str:
-        text = format(req, status, duration_ms)
-        if not isinstance(text, str):
-            raise TypeError(f"logger(format=…) must return a str, not {type(text).__name__}")
-        return text
-
-    return line
 
 
 # Of all statuses and nearly all durations, made when the first line is.

@@ -39,25 +39,6 @@ class Route:
     that requests are looked up in.
     """
 
-    __slots__ = (
-        "chains",
-        "checks",
-        "errors",
-        "handler",
-        "maybe",
-        "method",
-        "middleware",
-        "mounted",
-        "names",
-        "one",
-        "order",
-        "pattern",
-        "place",
-        "rest",
-        "run",
-        "tool",
-    )
-
     order: int
     """The place in the order of registration."""
     names: tuple[tuple[str, int], ...]
@@ -216,9 +197,7 @@ class Table:
         return best
 
     def keep_single_parameter_route(self, route: Route, segments: list[str]) -> None:
-        """Keep `route`, which is what `find` gives for `segments`, in `single_parameter_routes` if every such path is
-        its own.
-        """
+        """Keep a route, which `find` gave, in `single_parameter_routes` if every path like `segments` is its own."""
         last = len(segments) - 1
         if not route.one or route.place != last:
             return
