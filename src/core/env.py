@@ -278,9 +278,6 @@ class _Unknown:
     def __getitem__(self, item: object, /) -> _Unknown:
         return self
 
-    def __call__(self) -> None:
-        """Be callable, as typing asks of whatever is given where a type is wanted."""
-
     def __or__(self, other: object, /) -> Any:
         return typing.Union[self, other]  # noqa: UP007  # built at run time
 
@@ -456,21 +453,18 @@ _EXAMPLES: Final[Mapping[Any, str]] = {bool: "true", int: "1", float: "0.5", lis
 
 def _found(value: object) -> str:
     """Return a value's kind, in the words of the configuration file, and never the value."""
-    match value:
-        case bool():
-            return "a bool"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a string"
-        case Secret():
-            return "a secret"
-        case list():
-            return "a list"
-        case dict():
-            return "a table"
-        case _:
-            return with_article(type(value).__name__)
+    return _KINDS.get(type(value)) or with_article(type(value).__name__)
+
+
+_KINDS: Final[Mapping[type, str]] = {
+    bool: "a bool",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    Secret: "a secret",
+    list: "a list",
+    dict: "a table",
+}
 
 
 def _shown(annotation: object) -> str:

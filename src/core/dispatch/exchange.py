@@ -184,16 +184,12 @@ class Session(Exchange):
         Raises an error that it raised before.
         """
         first = await self._sent.get()
-        match None if first is None else first["type"]:
-            case "websocket.accept":
-                accepted: Message = first or {}
-                own = [pair for pair in _headers_of(accepted) if pair[0].lower() != "sec-websocket-protocol"]
-                protocol = accepted.get("subprotocol")
-                return Upgrade(lambda socket: self._carry(socket, serving), protocol, tuple(own), on_cancel=self.close)
-            case "websocket.close":
-                raise CoreError(403, "Forbidden")
-            case _:
-                return await self._answer(first, serving, head=head)
+        if first is None or first["type"] not in ("websocket.accept", "websocket.close"):
+            return await self._answer(first, serving, head=head)
+        if first["type"] == "websocket.close":
+            raise CoreError(403, "Forbidden")
+        own = tuple(pair for pair in _headers_of(first) if pair[0].lower() != "sec-websocket-protocol")
+        return Upgrade(lambda socket: self._carry(socket, serving), first.get("subprotocol"), own, on_cancel=self.close)
 
     async def _carry(self, socket: WebSocket, serving: asyncio.Future[None]) -> None:
         """Carry messages both ways until the application or the client closes, and wait for the application's end."""

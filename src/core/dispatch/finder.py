@@ -206,9 +206,7 @@ class Finder:
         await self._run(req, res, go_on, params)
 
     async def _run(self, req: OpenRequest, res: Response, end: Run, missing: Params[Any], after: int = -1) -> None:
-        """Run the first route behind the order `after` that matches, or `end` with the parameters `missing`, behind the
-        middleware registered after it.
-        """
+        """Run the first matching route after the order, or `end` with `missing`, and the middleware in between."""
         segments = ["", *split_path(req.path)]
         table = self.tables.get(req.method) or self.tables[ALL]
         route = table.find(segments) if after < 0 else next(iter(table.matches(segments, after)), None)

@@ -136,9 +136,7 @@ def _decoded(path: str) -> str:
 
 
 def asgi_lifespan(target: AsgiApp) -> Lifespan:
-    """The lifespan of an ASGI application (https://asgi.readthedocs.io/en/latest/specs/lifespan.html); yields its
-    state.
-    """
+    """The lifespan of an ASGI application, which gives its state. https://asgi.readthedocs.io/en/latest/specs/lifespan.html"""
 
     async def lifespan(env: object) -> AsyncIterator[dict[str, object]]:
         state: dict[str, object] = {}

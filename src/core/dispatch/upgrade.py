@@ -78,9 +78,7 @@ def upgrade_handler(
 
 
 def open_in_memory(upgrade: Upgrade, req: AnyRequest, res: Response) -> http.Response:
-    """The standard value of a 101: its `web_socket` is the client's end of a connection in memory, whose other end runs
-    the session, or the connection that was to be handed over.
-    """
+    """The standard value of a 101. Its `web_socket` is the client's end of a pair in memory, or what is handed over."""
     headers = http.Headers(res.own_headers())
     if upgrade.protocol is not None:
         headers["sec-websocket-protocol"] = upgrade.protocol

@@ -11,16 +11,8 @@ from core.http.headers import HeadersView
 
 _HOP_BY_HOP: Final = frozenset(
     [
-        "connection",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authentication-info",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
+        *("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
+        *("proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "proxy-connection"),
     ]
 )
 

@@ -18,9 +18,7 @@ log: logging.Logger = logging.getLogger("core")
 
 
 def has_no_length(status: int, method: str) -> bool:
-    """Return True if a response without a body has no length: 101, 204, 304 (RFC 9110, section 8.6) and answers to
-    HEAD.
-    """
+    """Return True if a response without a body has no length (RFC 9110, 8.6): 101, 204, 304, answers to HEAD."""
     return status in (101, 204, 304) or method == "HEAD"
 
 

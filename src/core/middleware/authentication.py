@@ -183,9 +183,7 @@ def binding_of(function: object) -> str:
 
 
 def same(one: str | bytes, other: str | bytes) -> bool:
-    """Return True if two secrets are equal, in a time that depends neither on where they differ nor on how long they
-    are.
-    """
+    """Return True if two secrets are equal, in a time that tells neither where they differ nor how long they are."""
     from hashlib import sha256
     from hmac import compare_digest
 

@@ -227,9 +227,7 @@ def _words(option: str, values: object) -> list[str]:
 
 
 def normalised_origins(call: str, origins: object, *, credentials: bool = False) -> frozenset[str]:
-    """Configured origins as browsers write them. Raises OptionError, in the name of `call`, for one that could never
-    match.
-    """
+    """Configured origins as browsers write them. Raises OptionError of `call` for one that could never match."""
     if isinstance(origins, str):
         given: Iterable[object] = (origins,)
     elif isinstance(origins, Iterable):

@@ -1,6 +1,4 @@
-"""The declarations of the framework's own middleware for the checks, in the form in which any package declares its
-own.
-"""
+"""The declarations of the framework's own middleware for the checks, in the form that every package uses."""
 
 from __future__ import annotations
 

@@ -108,9 +108,7 @@ class MemoryStore(Memory):
 
 @attrs.define(eq=False)
 class _Count:
-    """This isolate's count of one client's window: the part in KV, the part on its way there, and the part not yet
-    sent.
-    """
+    """This isolate's count of one client's window: what is in KV, what is on its way, and what is not sent yet."""
 
     kv: KVNamespace
     start: int

@@ -102,7 +102,9 @@ def static(
                 if bucket is not None:
                     send = partial(_send_object, options.resolve("static", bucket, req), prefix)
                 key = "/".join(names)
-                if await _send_first(send, _candidates(key, index), precompressed, cache_control, req, res):
+                # The file itself, or the index of a directory of that name.
+                keys = [each for each in (key, index and (f"{key}/{index}" if key else index)) if each]
+                if await _send_first(send, keys, precompressed, cache_control, req, res):
                     return
                 if fallback is not None:
                     res.vary("Accept")
@@ -131,11 +133,6 @@ def _names(req: AnyRequest, skipped: int, dotfiles: bool) -> list[str] | None:
         if name.startswith(".") and not dotfiles:
             return None
     return segments
-
-
-def _candidates(key: str, index: str | None) -> list[str]:
-    """The keys that a path may stand for: itself, and the index of a directory of that name."""
-    return [candidate for candidate in (key, index and (f"{key}/{index}" if key else index)) if candidate]
 
 
 async def _send_first(

@@ -67,9 +67,7 @@ class Scopes:
         self._all.append(scope)
 
     def covering(self, segments: list[str], before: int, after: int = -1) -> list[Scope]:
-        """The scopes that cover a request's segments (the first is the empty text before the slash), orders
-        exclusive.
-        """
+        """The scopes between two orders that cover a request's segments (the first is the text before the slash)."""
         found: list[Scope] = []
         nodes = [self._root]
         for segment in [*segments[1:], None]:
