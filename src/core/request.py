@@ -506,19 +506,17 @@ class Request(Generic[E_co, U_co, K_contra]):
             return known[1]
         from core.http.forms import read_form
 
-        keep: list[builtins.bytes | UploadedFile] = []
         first = self._body is None and self._kept is None
         try:
-            form = await read_form(self.header("content-type"), self.stream(), limits, keep=keep if first else None)
+            form = await read_form(self.header("content-type"), self.stream(), limits, keep=first)
         except Exception as error:
             if first and self._streamed:
                 self._kept = error
             raise
-        for body in keep:
-            if isinstance(body, builtins.bytes):
-                self._body = body
-            else:
-                self._kept = body
+        if isinstance(form._body, builtins.bytes):
+            self._body = form._body
+        elif first:
+            self._kept = form._body
         self._form = limits, form
         return form
 

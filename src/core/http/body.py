@@ -200,12 +200,9 @@ async def _checked(source: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
     iterator = aiter(source)
     try:
         async for chunk in iterator:
-            if type(chunk) is bytes:
-                yield chunk
-            elif isinstance(chunk, (bytes, bytearray, memoryview)):
-                yield bytes(chunk)
-            else:
+            if not isinstance(chunk, (bytes, bytearray, memoryview)):
                 raise TypeError(f"A body's chunks must be bytes, not {type(chunk).__name__}: write text.encode()")
+            yield bytes(chunk)  # itself, where it is no other kind
     finally:
         await close(iterator)  # for a reader that stops early
 

@@ -53,8 +53,6 @@ class Driven:
         given = chunk  # not narrowed by what follows
         if isinstance(chunk, str):
             return encode(chunk)
-        if type(chunk) is bytes:
-            return chunk
         if isinstance(chunk, (bytes, bytearray, memoryview)):
             return bytes(given)
         raise TypeError(f"a stream gave {type(chunk).__name__}. Give bytes or str in every piece")

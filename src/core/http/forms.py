@@ -109,9 +109,12 @@ class UploadedFile:
 class Form(Fixed[str, "str | UploadedFile"]):
     """The fields and files of a form by name; of several under one name, `form[name]` is the first."""
 
-    def __init__(self, items: list[tuple[str, str | UploadedFile]]) -> None:
+    def __init__(
+        self, items: list[tuple[str, str | UploadedFile]], body: bytes | UploadedFile | None = None, /
+    ) -> None:
         self.items_in_order = items
         """Every name and value, in the order sent."""
+        self._body = body
         for name, value in items:
             self._keep(name, value)
 
@@ -161,14 +164,9 @@ class Form(Fixed[str, "str | UploadedFile"]):
 
 
 async def read_form(
-    content_type: str | None,
-    chunks: AsyncIterable[bytes],
-    limits: FormLimits | None = None,
-    /,
-    *,
-    keep: list[bytes | UploadedFile] | None = None,
+    content_type: str | None, chunks: AsyncIterable[bytes], limits: FormLimits | None = None, /, *, keep: bool = False
 ) -> Form:
-    """Read a form of the given content type from the pieces of a body. The body itself is put into `keep`, if given.
+    """Read a form of the given content type from the pieces of a body, which the form has too with `keep`.
 
     Raises CoreError(415) for any other type, 400 for a malformed one, 413 past a limit, and MissingExtraError
     for multipart without the extra.
@@ -203,9 +201,7 @@ def parse_header(text: str) -> tuple[str, dict[str, str]]:
     return value.strip().lower(), parameters
 
 
-async def _read_urlencoded(
-    chunks: AsyncIterable[bytes], limits: FormLimits, keep: list[bytes | UploadedFile] | None
-) -> Form:
+async def _read_urlencoded(chunks: AsyncIterable[bytes], limits: FormLimits, keep: bool) -> Form:
     body = bytearray()
     async for chunk in chunks:
         body += chunk
@@ -218,18 +214,14 @@ async def _read_urlencoded(
         if len(name) > limits.header_size or len(value.encode("utf-8", "replace")) > limits.field:
             raise _too_large("a field")
         items.append((name, value))
-    if keep is not None:
-        keep.append(bytes(body))
-    return Form(items)
+    return Form(items, bytes(body) if keep else None)
 
 
 def _too_large(limit: str) -> CoreError:
     return CoreError(413, f"Form too large: {limit}")
 
 
-async def _read_multipart(
-    boundary: str, chunks: AsyncIterable[bytes], limits: FormLimits, keep: list[bytes | UploadedFile] | None
-) -> Form:
+async def _read_multipart(boundary: str, chunks: AsyncIterable[bytes], limits: FormLimits, keep: bool) -> Form:
     try:
         from python_multipart.exceptions import FormParserError
         from python_multipart.multipart import MultipartParser
@@ -245,7 +237,7 @@ async def _read_multipart(
         max_header_count=limits.headers,
         max_header_size=limits.header_size,
     )
-    whole = None if keep is None else UploadedFile(_spooled(limits), "", "multipart/form-data", 0)
+    whole = UploadedFile(_spooled(limits), "", "multipart/form-data", 0) if keep else None
     size = 0
     try:
         async for chunk in chunks:
@@ -267,9 +259,7 @@ async def _read_multipart(
     except BaseException:
         reader.abandon()
         raise
-    if keep is not None and whole is not None:
-        keep.append(whole)
-    return Form(reader.items)
+    return Form(reader.items, whole)
 
 
 def _spooled(limits: FormLimits) -> IO[bytes]:
