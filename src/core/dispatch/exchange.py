@@ -19,16 +19,10 @@ from core.http.websocket import Upgrade, WebSocket, WebSocketClosed
 log: logging.Logger = logging.getLogger("core")
 
 Message: TypeAlias = MutableMapping[str, Any]
+_Event: TypeAlias = MutableMapping[str, object]
+_Send: TypeAlias = Callable[[_Event], Awaitable[None]]
 
-
-AsgiApp: TypeAlias = Callable[
-    [
-        MutableMapping[str, object],
-        Callable[[], Awaitable[MutableMapping[str, object]]],
-        Callable[[MutableMapping[str, object]], Awaitable[None]],
-    ],
-    Awaitable[None],
-]
+AsgiApp: TypeAlias = Callable[[_Event, Callable[[], Awaitable[_Event]], _Send], Awaitable[None]]
 """An ASGI 3 application: `(scope, receive, send)`."""
 
 

@@ -164,7 +164,11 @@ def fields_of(type_: Any) -> dict[str, tuple[object, Schema, bool]] | None:
         if not field.init:
             continue
         default, more = field.default, demands_of(field)
-        is_required = type(default).__name__ in ("_Nothing", "_MISSING_TYPE") and not _has_factory(field)
+        factory = type(getattr(field, "default_factory", None)).__name__
+        is_required = type(default).__name__ in ("_Nothing", "_MISSING_TYPE") and factory in (
+            "_MISSING_TYPE",
+            "NoneType",
+        )
         value = None if is_required else plain(default)
         if value is not None:
             more = {**more, "default": value}
@@ -177,10 +181,6 @@ def _key(hint: object, required: bool) -> tuple[object, Schema, bool]:
     while (mark := getattr(get_origin(hint), "_name", "")) in ("Required", "NotRequired", "ReadOnly"):
         hint, required = get_args(hint)[0], required if mark == "ReadOnly" else mark == "Required"
     return hint, {}, required
-
-
-def _has_factory(field: object) -> bool:
-    return type(getattr(field, "default_factory", None)).__name__ not in ("_MISSING_TYPE", "NoneType")
 
 
 def _object(
