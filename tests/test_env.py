@@ -472,9 +472,9 @@ def test_fields_of_gives_the_plan_of_an_env() -> None:
         JOBS: Queue[Job] | None
         A: str = "a"
 
-    assert list(fields_of(One)) == [
-        EnvField(name="JOBS", attribute="JOBS", kind=Queue, annotation=Queue[Job], optional=True),
-        EnvField(name="A", attribute="A", kind=str, annotation=str, optional=True, has_default=True),
+    assert [vars(field) for field in fields_of(One)] == [
+        vars(EnvField(name="JOBS", attribute="JOBS", kind=Queue, annotation=Queue[Job], optional=True)),
+        vars(EnvField(name="A", attribute="A", kind=str, annotation=str, optional=True, has_default=True)),
     ]
     with pytest.raises(EnvError):
         fields_of(int)

@@ -62,8 +62,6 @@ class EnvField:
     only it knows what it takes.
     """
 
-    __slots__ = ("annotation", "attribute", "converted", "has_default", "kind", "name", "optional")
-
     def __init__(
         self,
         name: str,
@@ -81,14 +79,6 @@ class EnvField:
         self.optional: bool = optional
         self.has_default: bool = has_default
         self.converted: bool = converted
-
-    def __repr__(self) -> str:
-        return f"EnvField({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, EnvField) and all(
-            getattr(self, name) == getattr(other, name) for name in self.__slots__
-        )
 
 
 class AnyEnv:

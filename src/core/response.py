@@ -231,10 +231,10 @@ class Response:
     def cookie(
         self, name: str, value: str, /, *, secret: Secrets | None = None, **attributes: Unpack[CookieAttributes]
     ) -> Self:
-        """Set a cookie (RFC 6265). Raises ValueError for a value that would not fit in one.
+        """Set a cookie (RFC 6265). Its attributes are those of `core.http.cookies.set_cookie`: `max_age`, in seconds,
+        `expires`, `path` (`/` by default), `domain`, `secure`, `http_only`, `same_site` and `partitioned`.
 
-        `max_age` is in seconds, `expires` a datetime; `path` is `/` and `domain` None unless they are given; `secure`,
-        `http_only` and `partitioned` are False, `same_site` is `"Strict"`, `"Lax"` or `"None"`.
+        Raises ValueError for a value that would not fit in one.
 
         With a `secret` the value is signed: `req.signed_cookie(name, secret)` reads it, and nothing else that a client
         sends. It is signed for this name and not encrypted; who brings it may have kept it for years, whatever
