@@ -328,15 +328,7 @@ class App(_Router[E]):
         from core.events.messages import payload_of, typed
 
         run: Work = partial(consumer, typed(batch, payload_of(consumer)), env, ctx)
-        for instrument in self.instruments:
-            run = instrument.batch(batch, run)
-        try:
-            await run()
-        except Exception as error:
-            from core.explain.diagnosis import with_note
-
-            with_note(error)
-            raise
+        await self._instrumented(run, lambda instrument, run: instrument.batch(batch, run))
 
     async def trigger(self, event: ScheduledEvent, env: E, ctx: ExecutionContext) -> None:
         """Run the functions scheduled for `event.cron`, in order of registration.
@@ -353,19 +345,25 @@ class App(_Router[E]):
         errors: list[Exception] = []
         for handler in handlers:
             run: Work = partial(handler, event, env, ctx)
-            for instrument in self.instruments:
-                run = instrument.scheduled(event, run)
             try:
-                await run()
+                await self._instrumented(run, lambda instrument, run: instrument.scheduled(event, run))
             except Exception as error:
-                from core.explain.diagnosis import with_note
-
-                with_note(error)
                 errors.append(error)
         if len(errors) == 1:
             raise errors[0]
         if errors:
             raise ExceptionGroup(f'handlers of the trigger "{event.cron}" failed', errors)
+
+    async def _instrumented(self, run: Work, around: Callable[[Instrument, Work], Work]) -> None:
+        for instrument in self.instruments:
+            run = around(instrument, run)
+        try:
+            await run()
+        except Exception as error:
+            from core.explain.diagnosis import with_note
+
+            with_note(error)
+            raise
 
     @property
     def queues(self) -> tuple[str, ...]:

@@ -53,11 +53,13 @@ def structure_sent(value: object, type_: TypeForm[T], key: str | None = None, so
 
     Raises ValidationError with every mistake.
     """
+    hook: Callable[[object], T] | None
     try:  # as `hook_of` has it, without the call
-        kept = _hooks.get((type_, source))
-    except TypeError:
-        kept = None
-    hook: Callable[[object], T] = kept or hook_of(type_, source)
+        hook = _hooks[type_, source]
+    except (KeyError, TypeError):
+        hook = None
+    if hook is None:
+        hook = hook_of(type_, source)
     try:
         if key is None:
             return hook(value)
