@@ -89,7 +89,7 @@ class Running:
 
     @property
     def port(self) -> int:
-        return self.node.port
+        return self.node.ports["http"]
 
     def request(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, seconds: float = 120

@@ -16,7 +16,7 @@ from core.cli.build import size_report, start_report
 from core.cli.new import BINDINGS, render
 from core.runtime.bundle import Bundle, BundleError, Migrations
 from core.runtime.make import make_bundle
-from core.runtime.node import apply_migrations
+from core.runtime.node import make_ready
 from core.runtime.plan import Plan
 from core.runtime.project import open_project
 from core.runtime.toolchain import Toolchain
@@ -266,7 +266,7 @@ def test_all_that_core_new_knows_is_built_and_works(tools: Toolchain, background
     )
     running = start_running(tools, bundle, background, tmp_path / "state", plan=Bundle.read(folder / "dist").plan)
     try:
-        background.run(apply_migrations(running.node, bundle))
+        background.run(make_ready(running.node, bundle, migrate=True))
         assert running.request("POST", "/notes", b'{"text": "Built"}').json() == {"id": 1}
         assert running.request("PUT", "/notes/1/file", b"x").status == 204
         assert running.get("/notes/1/file").body == b"x"

@@ -15,7 +15,7 @@ import pytest
 from tests.runtime.conftest import Background, Make, Running, make_of, start_running
 
 from core import passwords
-from core.runtime.node import apply_migrations
+from core.runtime.node import make_ready
 from core.runtime.plan import Plan
 from core.runtime.project import Project, open_project
 from core.runtime.toolchain import Toolchain
@@ -42,7 +42,9 @@ def begin(
         state = tmp_path_factory.mktemp("state")
         node = start_running(tools, bundle, background, state, plan=plan, env=project.environment)
         started.append(node)
-        assert background.run(apply_migrations(node.node, bundle)) == ["DB: applied 0001_conduit.sql"]
+        said: list[str] = []
+        background.run(make_ready(node.node, bundle, migrate=True, say=said.append))
+        assert said == ["DB: applied 0001_conduit.sql"]
         return node
 
     yield begin

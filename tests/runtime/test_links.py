@@ -13,7 +13,7 @@ from tests.runtime.test_deploy import command, dry_run, missing_in
 from tests.support.copies import copy_project
 from tests.support.shortener import ALL_OF_IT, sign_up_and_see_a_click
 
-from core.runtime.node import apply_migrations
+from core.runtime.node import make_ready
 from core.runtime.project import open_project
 from core.runtime.toolchain import Toolchain
 
@@ -29,7 +29,9 @@ def links(
     bundle = make_of(make, project)
     env = {**os.environ, "JWT_SECRET": "an-example-secret-that-everyone-may-know"}
     node = start_running(tools, bundle, background, tmp_path_factory.mktemp("links"), plan=project.plan, env=env)
-    assert background.run(apply_migrations(node.node, bundle)) == ["DB: applied 0001_links.sql"]
+    said: list[str] = []
+    background.run(make_ready(node.node, bundle, migrate=True, say=said.append))
+    assert said == ["DB: applied 0001_links.sql"]
     yield node
     node.stop()
 

@@ -34,7 +34,7 @@ def test_ten_thousand_calls_of_a_service_leave_little_behind(
     sockets = {"http": Socket("127.0.0.1:0")}
     text = worker_config(PLAN, modules, storage=tmp_path, sockets=sockets)
     config = tmp_path / "workerd.capnp"
-    workerd = background.run(Workerd.start(tools.workerd, config, text, arguments=["--import-path=/"]))
+    workerd = background.run(Workerd.start(tools.workerd, config, text))
     try:
         connection = http.client.HTTPConnection("127.0.0.1", workerd.ports["http"], timeout=60)
 

@@ -28,7 +28,7 @@ from tests.support.moto import s3_service
 from core.backends.s3.objects import SharedObjects
 from core.backends.s3.r2 import PIECE
 from core.runtime.bundle import Bundle, Migrations
-from core.runtime.node import apply_migrations
+from core.runtime.node import make_ready
 from core.runtime.plan import Plan
 from core.runtime.state_folder import empty_databases
 from core.runtime.toolchain import Toolchain
@@ -417,7 +417,9 @@ def test_requests_wait_at_a_node_that_is_closed_until_it_is_opened(
             early = [pool.submit(node.get, "/") for _ in range(5)]
             time.sleep(1.0)
             assert not any(answer.done() for answer in early)
-            assert background.run(apply_migrations(node.node, migrated)) == ["DB: applied 0001_notes.sql"]
+            said: list[str] = []
+            background.run(make_ready(node.node, migrated, migrate=True, say=said.append))
+            assert said == ["DB: applied 0001_notes.sql"]
             assert not any(answer.done() for answer in early)
             background.run(node.node.post("/open", {}))
             assert [answer.result().text for answer in early] == ["0 notes"] * 5

@@ -29,7 +29,7 @@ from tests.support.readme import blocks
 
 from core import http
 from core.runtime.bundle import Bundle
-from core.runtime.node import apply_migrations
+from core.runtime.node import make_ready
 from core.runtime.options import Front
 from core.runtime.project import Project, open_project
 from core.runtime.toolchain import Toolchain
@@ -157,10 +157,9 @@ def begin(
         )
         started.append(node)
         if migrate:
-            assert background.run(apply_migrations(node.node, built)) == [
-                "DB: applied 0001_users.sql",
-                "DB: applied 0002_events.sql",
-            ]
+            said: list[str] = []
+            background.run(make_ready(node.node, built, migrate=True, say=said.append))
+            assert said == ["DB: applied 0001_users.sql", "DB: applied 0002_events.sql"]
         return node
 
     yield begin

@@ -42,11 +42,11 @@ def test_a_request_crosses_over_with_everything_that_it_has(worker: Running) -> 
     assert answer.status == 203
     assert [value for name, value in answer.headers if name.lower() == "set-cookie"] == ["a=1", "b=2"]
     assert seen["method"] == "POST"
-    assert seen["url"] == f"http://127.0.0.1:{worker.node.port}/inspect/a%2Fb?q=1&q=%C3%A4"
+    assert seen["url"] == f"http://127.0.0.1:{worker.port}/inspect/a%2Fb?q=1&q=%C3%A4"
     assert (seen["path"], seen["name"], seen["query"]) == ("/inspect/a%2Fb", "a/b", ["1", "ä"])
     assert seen["cookies"] == {"c": "d", "e": "f"}
     assert seen["body"] == "00ff"
-    assert seen["headers"]["host"] == f"127.0.0.1:{worker.node.port}"
+    assert seen["headers"]["host"] == f"127.0.0.1:{worker.port}"
 
 
 def test_a_client_cannot_say_who_it_is(worker: Running) -> None:
@@ -88,7 +88,7 @@ def test_an_upload_of_megabytes_comes_in_pieces(worker: Running) -> None:
 
 
 def test_a_body_streams_in_and_out_at_once(worker: Running) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=120) as connection:
+    with socket.create_connection(("127.0.0.1", worker.port), timeout=120) as connection:
         connection.sendall(b"POST /upper HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
         received = b""
         while b"FIRST" not in received:
@@ -129,7 +129,7 @@ def test_a_streamed_answer_says_the_length_that_it_was_given(worker: Running) ->
 def test_a_streamed_answer_comes_as_it_is_made_and_a_client_that_goes_away_closes_its_source(
     worker: Running, count: str, query: str
 ) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=300) as connection:
+    with socket.create_connection(("127.0.0.1", worker.port), timeout=300) as connection:
         # It takes 14 hours, so what arrives does while it is made.
         connection.sendall(f"GET /ticks/{count}{query} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         received = b""
@@ -168,7 +168,7 @@ def test_one_task_drives_a_stream_with_the_context_of_its_handler(worker: Runnin
 
 
 def test_a_websocket_echoes_texts_and_bytes_and_closes_with_a_code(worker: Running) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=120) as connection:
+    with socket.create_connection(("127.0.0.1", worker.port), timeout=120) as connection:
         key = base64.b64encode(os.urandom(16)).decode()
         connection.sendall(
             f"GET /socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -198,14 +198,14 @@ def test_a_request_that_asks_for_no_websocket_is_told_so(worker: Running) -> Non
 
 
 def test_work_goes_on_after_the_answer_even_when_the_client_hangs_up(worker: Running) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=120) as connection:
+    with socket.create_connection(("127.0.0.1", worker.port), timeout=120) as connection:
         connection.sendall(b"POST /later/hung-up HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
         assert b"202" in connection.recv(4096)
     worker.until("/kv/hung-up", lambda value: value == "done")
 
 
 def test_a_handler_runs_to_its_end_when_its_client_hangs_up(worker: Running) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=120) as connection:
+    with socket.create_connection(("127.0.0.1", worker.port), timeout=120) as connection:
         connection.sendall(b"GET /slow/abandoned HTTP/1.1\r\nHost: x\r\n\r\n")
         worker.said("slow abandoned began")
     worker.until("/kv/abandoned", lambda value: value == "to the end")
@@ -234,7 +234,7 @@ def test_ten_clients_of_a_cold_worker_are_all_answered(start: Any) -> None:
 
 def test_a_first_client_that_hangs_up_does_not_take_the_boot_with_it(start: Any) -> None:
     running = start()
-    with socket.create_connection(("127.0.0.1", running.node.port), timeout=120) as connection:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=120) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         time.sleep(0.02)
     assert running.get("/").text == "hello"
@@ -326,7 +326,7 @@ def _read_frame(stream: Any) -> tuple[int, bytes]:
 
 @pytest.mark.parametrize("host", ["a:80:90", "[::1", "<svg>", "a%2fb", "user@a", "a?b", "a#b", "a b", "1.2.3.999"])
 def test_the_url_of_a_request_whose_host_is_none_is_a_url_all_the_same(worker: Running, host: str) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=120) as connection:
+    with socket.create_connection(("127.0.0.1", worker.port), timeout=120) as connection:
         connection.sendall(f"GET /inspect/x?q=1 HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         received = b""
         while piece := connection.recv(65536):
@@ -337,7 +337,7 @@ def test_the_url_of_a_request_whose_host_is_none_is_a_url_all_the_same(worker: R
 
 @pytest.mark.parametrize("host", ["a/inspect", "a\\inspect"])
 def test_a_host_with_a_slash_moves_no_path(worker: Running, host: str) -> None:
-    with socket.create_connection(("127.0.0.1", worker.node.port), timeout=120) as connection:
+    with socket.create_connection(("127.0.0.1", worker.port), timeout=120) as connection:
         connection.sendall(f"GET /x HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         received = b""
         while piece := connection.recv(65536):

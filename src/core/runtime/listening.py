@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import socket
-import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
@@ -14,8 +13,6 @@ from http import HTTPStatus
 from core.errors import DeveloperError
 from core.hosts.process import UNAVAILABLE
 
-# How long a connection may wait without a word until a process gets it all the same.
-_SILENT_SECONDS = 30
 _BACKLOG = 2048
 
 # Servers answer these themselves: no application sees them.
@@ -57,16 +54,6 @@ def open_listener(host: str, port: int, *, options: str = "--host and --port") -
         raise DeveloperError(
             f"cannot listen on {authority(host, port)}: {error.strerror}. Choose another address with {options}"
         ) from error
-
-
-def accept_with_request(listener: socket.socket) -> None:
-    """Have a connection wait at `listener` until its client has said something; on Linux, nothing elsewhere.
-
-    workerd cuts a connection without a request off when it stops. One that was not accepted yet waits for the next
-    process.
-    """
-    if sys.platform == "linux":
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _SILENT_SECONDS)
 
 
 async def turn_away(listener: socket.socket) -> asyncio.Server:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +20,6 @@ import attrs
 
 if TYPE_CHECKING:
     from core.explain.frames import Frame
-    from core.hosts.output import LineReader
     from core.telemetry.logs import LogFormat
 
 _STDERR: Final = 2
@@ -59,12 +58,6 @@ class ServiceLog:
         if line not in self._told:
             self._told.add(line)
             self.warn(line)
-
-    def reader(self, logger: str, extra: Mapping[str, object] | None = None, *, mark: str | None = None) -> LineReader:
-        """A reader that makes records of a process's output. Lines that begin with `mark` are records already."""
-        from core.hosts.output import LineReader
-
-        return LineReader(self.write, logger, extra=extra or {}, mark=mark)
 
 
 _FRAME = re.compile(r'  File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<name>.+))?$')

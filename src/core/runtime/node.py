@@ -21,6 +21,7 @@ from pathlib import Path
 import attrs
 
 from core.errors import DeveloperError
+from core.hosts.output import LineReader
 from core.hosts.workers.isolate import (
     IP_HEADER_BINDING,
     LOG_FORMAT_BINDING,
@@ -32,13 +33,12 @@ from core.hosts.workers.isolate import (
 from core.http.json import JsonObject
 from core.runtime.bundle import Bundle
 from core.runtime.capnp import make_folders, worker_config
-from core.runtime.keeper import SILENT
+from core.runtime.keeper import SILENT, Kept
 from core.runtime.logs import LogReader, ServiceLog
 from core.runtime.options import NO_PROXY, Front
 from core.runtime.plan import Cluster, External, Plan, Socket
 from core.runtime.process import Workerd, WorkerdError, exchange
 from core.runtime.toolchain import Toolchain
-from core.telemetry.metrics import Snapshot
 
 CLOSED_BINDING = "CORE_CLOSED"
 ASKED_SECONDS = 10.0
@@ -46,17 +46,8 @@ ASKED_SECONDS = 10.0
 _SPANS_EVERY = 1.0
 
 
-class Node(Workerd):
-    """A workerd with an application: a `Process` of the keeper's, ready once it is loaded and migrated."""
-
-    ready: asyncio.Future[None]
-    takes_over: asyncio.Future[None]
-    numbers: Snapshot
-
-    @property
-    def port(self) -> int:
-        """The port of 127.0.0.1 at which it answers, where it was given no listener."""
-        return self.ports["http"]
+class Node(Workerd, Kept):
+    """A workerd with an application, which is ready once that is loaded and migrated."""
 
     async def post(self, path: str, value: object, *, seconds: float = 300.0) -> JsonObject:
         """Have it do something that its health endpoint can, such as migrate a database."""
@@ -94,7 +85,7 @@ class Node(Workerd):
         told = await self.post("/where", {}, seconds=5.0)
         return told.get("where") or "it does not answer, and workerd has no stacks to show from outside"
 
-    async def leave(self, deadline: float) -> asyncio.Future[None]:
+    async def leave(self, deadline: float) -> asyncio.Future[int]:
         """End it by `deadline`: first endless connections, WebSockets with 1001, then requests in flight."""
         left = deadline - time.monotonic()
         sending = asyncio.ensure_future(send_spans(self, last=True, seconds=left))
@@ -104,10 +95,11 @@ class Node(Workerd):
         seconds = min(2.0, left / 2)
         await self.post("/leave", {"hold": seconds * 750}, seconds=seconds)
 
-        async def end() -> None:
+        async def end() -> int:
             # Requests are held for a while only: nothing is waited for between, and no other node.
-            await self.stop(seconds=max(0.1, deadline - time.monotonic()))
+            status = await self.stop(seconds=max(0.1, deadline - time.monotonic()))
             await sending
+            return status
 
         return asyncio.ensure_future(end())
 
@@ -156,16 +148,10 @@ async def start_node(
     async with AsyncExitStack() as opened:
         buckets: Mapping[str, External] = {}
         if plan.r2:
-            from core.runtime.r2 import R2Service
+            from core.runtime.r2 import serve_buckets
 
-            names = set(plan.r2.values())
-            if cluster is None:
-                service = R2Service.of_folder(state, names)
-            else:
-                service = await R2Service.of_cluster(cluster, names, on_line)
-            await service.start()
-            opened.push_async_callback(service.close)
-            buckets = service.externals
+            serving = serve_buckets(set(plan.r2.values()), state, cluster, on_line)
+            buckets = (await opened.enter_async_context(serving)).externals
         make_folders(state, plan, cluster)
         text = worker_config(
             plan,
@@ -187,13 +173,10 @@ async def start_node(
             sockets=len(listening),
             cwd=state,
             env=env,
-            # Cap'n Proto looks for a file whose path begins with a slash below its import paths.
-            arguments=["--import-path=/"],
             fds=None if listener is None else {"http": listener},
             inherited=() if lock is None else (lock,),
             on_line=on_line,
         )
-        node.numbers = {}
         node.at_end(opened.pop_all().aclose)
     return node
 
@@ -218,7 +201,7 @@ def node_output(
         # Before each of its own records: nobody whose text it prints can know it.
         mark = f"{secrets.token_hex(16)} "
         texts[LOG_FORMAT_BINDING] = mark
-        line: Callable[[str], None] = log.reader("workerd", extra, mark=mark).line
+        line: Callable[[str], None] = LineReader(log.write, "workerd", extra=extra or {}, mark=mark).line
     else:
         to = write or log.write
         line = LogReader(lambda line: to(f"{label}{line}"), root).line
@@ -262,26 +245,16 @@ async def make_ready(
     problem = await node.answers()
     if problem is not None:
         raise WorkerdError(f"the application cannot answer:\n{problem}")
-    if migrate:
-        for line in await apply_migrations(node, bundle):
-            say(line)
-    if opened and "error" in (answer := await node.post("/open", {}, seconds=60.0)):
-        raise WorkerdError(str(answer["error"]))
-
-
-async def apply_migrations(node: Node, bundle: Bundle) -> list[str]:
-    """Apply the bundle's pending SQL migrations; the steps done, in lines. Raises DeveloperError."""
-    done: list[str] = []
-    for binding, migrations in bundle.migrations.items():
+    for binding, migrations in bundle.migrations.items() if migrate else ():
         answer = await node.post("/migrate", {"binding": binding, **attrs.asdict(migrations)})
         if "error" in answer:
             raise DeveloperError(f"{binding}: {answer['error']}. Put the migration right and start again")
-        done += [f"{binding}: applied {name}" for name in answer["applied"]]
-        done += [
-            f"{binding}: {name} was changed since it was applied. Write the change as a migration of its own"
-            for name in answer["changed"]
-        ]
-    return done
+        for name in answer["applied"]:
+            say(f"{binding}: applied {name}")
+        for name in answer["changed"]:
+            say(f"{binding}: {name} was changed since it was applied. Write the change as a migration of its own")
+    if opened and "error" in (answer := await node.post("/open", {}, seconds=60.0)):
+        raise WorkerdError(str(answer["error"]))
 
 
 def are_collected() -> bool:

@@ -1,7 +1,7 @@
-"""One workerd process: started, watched until it listens, read line by line, asked, and stopped; and what Linux knows
-of any.
+"""A process of a service: its end, and what Linux knows of it; and workerd: started, watched until it listens, read
+line by line, and asked.
 
-It knows no application and no configuration beyond the file it is given.
+Nothing is known here of an application, nor of a configuration beyond the file that workerd is given.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 from core.errors import DeveloperError
+
+if TYPE_CHECKING:
+    from core.telemetry.metrics import Snapshot
 
 # Starting compiles 10 MB of wasm; on a busy machine with two cores that has taken 12 seconds.
 _START_SECONDS = 60.0
@@ -32,27 +35,54 @@ class WorkerdError(DeveloperError):
     """workerd did not start, or ended by itself; the message has its output."""
 
 
-class Workerd:
-    """A running workerd.
+class Process:
+    """A running process, from its start to its end. `tasks` belong to its end, such as the reading of its output."""
 
-    `ports` has the port of every socket that was bound to an address, by the socket's name. `on_line` is called with
-    every line of its output.
-    """
-
-    def __init__(
-        self, process: asyncio.subprocess.Process, ports: dict[str, int], tasks: list[asyncio.Task[None]]
-    ) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, tasks: Sequence[asyncio.Task[None]] = ()) -> None:
         self._process = process
-        self._tasks = tasks
-        self.ports = ports
+        self._tasks = [*tasks]
         self.pid: int = process.pid
+        self.numbers: Snapshot = {}
+        """Its numbers, as it gave them last."""
         self.ended: asyncio.Future[int] = asyncio.ensure_future(self._end())
-        """Its status, once it has ended and the last of its output was read."""
+        """Its status, once it has ended. Never cancelled: that would end the reading of its output."""
 
     @property
     def returncode(self) -> int | None:
         """The exit code, or None while it runs."""
         return self._process.returncode
+
+    async def _end(self) -> int:
+        status = await self._process.wait()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        return status
+
+    def signal(self, number: int) -> None:
+        """Send it a signal, unless it is gone."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
+    async def stop(self, *, seconds: float = 10.0) -> int:
+        """Let it finish what it does, for `seconds` at most; its status."""
+        self.signal(signal.SIGTERM)
+        await asyncio.wait({self.ended}, timeout=seconds)
+        return await self.kill()
+
+    async def kill(self) -> int:
+        """End it at once; its status."""
+        self.signal(signal.SIGKILL)
+        return await asyncio.shield(self.ended)
+
+
+class Workerd(Process):
+    """A running workerd. `ports` has the port of every socket that was bound to an address, by the socket's name."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, ports: dict[str, int], tasks: Sequence[asyncio.Task[None]]
+    ) -> None:
+        super().__init__(process, tasks)
+        self.ports = ports
 
     @classmethod
     async def start(
@@ -66,7 +96,6 @@ class Workerd:
         env: Mapping[str, str] | None = None,
         fds: Mapping[str, socket.socket] | None = None,
         inherited: Sequence[int] = (),
-        arguments: Sequence[str] = (),
         on_line: Callable[[str], object] = lambda line: None,
         seconds: float = _START_SECONDS,
     ) -> Self:
@@ -80,8 +109,9 @@ class Workerd:
         with os.fdopen(os.open(config, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
         listening = dict(fds or {})
-        read_end, write_end = os.pipe()
-        command = [str(binary), "serve", "--experimental", f"--control-fd={write_end}"]
+        control, theirs = socket.socketpair()
+        # Cap'n Proto looks for a file whose path begins with a slash below its import paths.
+        command = [str(binary), "serve", "--experimental", "--import-path=/", f"--control-fd={theirs.fileno()}"]
         command += [f"--socket-fd={name}={opened.fileno()}" for name, opened in listening.items()]
         said: list[str] = []
 
@@ -93,30 +123,29 @@ class Workerd:
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
-                *arguments,
                 str(config),
                 cwd=cwd,
                 env=None if env is None else dict(env),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                pass_fds=[write_end, *inherited, *(opened.fileno() for opened in listening.values())],
+                pass_fds=[theirs.fileno(), *inherited, *(opened.fileno() for opened in listening.values())],
                 # A terminal's Ctrl-C is for the supervisor, which then stops its processes in order.
                 start_new_session=True,
                 preexec_fn=functools.partial(die_with_parent, os.getpid()),
                 limit=_LONGEST_LINE,
             )
         except BaseException:
-            os.close(read_end)
+            control.close()
             raise
         finally:
-            os.close(write_end)
+            theirs.close()
         streams = [stream for stream in (process.stdout, process.stderr) if stream is not None]
         tasks = [asyncio.create_task(read_lines(stream, heard)) for stream in streams]
         ports: dict[str, int] = {}
         started = cls(process, ports, tasks)
         try:
-            await asyncio.wait_for(_listening(read_end, ports, sockets), seconds)
+            await asyncio.wait_for(_listening(control, ports, sockets), seconds)
         except TimeoutError:
             await started.kill()
             raise WorkerdError(f"workerd did not start within {seconds:.0f} s.\n{_tail(said)}") from None
@@ -137,26 +166,6 @@ class Workerd:
 
         self._tasks.append(asyncio.create_task(act()))
 
-    async def _end(self) -> int:
-        status = await self._process.wait()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        return status
-
-    async def stop(self, *, seconds: float = 10.0) -> int:
-        """Let requests in flight finish and objects be handed over, for `seconds` at most; its status."""
-        if self.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(signal.SIGTERM)
-            await asyncio.wait({self.ended}, timeout=seconds)
-        return await self.kill()
-
-    async def kill(self) -> int:
-        """End it at once; its status."""
-        if self.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-        return await asyncio.shield(self.ended)
-
 
 async def read_lines(stream: asyncio.StreamReader, heard: Callable[[str], object]) -> None:
     """Call `heard` with each line of a process's output, until there is no more."""
@@ -170,18 +179,9 @@ async def read_lines(stream: asyncio.StreamReader, heard: Callable[[str], object
         heard(line.decode("utf-8", "replace").rstrip("\n"))
 
 
-async def read_pipe(descriptor: int, limit: int = _LONGEST_LINE) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
-    """A reader of a pipe's end, and its transport, which closes it."""
-    reader = asyncio.StreamReader(limit)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
-    )
-    return reader, transport
-
-
-async def _listening(read_end: int, ports: dict[str, int], expected: int) -> None:
+async def _listening(control: socket.socket, ports: dict[str, int], expected: int) -> None:
     """Fill `ports` from the control messages until `expected` sockets have reported."""
-    reader, transport = await read_pipe(read_end)
+    reader, writer = await asyncio.open_connection(sock=control)
     try:
         while len(ports) < expected:
             line = await reader.readline()
@@ -191,7 +191,7 @@ async def _listening(read_end: int, ports: dict[str, int], expected: int) -> Non
             if message.get("event") == "listen":
                 ports[message["socket"]] = int(message["port"])
     finally:
-        transport.close()
+        writer.close()
 
 
 def _tail(lines: Sequence[str]) -> str:

@@ -14,8 +14,8 @@ import json
 import re
 import secrets
 from base64 import b64decode
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -50,41 +50,40 @@ class _Answer:
     """Status, the platform's number and its words."""
 
 
+@asynccontextmanager
+async def serve_buckets(
+    names: Iterable[str], state: Path, cluster: Cluster | None, say: Callable[[str], object]
+) -> AsyncGenerator[R2Service]:
+    """Serve the buckets `names`, in a folder or inside a cluster's bucket. Raises DeveloperError where that cannot be
+    used.
+    """
+    buckets: dict[str, StoredR2Bucket] = {}
+    async with AsyncExitStack() as closing:
+        if cluster is None:
+            store = closing.enter_context(Store(state))
+            buckets.update((name, EmbeddedR2Bucket(store, name)) for name in names)
+        else:
+            shared = await reach_bucket(cluster, say)
+            for name in names:
+                storage = SharedBucketStorage(shared, name)
+                closing.push_async_callback(storage.close)
+                storage.sweep_daily()
+                buckets[name] = StoredR2Bucket(storage)
+        service = await R2Service(buckets, say).start()
+        closing.push_async_callback(service.close)
+        yield service
+
+
 class R2Service:
     """Buckets by their names, from `start` to `close`. `externals` are their addresses, by name, and `conversations`
-    the connections that are open. `closing` is what is to be done at the end.
+    the connections that are open.
     """
 
-    def __init__(
-        self,
-        buckets: Mapping[str, StoredR2Bucket],
-        closing: AsyncExitStack,
-        say: Callable[[str], object] = lambda line: None,
-    ) -> None:
+    def __init__(self, buckets: Mapping[str, StoredR2Bucket], say: Callable[[str], object] = lambda line: None) -> None:
         self._tokens = {secrets.token_urlsafe(32): name for name in buckets}
         self._buckets = {token: buckets[name] for token, name in self._tokens.items()}
-        self._closing = closing
         self._say = say
         self.conversations: set[asyncio.Task[object]] = set()
-
-    @classmethod
-    def of_folder(cls, folder: Path, names: Iterable[str]) -> R2Service:
-        """The buckets `names` in a folder."""
-        store = Store(folder)
-        closing = AsyncExitStack()
-        closing.callback(store.close)
-        return cls({name: EmbeddedR2Bucket(store, name) for name in names}, closing)
-
-    @classmethod
-    async def of_cluster(cls, cluster: Cluster, names: Iterable[str], say: Callable[[str], object]) -> R2Service:
-        """The buckets `names` inside a cluster's bucket. Raises DeveloperError where it cannot be used."""
-        shared = await reach_bucket(cluster, say)
-        storages = {name: SharedBucketStorage(shared, name) for name in names}
-        closing = AsyncExitStack()
-        for storage in storages.values():
-            closing.push_async_callback(storage.close)
-            storage.sweep_daily()
-        return cls({name: StoredR2Bucket(storage) for name, storage in storages.items()}, closing, say)
 
     async def start(self) -> Self:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_CHUNK)
@@ -100,7 +99,6 @@ class R2Service:
         for connection in self.conversations:
             connection.cancel()
         await asyncio.gather(*self.conversations, return_exceptions=True)
-        await self._closing.aclose()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         conversation = asyncio.create_task(self._converse(reader, writer))

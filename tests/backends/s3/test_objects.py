@@ -17,7 +17,7 @@ from tests.support.moto import S3Service, s3_service
 from core.backends.s3.objects import BucketError, SharedObjects
 from core.errors import MissingExtraError
 from core.runtime.plan import Cluster
-from core.runtime.r2 import R2Service
+from core.runtime.r2 import serve_buckets
 
 
 @pytest.fixture(scope="module")
@@ -77,21 +77,20 @@ async def test_a_bucket_that_checks_no_conditions_is_used_with_a_note(s3: S3Serv
     said: list[str] = []
     with without_conditions(s3, refused) as older:
         cluster = Cluster("s3://cluster/older", "k" * 32, "127.0.0.1:0", options=older.settings)
-        service = await R2Service.of_cluster(cluster, ["files"], said.append)
-        (note,) = said
+        async with serve_buckets(["files"], Path(), cluster, said.append):
+            (note,) = said
         assert "s3://cluster/older does not check If-Match and If-None-Match" in note
         shared = SharedObjects(cluster.bucket, cluster.options)
         await shared.try_conditions()
         assert await shared.write_if("k", b"one", None)
         assert await shared.write_if("k", b"two", None)
-        await (await service.start()).close()
 
 
 async def test_a_bucket_that_checks_conditions_is_used_without_a_note(s3: S3Service) -> None:
     said: list[str] = []
     cluster = Cluster("s3://cluster/newer", "k" * 32, "127.0.0.1:0", options=s3.settings)
-    await (await (await R2Service.of_cluster(cluster, ["files"], said.append)).start()).close()
-    assert said == []
+    async with serve_buckets(["files"], Path(), cluster, said.append):
+        assert said == []
 
 
 async def test_credentials_may_be_in_the_file_that_workerd_reads(

@@ -6,13 +6,15 @@ import asyncio
 import os
 import re
 import signal
+import socket
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from core.errors import DeveloperError
-from core.runtime.keeper import Keeper, Kind
+from core.runtime.keeper import Keeper, Kept
 from core.runtime.listening import ASK_UVICORN, open_listener
 from core.runtime.logs import ServiceLog
 from core.runtime.options import Serving
@@ -21,7 +23,7 @@ from core.telemetry.metrics import Snapshot
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
 
 
-class Pretended:
+class Pretended(Kept):
     """A process of a version, which serves at once."""
 
     pid = os.getpid()
@@ -50,33 +52,58 @@ class Pretended:
         self.end(0)
         return self.ended
 
-    async def kill(self) -> None:
+    async def kill(self) -> int:
         self.end(-9)
+        return -9
 
     def end(self, status: int) -> None:
         if not self.ended.done():
             self.ended.set_result(status)
 
 
+class Keeping(Keeper[Pretended, int]):
+    """Keeps one process, which is first of version 1."""
+
+    question = ASK_UVICORN
+    asked_seconds = 1.0
+
+    def __init__(
+        self,
+        state: Path,
+        listener: socket.socket,
+        begin: Callable[[int], Pretended],
+        versions: Sequence[int] = (),
+        *,
+        alone: bool = False,
+    ) -> None:
+        self._begun = begin
+        self._next = iter(versions)
+        self._alone = alone
+        options = Serving(state=state, health=("127.0.0.1", 0))
+        super().__init__({"0": "process 0"}, 1, options, listener, ServiceLog("text"), place="test")
+
+    async def start(self, name: str, version: int, migrate: bool) -> Pretended:
+        return self._begun(version)
+
+    async def next_version(self) -> int:
+        return next(self._next)
+
+    def alone(self, old: int, new: int) -> bool:
+        return self._alone
+
+
 async def test_pauses_grow_with_failed_starts_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     started: asyncio.Queue[Pretended] = asyncio.Queue()
     mistakes: list[str] = []
 
-    async def start(name: str, version: int, migrate: bool) -> Pretended:
+    def begin(version: int) -> Pretended:
         if mistakes:
             raise DeveloperError(mistakes.pop())
         started.put_nowait(process := Pretended(version))
         return process
 
-    async def next_version() -> int:
-        return 2
-
-    kind = Kind(
-        titles={"0": "process 0"}, start=start, next_version=next_version, question=ASK_UVICORN, asked_seconds=1.0
-    )
     with open_listener("127.0.0.1", 0) as listener:
-        options = Serving(state=tmp_path, health=("127.0.0.1", 0))
-        serving = asyncio.create_task(Keeper(kind, 1, options, listener, ServiceLog("text"), place="test").run())
+        serving = asyncio.create_task(Keeping(tmp_path, listener, begin).run())
         for status in (1, 2, 3):
             (await started.get()).end(status)
         process = await started.get()
@@ -94,30 +121,16 @@ async def test_pauses_grow_with_failed_starts_alone(tmp_path: Path, capfd: pytes
 async def test_a_new_version_takes_over_while_the_old_one_waits_for_its_next_start(tmp_path: Path, alone: bool) -> None:
     started: asyncio.Queue[Pretended] = asyncio.Queue()
     refused = asyncio.Event()
-    versions = iter([2, 3])
 
-    async def start(name: str, version: int, migrate: bool) -> Pretended:
+    def begin(version: int) -> Pretended:
         if version == 3:
             refused.set()
             raise DeveloperError("it has a mistake")
         started.put_nowait(process := Pretended(version))
         return process
 
-    async def next_version() -> int:
-        return next(versions)
-
-    kind = Kind(
-        titles={"0": "process 0"},
-        start=start,
-        next_version=next_version,
-        alone=lambda old, new: alone,
-        question=ASK_UVICORN,
-        asked_seconds=1.0,
-    )
     with open_listener("127.0.0.1", 0) as listener:
-        options = Serving(state=tmp_path, health=("127.0.0.1", 0))
-        keeper = Keeper(kind, 1, options, listener, ServiceLog("text"), place="test")
-        serving = asyncio.create_task(keeper.run())
+        serving = asyncio.create_task(Keeping(tmp_path, listener, begin, [2, 3], alone=alone).run())
         first = await started.get()
         first.end(1)
         signal.raise_signal(signal.SIGHUP)

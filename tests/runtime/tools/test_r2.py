@@ -10,16 +10,15 @@ from typing import Any, Self
 
 import pytest
 
-from core.runtime.r2 import R2Service
+from core.runtime.r2 import R2Service, serve_buckets
 
 LARGE = 3 * 1024 * 1024
 
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[R2Service]:
-    service = await R2Service.of_folder(tmp_path, ["files", "others"]).start()
-    yield service
-    await service.close()
+    async with serve_buckets(["files", "others"], tmp_path, None, print) as service:
+        yield service
 
 
 class Client:
@@ -103,8 +102,6 @@ async def test_objects_are_there_for_the_next_service(service: R2Service, tmp_pa
             assert (await client.answer())[0] == 200
     await service.close()
 
-    again = await R2Service.of_folder(tmp_path, ["files"]).start()
-    async with Client(again) as client:
+    async with serve_buckets(["files"], tmp_path, None, print) as again, Client(again) as client:
         assert (await client.get("small"))[3] == b"text"
         assert (await client.get("large"))[3] == bytes(LARGE)
-    await again.close()

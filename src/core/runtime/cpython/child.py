@@ -24,14 +24,13 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from cattrs.preconf.json import make_converter
 
 from core.assembly.project import Background, Loaded, load, measure_state
 from core.backends.remote.durable_object import ObjectServer
-from core.config.model import Configuration
 from core.errors import DeveloperError
 from core.hosts.asgi import asgi
 from core.hosts.process import BackgroundContext, comes_first, trace_where_asked
@@ -148,17 +147,15 @@ class _Child:
 
     async def _load(self) -> Loaded | None:
         options = self._job.options
-
-        def read_secrets(configuration: Configuration, env_class: type | None) -> Mapping[str, str]:
-            return secrets_of(configuration, env_class, os.environ, options.secrets, warn=self._warn)
-
         try:
             return await load(
                 options.config,
                 options.state,
                 environment=options.environment,
                 migrate=options.migrate,
-                read_secrets=read_secrets,
+                read_secrets=lambda configuration, env_class: secrets_of(
+                    configuration, env_class, os.environ, options.secrets, warn=self._warn
+                ),
                 objects_at=self._job.objects_at,
             )
         except DeveloperError as error:

@@ -19,10 +19,9 @@ import signal
 import socket
 import sys
 import tempfile
-import time
 from collections import deque
 from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Final
 
 import attrs
 from cattrs.preconf.json import make_converter
@@ -30,14 +29,14 @@ from cattrs.preconf.json import make_converter
 from core.config.load import load as load_configuration
 from core.errors import DeveloperError
 from core.hosts.limits import raise_descriptors
-from core.runtime.keeper import SILENT, Keeper, Kind
+from core.hosts.output import LineReader
+from core.runtime.keeper import SILENT, Keeper, Kept
 from core.runtime.listening import ASK_UVICORN, open_listener
 from core.runtime.logs import ServiceLog
 from core.runtime.options import Job, PythonOptions
-from core.runtime.process import read_lines, read_pipe
+from core.runtime.process import read_lines
 from core.runtime.secrets import check_folder
 from core.runtime.state_folder import lock_state
-from core.telemetry.metrics import Snapshot
 
 _STATE: Final = "state"
 _MEASURED_WITHIN = 2.0
@@ -64,55 +63,77 @@ async def serve_python(options: PythonOptions) -> int:
     with open_listener(options.host, options.port) as listener:
         lock = lock_state(options.state)
         with tempfile.TemporaryDirectory(prefix="core-serve-") as folder:
-            objects = _open_objects(f"{folder}/objects.sock") if exists_once else None
-            names = [*[_STATE] * (objects is not None), *(f"web {index}" for index in range(options.workers))]
+            objects = None
+            if exists_once:
+                objects = socket.socket(socket.AF_UNIX)
+                objects.bind(f"{folder}/objects.sock")
+                objects.listen(2048)
+                objects.setblocking(False)
+            return await _Children(options, listener, objects, lock, log).run()
 
-            async def start(name: str, files: None, migrate: bool) -> Child:
-                control, theirs = socket.socketpair()
-                control.setblocking(False)
-                ours = objects if name == _STATE else None
-                job = Job(
-                    name=name,
-                    role="web" if ours is None else _STATE,
-                    options=attrs.evolve(options, migrate=migrate),
-                    control=theirs.fileno(),
-                    listener=(ours or listener).fileno(),
-                    parent=os.getpid(),
-                    objects_at=None if ours or objects is None else objects.getsockname(),
-                )
-                with theirs:
-                    return await Child.start(job, control, theirs, lock=lock, log=log)
 
-            kind = Kind(
-                titles=dict(zip(names, names, strict=True)),
-                start=start,
-                next_version=_as_they_are,
-                question=ASK_UVICORN,
-                asked_seconds=_ASKED_SECONDS,
-                behind=_STATE,
+class _Children(Keeper["Child", None]):
+    """The processes, whose version is that of the files as each finds them. `objects` is the socket of the state."""
+
+    question = ASK_UVICORN
+    asked_seconds = _ASKED_SECONDS
+    behind = _STATE
+
+    def __init__(
+        self, options: PythonOptions, listener: socket.socket, objects: socket.socket | None, lock: int, log: ServiceLog
+    ) -> None:
+        self._options = options
+        self._objects = objects
+        self._lock = lock
+        names = [*[_STATE] * (objects is not None), *(f"web {index}" for index in range(options.workers))]
+        super().__init__({name: name for name in names}, None, options, listener, log, place="cpython")
+
+    async def next_version(self) -> None: ...
+
+    async def start(self, name: str, version: None, migrate: bool) -> Child:
+        objects, log = self._objects, self.log
+        listener = objects if objects is not None and name == _STATE else self.listener
+        with contextlib.ExitStack() as passed:
+            ours, theirs = zip(*(socket.socketpair() for _ in range(3 if log.is_json else 2)), strict=True)
+            control, reports, *records = [passed.enter_context(one).fileno() for one in theirs]
+            job = Job(
+                name=name,
+                role="web" if listener is self.listener else _STATE,
+                options=attrs.evolve(self._options, migrate=migrate),
+                control=control,
+                listener=listener.fileno(),
+                parent=os.getpid(),
+                reports=reports,
+                records=records[0] if records else None,
+                objects_at=None if objects is None or objects is listener else objects.getsockname(),
             )
-            return await Keeper(kind, None, options, listener, log, place="cpython").run()
-
-
-async def _as_they_are() -> None:
-    """The next version is that of the files as each process finds them."""
-
-
-def _open_objects(path: str) -> socket.socket:
-    """Listen at the Unix socket of the process with what exists once."""
-    opened = socket.socket(socket.AF_UNIX)
-    opened.bind(path)
-    opened.listen(2048)
-    opened.setblocking(False)
-    return opened
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-P",
+                "-m",
+                "core.runtime.cpython.child",
+                make_converter().dumps(job),
+                stdin=asyncio.subprocess.DEVNULL,
+                pass_fds=[control, reports, *records, job.listener, self._lock],
+                start_new_session=True,
+                stdout=asyncio.subprocess.PIPE if records else None,
+                stderr=asyncio.subprocess.STDOUT if records else None,
+                limit=_LONGEST_LINE,
+            )
+        for one in ours:
+            one.setblocking(False)
+        child = Child(job, process, ours[0], ours[1], log)
+        if process.stdout is not None:
+            child.read(_copy_lines(ours[2], log))
+            # Output that Python cannot catch, such as the last lines of a library, is to be a record too.
+            child.read(read_lines(process.stdout, LineReader(log.write, "process").line))
+        return child
 
 
 # One process, as the keeper has it ------------------------------------------------------------------------------------
 
-_reading: set[asyncio.Task[None]] = set()
 
-
-class Child:
+class Child(Kept):
     """A running process, as the keeper has it."""
 
     def __init__(
@@ -123,58 +144,25 @@ class Child:
         asked: socket.socket,
         log: ServiceLog,
     ) -> None:
-        self.pid: int = process.pid
+        super().__init__(process)
         self._name = job.name
         self._control = control
         self._asked = asked
         self._told = asyncio.Event()
         self._log = log
         self._asking: deque[asyncio.Future[str]] = deque()
-        self.numbers: Snapshot = {}
         loop = asyncio.get_running_loop()
         self._loaded: asyncio.Future[None] = loop.create_future()
         self.ready: asyncio.Future[None] = loop.create_future()
         # One that answers requests does so before the other one stops; the objects wait for the other to give them up.
         self.takes_over: asyncio.Future[None] = self._loaded if job.role == "state" else self.ready
-        self.ended: asyncio.Future[int] = loop.create_task(process.wait())
         self._listening = loop.create_task(self._listen())
-        _begin(self._hear_where())
+        self._reading: list[asyncio.Task[None]] = []
+        self.read(self._hear_where())
 
-    @classmethod
-    async def start(
-        cls, job: Job, control: socket.socket, theirs: socket.socket, *, lock: int, log: ServiceLog
-    ) -> Child:
-        """Start a process that does `job`. `lock` is the lock of the state folder, which it holds as well."""
-        with contextlib.ExitStack() as opened:
-            asked, answers = socket.socketpair()
-            asked.setblocking(False)
-            opened.enter_context(answers)
-            passed = [theirs.fileno(), job.listener, lock, answers.fileno()]
-            read_end = None
-            if log.is_json:
-                read_end, write_end = os.pipe()
-                opened.callback(os.close, write_end)
-                passed.append(write_end)
-                job = attrs.evolve(job, records=write_end)
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-P",
-                "-m",
-                "core.runtime.cpython.child",
-                make_converter().dumps(attrs.evolve(job, reports=answers.fileno())),
-                stdin=asyncio.subprocess.DEVNULL,
-                pass_fds=passed,
-                start_new_session=True,
-                stdout=asyncio.subprocess.PIPE if log.is_json else None,
-                stderr=asyncio.subprocess.STDOUT if log.is_json else None,
-                limit=_LONGEST_LINE,
-            )
-        if read_end is not None and process.stdout is not None:
-            records, _ = await read_pipe(read_end, _LONGEST_LINE)
-            _begin(read_lines(records, log.write))
-            # Output that Python cannot catch, such as the last lines of a library, is to be a record too.
-            _begin(read_lines(process.stdout, log.reader("process").line))
-        return cls(job, process, control, asked, log)
+    def read(self, reading: Coroutine[object, object, None]) -> None:
+        """Read beside everything else, to the end of what it says."""
+        self._reading.append(asyncio.create_task(reading))
 
     async def _listen(self) -> None:
         reader, self._writer = await asyncio.open_connection(sock=self._control, limit=_LONGEST_LINE)
@@ -193,9 +181,7 @@ class Child:
                 elif word == "numbers":
                     self.numbers = json.loads(rest)
                 else:
-                    _fulfil(self._loaded)
-                    if word == "ready":
-                        _fulfil(self.ready)
+                    (self.ready if word == "ready" else self._loaded).set_result(None)
         except OSError:
             pass  # it was killed
         finally:
@@ -267,34 +253,13 @@ class Child:
         if self._loaded.done() and not self.ended.done():
             await self._ask(b"measure\n", _MEASURED_WITHIN)
 
-    async def leave(self, deadline: float) -> asyncio.Future[None]:
-        """Let it finish its requests and tasks, until `deadline` at most; its end."""
-        self.signal(signal.SIGTERM)
-
-        async def end() -> None:
-            await asyncio.wait({self.ended}, timeout=deadline - time.monotonic())
-            await self.kill()
-
-        return asyncio.ensure_future(end())
-
-    async def kill(self) -> None:
-        self.signal(signal.SIGKILL)
-        await asyncio.shield(self.ended)
+    async def kill(self) -> int:
+        status = await super().kill()
         await asyncio.wait({self._listening})
-
-    def signal(self, number: int) -> None:
-        if not self.ended.done():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, number)
+        return status
 
 
-def _begin(reading: Coroutine[Any, Any, None]) -> None:
-    """Read beside everything else, to the end of what a process says."""
-    task = asyncio.create_task(reading)
-    _reading.add(task)
-    task.add_done_callback(_reading.discard)
-
-
-def _fulfil(told: asyncio.Future[None]) -> None:
-    if not told.done():
-        told.set_result(None)
+async def _copy_lines(records: socket.socket, log: ServiceLog) -> None:
+    reader, writer = await asyncio.open_connection(sock=records, limit=_LONGEST_LINE)
+    await read_lines(reader, log.write)
+    writer.close()
