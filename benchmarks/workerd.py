@@ -163,9 +163,9 @@ async def make_targets(tools: Toolchain, folder: Path) -> dict[str, Target]:
     project.mkdir()
     main = project / "main.py"
     main.write_text(APPLICATION)
-    glue = await prepare(tools)
+    await prepare(tools)
     found: dict[str, Target] = {}
-    image = await ask(tools, "/snapshot", {"bare.py": BARE}, plan=Plan(name="bench"), glue=glue, host="bare")
+    image = await ask(tools, "/snapshot", {"bare.py": BARE}, plan=Plan(name="bench"), host="bare")
 
     def without_framework(name: str, source: bytes, snapshot: bytes | None) -> Bundle:
         bare = write_bundle(
@@ -174,7 +174,6 @@ async def make_targets(tools: Toolchain, folder: Path) -> dict[str, Target]:
             name="bench",
             main="",
             files={"bare.py": source},
-            glue=glue,
             classes={},
             host="bare",
             snapshot=snapshot,
@@ -203,7 +202,7 @@ async def cold_start(tools: Toolchain, target: Target, state: Path) -> None:
     """One start in an empty folder, up to the first answer."""
     began = time.perf_counter()
     node = await start_node(tools, target.bundle, PLAN, state=state)
-    await asyncio.to_thread(_get, node.port, "/")
+    await asyncio.to_thread(_get, node.ports["http"], "/")
     target.cold.append(time.perf_counter() - began)
     await node.kill()
 
@@ -256,10 +255,10 @@ async def plain_requests(tools: Toolchain, targets: list[Target], folder: Path, 
             for number, target in enumerate(targets)
         ]
         for node in nodes:
-            await asyncio.to_thread(_many, node.port, ["/"] * 2000)
+            await asyncio.to_thread(_many, node.ports["http"], ["/"] * 2000)
         for _ in range(6):
             for node, target in zip(nodes, targets, strict=True):
-                target.plain.append(await asyncio.to_thread(_many, node.port, ["/"] * (requests // 6)))
+                target.plain.append(await asyncio.to_thread(_many, node.ports["http"], ["/"] * (requests // 6)))
         for node in nodes:
             await node.kill()
 
@@ -277,7 +276,7 @@ async def calls(tools: Toolchain, targets: list[Target], folder: Path, requests:
             rounds.append([])
             for node in nodes:
                 before = _processor(node)
-                await asyncio.to_thread(_many, node.port, [path] * (requests // 6), body)
+                await asyncio.to_thread(_many, node.ports["http"], [path] * (requests // 6), body)
                 rounds[-1].append((_processor(node) - before) * 1000 / (requests // 6))
         rounds = rounds[1:]  # past what V8 compiles first
         means = [statistics.median(each) for each in zip(*rounds, strict=True)]
@@ -303,13 +302,13 @@ async def memory(
     they do for the same work in a worker without any Python.
     """
     node = await start_node(tools, bundle, PLAN, state=state)
-    await asyncio.to_thread(_many, node.port, ["/work/1"] * 50)
+    await asyncio.to_thread(_many, node.ports["http"], ["/work/1"] * 50)
     first = resident(node)
-    await asyncio.to_thread(_many, node.port, [f"/work/{number}" for number in range(warm_up)])
+    await asyncio.to_thread(_many, node.ports["http"], [f"/work/{number}" for number in range(warm_up)])
     told = [resident(node)]
     step = max(requests // 10, 1)
     for done in range(0, requests, step):
-        await asyncio.to_thread(_many, node.port, [f"/work/{number}" for number in range(done, done + step)])
+        await asyncio.to_thread(_many, node.ports["http"], [f"/work/{number}" for number in range(done, done + step)])
         told.append(resident(node))
     await node.kill()
     return first, told

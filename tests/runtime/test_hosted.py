@@ -24,6 +24,7 @@ def hosted(
 ) -> Iterator[Running]:
     """The application behind the platform's SDK."""
     place = tmp_path_factory.mktemp("hosted")
+    background.run(prepare(tools))
     collected = collect(APPLICATION.parent, project=APPLICATION.parent, extra=["workers-runtime-sdk"])
     made = write_bundle(
         place / "dist",
@@ -31,7 +32,6 @@ def hosted(
         name="everything",
         main="main",
         files={**collected.files, "platform_host.py": HOST.read_bytes()},
-        glue=background.run(prepare(tools)),
         classes=bundle.manifest["classes"],
         host="platform_host",
     )

@@ -117,15 +117,15 @@ class _Dev:
                 _write("waiting for a change …")
 
     async def _bundle(self, tools: Toolchain, project: Project, folder: Path) -> Bundle:
-        glue = await prepare(tools)
+        await prepare(tools)
         collected = await asyncio.to_thread(collect, Path(project.entry.folder), project=project.folder)
-        await check_compiled(collected, project.folder, tools, glue)
+        await check_compiled(collected, project.folder, tools)
         classes = {}
         plan = project.local_plan
         bytecode = kept_bytecode(tools, collected.packaged)
         if plan.classes or not bytecode:
             # Which methods they have is only known once they are there.
-            seen = await inspect(collected, project.entry, plan=plan, toolchain=tools, glue=glue)
+            seen = await inspect(collected, project.entry, plan=plan, toolchain=tools)
             classes = {cls: seen.classes[cls] for cls in plan.classes}
             bytecode = dict(seen.bytecode)
         return write_bundle(
@@ -134,7 +134,6 @@ class _Dev:
             name=plan.name,
             main=project.entry.main,
             files={**collected.files, **bytecode},
-            glue=glue,
             classes=classes,
             packages=collected.packages,
             migrations=project.migrations,

@@ -34,18 +34,14 @@ def digest_of(parts: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-async def prepare(toolchain: Toolchain) -> Sequence[str]:
-    """Pyodide's call adapters, in hexadecimal: captured once for each installation and kept beside it.
+async def prepare(toolchain: Toolchain) -> None:
+    """Capture pyodide's call adapters, once for each installation, and keep them beside it.
 
     So is the standard library with the bytecode of what an application of the framework loads: an interpreter starts
     with it in a third of the time.
     """
-    kept = toolchain.root / f"adapters-{KEY}.json"
-    try:
-        glue: list[str] = json.loads(kept.read_bytes())
-        return glue
-    except (OSError, ValueError):
-        pass
+    if toolchain.adapters:
+        return
     with tempfile.TemporaryDirectory(prefix="core-prepare-") as none:
         files = collect(Path(none), project=Path(none)).files
     evaluating = {"name": "UNSAFE_EVAL", "unsafeEval": Raw("void")}
@@ -55,9 +51,7 @@ async def prepare(toolchain: Toolchain) -> Sequence[str]:
         for path, code in made["library"].items():
             library.writestr(path, base64.b64decode(code))
     write_cache(toolchain.compiled_library, archive.getvalue())
-    glue = made["adapters"]
-    write_cache(kept, json.dumps(glue).encode())
-    return glue
+    write_cache(toolchain.root / f"adapters-{KEY}.json", json.dumps(made["adapters"]).encode())
 
 
 def kept_bytecode(toolchain: Toolchain, sources: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -95,7 +89,6 @@ async def ask(
     main: str = "",
     plan: Plan = Plan(),  # noqa: B008  # frozen
     *,
-    glue: Sequence[str] = (),
     host: str = HOST,
     extra: Sequence[Mapping[str, object]] = (),
 ) -> bytes:
@@ -112,7 +105,6 @@ async def ask(
             name=plan.name,
             main=main,
             files=files,
-            glue=glue,
             classes=dict.fromkeys(plan.classes, ()),
             host=host,
             build_worker=True,

@@ -100,13 +100,11 @@ class Bundle:
     @property
     def plan(self) -> Plan:
         """The configuration's requirements when the bundle was made."""
-        data = self.manifest["plan"]
-        assets = data["assets"]
-        settings: JsonObject = {
-            **data,
-            "assets": None if assets is None else (assets[0], str(self.folder.resolve() / assets[1]), assets[2]),
-        }
-        return Plan(**settings)
+        plan = Plan(**self.manifest["plan"])
+        if plan.assets is None:
+            return plan
+        binding, folder, settings = plan.assets
+        return attrs.evolve(plan, assets=(binding, str(self.folder.resolve() / folder), settings))
 
     @property
     def migrations(self) -> Mapping[str, Migrations]:
@@ -114,12 +112,7 @@ class Bundle:
             data = json.loads((self.folder / "migrations.json").read_bytes())
         except OSError:
             return {}
-        return {
-            binding: Migrations(
-                found["table"], [(name, tuple(sql)) for name, sql in found["files"]], found.get("hashes", {})
-            )
-            for binding, found in data.items()
-        }
+        return {binding: Migrations(**found) for binding, found in data.items()}
 
     @classmethod
     def read(cls, folder: Path) -> Bundle:
@@ -146,7 +139,6 @@ def write_bundle(
     name: str,
     main: str,
     files: Mapping[str, bytes],
-    glue: Sequence[str],
     classes: Mapping[str, Sequence[str]],
     packages: Sequence[PackageSize] = (),
     snapshot: bytes | None = None,
@@ -157,8 +149,8 @@ def write_bundle(
 ) -> Bundle:
     """Write the modules and the manifest into `folder`, which is emptied first.
 
-    `files` are the Python files by their path below the bundle's own `sys.path` entry. `glue` are pyodide's call
-    adapters, in hexadecimal. With `build_worker` the worker is one that `core build` asks about the application.
+    `files` are the Python files by their path below the bundle's own `sys.path` entry. With
+    `build_worker` the worker is one that `core build` asks about the application.
     """
     shutil.rmtree(folder, ignore_errors=True)
     place = folder / "modules"
@@ -180,7 +172,7 @@ def write_bundle(
         add(file, kind, toolchain.pyodide / file)
     compiled = toolchain.compiled_library
     add(LIBRARY, "data", compiled if compiled.exists() else toolchain.pyodide / LIBRARY)
-    adapters = {code: f"glue-{index:02}.wasm" for index, code in enumerate(glue)}
+    adapters = {code: f"glue-{index:02}.wasm" for index, code in enumerate(toolchain.adapters)}
     for code, file in adapters.items():
         add(file, "wasm", bytes.fromhex(code))
     site, index, folders = _packed(files)

@@ -99,12 +99,8 @@ def collect(root: Path, *, project: Path, extra: Iterable[str] = (), left_out: I
     for name, version, content in parts:
         for path, data in content.items():
             files.setdefault(path, data)
-        size = sum(map(len, content.values()))
-        packages.append(
-            PackageSize(
-                name, version, len(content), size, compressed_size(b"".join(content[p] for p in sorted(content)))
-            )
-        )
+        whole = b"".join(content[path] for path in sorted(content))
+        packages.append(PackageSize(name, version, len(content), len(whole), compressed_size(whole)))
     return Collected(files, packages, compiled, frozenset(own))
 
 
@@ -118,11 +114,8 @@ def _application(root: Path) -> Iterator[tuple[str, bytes]]:
         names[:] = sorted(
             name
             for name in names
-            if not name.startswith(".")
-            and name not in OTHER_FOLDERS
-            and not name.endswith(".egg-info")
-            and not (place / name / "pyvenv.cfg").exists()
-            and not (place / name / "manifest.json").exists()
+            if not (name.startswith(".") or name in OTHER_FOLDERS or name.endswith(".egg-info"))
+            and not any((place / name / mark).exists() for mark in ("pyvenv.cfg", "manifest.json"))
         )
         for file in sorted(files):
             path = place / file
@@ -176,12 +169,11 @@ def _owners(module: str, owners: Sequence[str]) -> Sequence[str]:
     path = module
     while "." in path:
         start = path.replace(".", "/")
+        within = (f"{start}/", f"{start}.")
         having = [
             owner
             for owner in dict.fromkeys(owners)
-            if any(
-                file.as_posix().startswith((f"{start}/", f"{start}.")) for file in importlib.metadata.files(owner) or ()
-            )
+            if any(file.as_posix().startswith(within) for file in importlib.metadata.files(owner) or ())
         ]
         if having:
             return having
@@ -193,7 +185,6 @@ def _owners(module: str, owners: Sequence[str]) -> Sequence[str]:
 
 
 def _declared(project: Path) -> list[str]:
-    """The run-time dependencies of pyproject.toml, if there is one."""
     import tomllib
 
     file = project / "pyproject.toml"
@@ -252,9 +243,8 @@ def _files_of(distribution: importlib.metadata.Distribution) -> dict[str, Path]:
     found = {path: place for path, place in places.items() if _COMPILED.search(path)}
     for top in _tops(distribution):
         spec = importlib.util.find_spec(top)
-        if spec is not None:
-            for place in spec.submodule_search_locations or ():
-                found |= _tree(Path(place), top)
+        for place in (spec and spec.submodule_search_locations) or ():
+            found |= _tree(Path(place), top)
     return found
 
 

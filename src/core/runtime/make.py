@@ -70,13 +70,16 @@ async def make_bundle(
     progress("collecting the application and its dependencies")
     collected = collect(Path(entry.folder), project=project, extra=extra, left_out=left_out)
     collected = attrs.evolve(collected, files={**collected.files, **files})
-    glue, seen = await _look(collected, entry, project, plan, toolchain, progress)
+    await prepare(toolchain)
+    await check_compiled(collected, project, toolchain, progress)
+    progress("importing it in a worker")
+    seen = await inspect(collected, entry, plan=plan, toolchain=toolchain)
     plan = with_secrets(plan, seen.secrets)
     compiled = {**collected.files, **seen.bytecode}
     image: bytes | None = None
     if snapshot:
         progress("taking the memory snapshot")
-        image = await ask(toolchain, "/snapshot", compiled, entry.main, Plan(name=plan.name), glue=glue)
+        image = await ask(toolchain, "/snapshot", compiled, entry.main, Plan(name=plan.name))
     assets = plan.assets
     if assets is not None:
         plan = attrs.evolve(plan, assets=(assets[0], "assets", assets[2]))
@@ -86,7 +89,6 @@ async def make_bundle(
         name=plan.name,
         main=entry.main,
         files=collected.files if snapshot else compiled,
-        glue=glue,
         classes={cls: seen.classes[cls] for cls in plan.classes},
         packages=collected.packages,
         snapshot=image,
@@ -100,16 +102,6 @@ async def make_bundle(
     progress("starting the bundle once")
     await _start_once(bundle, toolchain)
     return bundle
-
-
-async def _look(
-    collected: Collected, entry: Entry, project: Path, plan: Plan, toolchain: Toolchain, progress: Callable[[str], None]
-) -> tuple[Sequence[str], Inspection]:
-    """Pyodide's call adapters, and what an application is in a worker. Raises BundleError with all that is wrong."""
-    glue = await prepare(toolchain)
-    await check_compiled(collected, project, toolchain, glue, progress)
-    progress("importing it in a worker")
-    return glue, await inspect(collected, entry, plan=plan, toolchain=toolchain, glue=glue)
 
 
 async def _start_once(bundle: Bundle, toolchain: Toolchain) -> None:
@@ -146,7 +138,6 @@ async def check_compiled(
     collected: Collected,
     project: Path,
     toolchain: Toolchain,
-    glue: Sequence[str],
     progress: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Import the packages that have compiled modules in a worker, where they are without. Raises BundleError for those
@@ -166,7 +157,7 @@ async def check_compiled(
     if told is None:
         progress(f"trying {', '.join(found.package for found in compiled.values())} without compiled modules")
         binding = {"name": "CORE_COMPILED", "text": asked}
-        told = json.loads(await ask(toolchain, "/examine-compiled", collected.files, glue=glue, extra=[binding]))
+        told = json.loads(await ask(toolchain, "/examine-compiled", collected.files, extra=[binding]))
         cache.write("compiled", key, told)
     problems: list[str] = []
     for name, (module, by) in told.items():
@@ -182,9 +173,7 @@ async def check_compiled(
         raise BundleError("\n".join(problems))
 
 
-async def inspect(
-    collected: Collected, entry: Entry, *, plan: Plan, toolchain: Toolchain, glue: Sequence[str]
-) -> Inspection:
+async def inspect(collected: Collected, entry: Entry, *, plan: Plan, toolchain: Toolchain) -> Inspection:
     """Import an application in a worker that has its bindings, and list its contents.
 
     The bytecode of packages is kept for the next time. Raises BundleError with everything that is wrong.
@@ -193,7 +182,7 @@ async def inspect(
     files = {**collected.files, **kept}
     # Without the crons and queues that would call the worker meanwhile.
     quiet = attrs.evolve(plan, consumers={}, crons=(), assets=None)
-    report = json.loads(await ask(toolchain, "/inspect", files, entry.main, quiet, glue=glue))
+    report = json.loads(await ask(toolchain, "/inspect", files, entry.main, quiet))
     problems = [*_problems(report, Path(entry.folder), plan)]
     if problems:
         raise BundleError("\n\n".join(problems))
@@ -328,7 +317,10 @@ async def fill_python_modules(
         )
     progress("collecting the application and its dependencies")
     collected = collect(Path(entry.folder), project=project, extra=extra, left_out=left_out)
-    await _look(collected, entry, project, plan, toolchain, progress)
+    await prepare(toolchain)
+    await check_compiled(collected, project, toolchain, progress)
+    progress("importing it in a worker")
+    await inspect(collected, entry, plan=plan, toolchain=toolchain)
     uploaded = collect(Path(entry.folder), project=project, extra=[*extra, _SDK], left_out=left_out)
     files = uploaded.packaged
     # By them the SDK loads itself where an interpreter starts.

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -50,6 +50,15 @@ class Toolchain:
     root: Path
     workerd: Path
     pyodide: Path
+
+    @property
+    def adapters(self) -> Sequence[str]:
+        """Pyodide's call adapters, in hexadecimal, which are there once they were captured."""
+        try:
+            captured: Sequence[str] = json.loads((self.root / f"adapters-{KEY}.json").read_bytes())
+        except (OSError, ValueError):
+            return ()
+        return captured
 
     @property
     def compiled_library(self) -> Path:
