@@ -103,24 +103,47 @@ def _secrets_asked() -> dict[str, bool] | None:
     return None if env_class is None or env_class is Any else secrets_asked(env_class)
 
 
-def migrate(env: object, text: str) -> object:
-    """Apply a database's pending migrations, for the supervisor; a JSON text of those applied."""
-    return _run(_migrate(env, text))
+def asked(question: str, env: object, text: str) -> object:
+    """Answer a question of the supervisor's, whose `text` is JSON, and so is the answer."""
+    return _run(_asked(question, env, text))
 
 
-async def _migrate(env: object, text: str) -> str:
+async def _asked(question: str, env: object, text: str) -> str:
     import json
 
+    told: Mapping[str, object] = {}
+    match question:
+        case "where":  # the requests in flight, and what they wait in
+            from core.hosts.in_flight import requests_in_flight
+
+            told = {"where": requests_in_flight(asyncio.get_running_loop())}
+        case "spans":  # those that ended since they were last asked for
+            from core.backends.workerd.spans import IsolateTracer
+
+            tracer = IsolateTracer.current
+            told = {"spans": [] if tracer is None else tracer.taken()}
+        case "metrics":
+            own, meter = _env(env), _isolate.meter
+            if meter is not None:
+                from core.telemetry.metrics import measure_queues
+
+                await measure_queues(own, meter)
+                told = meter.snapshot()
+        case _:
+            told = await _migrate(env, json.loads(text))
+    return json.dumps(told)
+
+
+async def _migrate(env: object, job: Mapping[str, Any]) -> Mapping[str, object]:
+    """Apply a database's pending migrations, and tell of those applied."""
     from core.backends.workerd.migrations import apply
     from core.errors import D1Error
 
-    job = json.loads(text)
     try:
-        database = getattr(env, job["binding"])
-        applied, changed = await apply(database, job["table"], job["files"], job["hashes"])
-        return json.dumps({"applied": applied, "changed": changed})
+        applied, changed = await apply(getattr(env, job["binding"]), job["table"], job["files"], job["hashes"])
+        return {"applied": applied, "changed": changed}
     except D1Error as error:
-        return json.dumps({"error": str(error)})
+        return {"error": str(error)}
 
 
 def go_away() -> object:
@@ -129,42 +152,6 @@ def go_away() -> object:
     from core.backends.workerd.leaving import leave
 
     return bridge().to_js(leave())
-
-
-def numbers(env: object) -> object:
-    """Return the numbers of this isolate, for the supervisor: a JSON text."""
-    return _run(_numbers(env))
-
-
-async def _numbers(env: object) -> str:
-    import json
-
-    own, meter = _env(env), _isolate.meter
-    if meter is None:
-        return "{}"
-    from core.telemetry.metrics import measure_queues
-
-    await measure_queues(own, meter)
-    return json.dumps(meter.snapshot())
-
-
-def where() -> str:
-    """Return the requests in flight and what they wait in, for the supervisor: a JSON text."""
-    import json
-
-    from core.hosts.in_flight import requests_in_flight
-
-    return json.dumps({"where": requests_in_flight(asyncio.get_running_loop())})
-
-
-def spans() -> str:
-    """Return the spans that ended since they were last asked for, for the supervisor: a JSON text."""
-    import json
-
-    from core.backends.workerd.spans import IsolateTracer
-
-    tracer = IsolateTracer.current
-    return json.dumps({"spans": [] if tracer is None else tracer.taken()})
 
 
 def _env(env: object, secrets: Mapping[str, str] | None = None) -> object:
@@ -247,24 +234,20 @@ def scheduled(event: Any, env: object, ctx: object) -> object:
 def durable_object(name: str, ctx: object, env: object) -> object:
     """A new instance of a Durable Object class of the main module; or the Error that JavaScript throws instead."""
     try:
-        return _durable_object(name, ctx, env)
+        from core.backends.workerd.durable_object import WorkerdDurableObjectState
+        from core.bindings.durable_object import object_class
+
+        cls = object_class(getattr(_isolate.main, name, None))
+        if cls is None:
+            raise DeveloperError(
+                f"{getattr(_isolate.main, '__name__', 'the main module')} has no class {name}, which the configuration "
+                "binds as a Durable Object. Define it there or import it there"
+            )
+        return cls(WorkerdDurableObjectState(ctx), _env(env))
     except Exception as error:
         from core.hosts.workers.durable import not_made
 
         return not_made(name, error)
-
-
-def _durable_object(name: str, ctx: object, env: object) -> object:
-    from core.backends.workerd.durable_object import WorkerdDurableObjectState
-    from core.bindings.durable_object import object_class
-
-    cls = object_class(getattr(_isolate.main, name, None))
-    if cls is None:
-        raise DeveloperError(
-            f"{getattr(_isolate.main, '__name__', 'the main module')} has no class {name}, which the configuration "
-            "binds as a Durable Object. Define it there or import it there"
-        )
-    return cls(WorkerdDurableObjectState(ctx), _env(env))
 
 
 def durable_object_call(instance: object, method: str, *args: object) -> object:

@@ -117,14 +117,9 @@ export class Health extends WorkerEntrypoint {
           left = true;
           return Response.json({});
         }
-        if (pathname === '/spans') {
-          const { last } = await request.json();
-          while (last && !left) await scheduler.wait(10);
-          return new Response(await call(this.ctx, 'spans'));
-        }
-        if (pathname === '/where') return new Response(await call(this.ctx, 'where'));
-        if (pathname === '/metrics') return new Response(await call(this.ctx, 'numbers', this.env));
-        return new Response(await call(this.ctx, 'migrate', this.env, await request.text()));
+        const given = await request.text();
+        if (pathname === '/spans') while (JSON.parse(given).last && !left) await scheduler.wait(10);
+        return new Response(await call(this.ctx, 'asked', pathname.slice(1), this.env, given));
       }
       const problems = await call(this.ctx, 'problems', this.env);
       return Response.json(problems ? { status: 'failing', problems } : { status: 'ok' }, { status: problems ? 503 : 200 });
