@@ -19,7 +19,8 @@ from core.assembly.embedded import _MAKERS, _NAMES
 from core.backends.workerd.env import _KINDS
 from core.bindings.kinds import KINDS, PROTOCOLS, Kind, bindings_of
 from core.bindings.kv import KVNamespace
-from core.config.model import HyperdriveTable, RateLimitTable, SimpleLimit, Worker
+from core.config.load import load
+from core.config.model import Worker
 from core.runtime.project import unsupported
 from core.testing import FakeKVNamespace
 
@@ -125,22 +126,39 @@ def test_bindings_are_found_in_an_env_of_every_form(made: Callable[[type], type]
     assert [*bindings_of(made(Env)(bindings, "x"))] == [("KV", "kv", bindings)]
 
 
-def test_a_worker_without_bindings_asks_for_nothing_that_workerd_lacks() -> None:
-    assert unsupported(Worker()) == {}
+def missing_in_workerd(folder: Path, tables: str) -> dict[str, str]:
+    (folder / "wrangler.toml").write_text(f'name = "shop"\nmain = "main.py"\n{tables}')
+    return unsupported(load(folder / "wrangler.toml"))
 
 
-def test_a_database_behind_hyperdrive_is_said_to_need_cpython() -> None:
-    ((name, reason),) = unsupported(Worker(hyperdrive=[HyperdriveTable(binding="PG", id="pg")])).items()
+def test_a_worker_without_bindings_asks_for_nothing_that_workerd_lacks(tmp_path: Path) -> None:
+    assert missing_in_workerd(tmp_path, "") == {}
+
+
+def test_a_database_behind_hyperdrive_is_said_to_need_cpython(tmp_path: Path) -> None:
+    ((name, reason),) = missing_in_workerd(tmp_path, '[[hyperdrive]]\nbinding = "PG"\nid = "pg"').items()
     assert name == "PG"
     assert reason.startswith("a client of a database opens sockets, which Python has not in workerd")
     assert reason.endswith("Run the worker on CPython: `core serve --python`")
 
 
-def test_a_rate_limit_is_said_to_be_counted_elsewhere_in_workerd() -> None:
-    limiter = RateLimitTable(name="LIMITER", namespace_id="1001", simple=SimpleLimit(limit=100, period=60))
-    ((name, reason),) = unsupported(Worker(ratelimits=[limiter])).items()
+def test_a_rate_limit_is_said_to_be_counted_elsewhere_in_workerd(tmp_path: Path) -> None:
+    limiter = '[[ratelimits]]\nname = "LIMITER"\nnamespace_id = "1001"\nsimple = { limit = 100, period = 60 }'
+    ((name, reason),) = missing_in_workerd(tmp_path, limiter).items()
     assert name == "LIMITER"
     assert reason.startswith("workerd alone has no service for this rate limit. Count with the middleware rate_limit")
+
+
+def test_another_worker_and_its_classes_are_not_there_in_workerd(tmp_path: Path) -> None:
+    services = '[[services]]\nbinding = "OWN"\nservice = "shop"\n[[services]]\nbinding = "AUTH"\nservice = "auth"\n'
+    classes = '[[durable_objects.bindings]]\nname = "ROOM"\nclass_name = "Room"\nscript_name = "auth"'
+    told = missing_in_workerd(tmp_path, services + classes)
+    assert [
+        reason.partition(". ")[0].removeprefix("workerd alone has no service for this ") for reason in told.values()
+    ] == [
+        "Durable Object class of another worker",
+        "service binding to another worker",
+    ]
 
 
 LAMP = Kind("lamp", "lamp", ("lamps",), protocol="Lamp", engines=("Workerd", "Embedded", "Fake"))

@@ -24,7 +24,7 @@ def dated(plan: Plan, date: str, folder: Path) -> Plan:
     """`plan` as a configuration of that date asks for it."""
     config = folder / "wrangler.json"
     config.write_text(json.dumps({"name": "dated", "main": "main.py", "compatibility_date": date}))
-    asked = plan_of(load(config).worker, folder=folder)
+    asked = plan_of(load(config))
     return attrs.evolve(
         plan, compatibility_date=asked.compatibility_date, compatibility_flags=asked.compatibility_flags
     )

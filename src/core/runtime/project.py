@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
 
-from core.bindings.kinds import KINDS, Kind
+from core.bindings.kinds import KINDS
 from core.config.load import load
-from core.config.model import Configuration, Worker
+from core.config.model import Configuration
 from core.config.nearest import discover
 from core.config.secrets import read_local_secrets
 from core.http.json import JsonObject
@@ -36,7 +35,7 @@ class Project:
     @property
     def local_plan(self) -> Plan:
         """The plan on this machine, where a local secret wins over a variable."""
-        return plan_of(self.configuration.worker, folder=self.folder, secrets=self.local)
+        return plan_of(self.configuration, self.local)
 
     @property
     def folder(self) -> Path:
@@ -69,17 +68,16 @@ def open_project(start: Path, *, environment: str | None = None) -> Project:
     The values of `.dev.vars` and `.env` come before those of this process's environment. Raises ConfigurationError.
     """
     configuration = load(discover(start), environment=environment)
-    worker = configuration.worker
     values = dict(os.environ)
     secrets = read_local_secrets(configuration.directory, environment=environment)
     values.update({name: secret.value.reveal() for name, secret in secrets.items()})
     return Project(
         configuration=configuration,
         entry=entry_of(configuration),
-        plan=plan_of(worker, folder=configuration.directory),
+        plan=plan_of(configuration),
         environment=values,
         local=sorted(secrets),
-        without=tuple(f"{name}: {reason}" for name, reason in unsupported(worker).items()),
+        without=tuple(f"{name}: {reason}" for name, reason in unsupported(configuration).items()),
     )
 
 
@@ -94,17 +92,14 @@ _NEEDED_FLAGS = {
 }
 
 
-def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Plan:
-    """The plan for an environment whose file is in `folder`, with its required secrets and those named `secrets`."""
+def plan_of(configuration: Configuration, secrets: Iterable[str] = ()) -> Plan:
+    """The plan for an environment, with its required secrets and those named `secrets`."""
+    worker = configuration.worker
     required = () if worker.secrets is None else worker.secrets.required
     variables: JsonObject = dict(worker.vars)
     if worker.version_metadata is not None:
         variables[worker.version_metadata.binding] = {"id": "local", "tag": "", "timestamp": ""}
     assets = worker.assets
-    # A database is an address and not only methods: there is nothing to put in its place.
-    absent = unsupported(worker)
-    for name in _names(worker, KINDS["hyperdrive"]):
-        del absent[name]
     own = worker.name or "app"
     if own in ("internet", "do-storage") or own.startswith("core-"):
         own = f"app-{own}"  # services of the runtime have such names
@@ -138,12 +133,17 @@ def plan_of(worker: Worker, *, folder: Path, secrets: Iterable[str] = ()) -> Pla
         },
         crons=list(worker.triggers.crons),
         services={table.binding: own for table in worker.services if table.service == worker.name},
-        absent=absent,
+        # A database is an address and not only methods: there is nothing to put in its place.
+        absent={
+            name: reason
+            for name, reason in unsupported(configuration).items()
+            if configuration.bindings[name].kind != "hyperdrive"
+        },
         assets=None
         if assets is None or assets.directory is None
         else (
             assets.binding or "",
-            str(folder / assets.directory),
+            str(configuration.directory / assets.directory),
             {
                 "html_handling": assets.html_handling,
                 "not_found_handling": assets.not_found_handling,
@@ -162,29 +162,21 @@ _INSTEAD = {
 }
 
 
-def unsupported(worker: Worker) -> dict[str, str]:
+def unsupported(configuration: Configuration) -> dict[str, str]:
     """The bindings of a configuration that workerd by itself has no service for, one sentence each."""
-    database = KINDS["hyperdrive"]
-    places = {kind.title: _names(worker, kind) for kind in KINDS.values() if not kind.alone and kind is not database}
-    places["service binding to another worker"] = [
-        table.binding for table in worker.services if table.service != worker.name
-    ]
-    places["Durable Object class of another worker"] = [
-        table.name for table in worker.durable_objects.bindings if table.script_name is not None
-    ]
-    return dict.fromkeys(
-        _names(worker, database),
-        "a client of a database opens sockets, which Python has not in workerd, so no asyncpg and no other driver "
-        "connects there. Run the worker on CPython: `core serve --python`",
-    ) | {
-        name: f"workerd alone has no service for this {kind}. {_INSTEAD.get(kind, _ELSEWHERE)}"
-        for kind, names in places.items()
-        for name in names
-    }
-
-
-def _names(worker: Worker, kind: Kind) -> list[str]:
-    tables: Any = worker
-    for key in kind.section:
-        tables = getattr(tables, key)
-    return [getattr(table, kind.key) for table in (tables if kind.many else [tables]) if table is not None]
+    told: dict[str, str] = {}
+    for name, binding in configuration.bindings.items():
+        kind, entry = KINDS[binding.kind], binding.entry
+        missing = "" if kind.alone else kind.title
+        if kind.name == "service" and entry.service != configuration.worker.name:
+            missing = "service binding to another worker"
+        elif kind.name == "durable_object" and entry.script_name is not None:
+            missing = "Durable Object class of another worker"
+        if kind.name == "hyperdrive":
+            told[name] = (
+                "a client of a database opens sockets, which Python has not in workerd, so no asyncpg and no other driver "
+                "connects there. Run the worker on CPython: `core serve --python`"
+            )
+        elif missing:
+            told[name] = f"workerd alone has no service for this {missing}. {_INSTEAD.get(missing, _ELSEWHERE)}"
+    return told
