@@ -38,9 +38,9 @@ _ABSENT: Final = Preconditions(None, (("wildcard", ""),), None, None, in_seconds
 
 def find_buckets(state: Path, plan: Plan, skip: Collection[str] = ()) -> Sequence[BucketCopy]:
     """The buckets of `plan` that are in the unpacked backup `state`, but for those of `skip`."""
+    store = Store(state)
     found: list[BucketCopy] = []
     for name, binding in asked(plan.r2, skip).items():
-        store = Store(state)
         path, files = store.file("r2", name), store.files("r2", name)
         assert path is not None
         assert files is not None
@@ -49,7 +49,7 @@ def find_buckets(state: Path, plan: Plan, skip: Collection[str] = ()) -> Sequenc
     return found
 
 
-@attrs.frozen
+@attrs.define
 class BucketCopy:
     """A bucket in a backup: the binding that names it to people, its name, its database and the folder of its files."""
 
@@ -57,6 +57,10 @@ class BucketCopy:
     name: str
     path: Path
     files: Path
+    _storage: SharedBucketStorage = attrs.field(init=False)
+    _connection: sqlite3.Connection = attrs.field(init=False)
+    _done: int = attrs.field(init=False, default=0)
+    _problems: list[str] = attrs.field(init=False, factory=list[str])
 
     def left(self) -> Iterator[str]:
         """Sentences about what is not moved."""
@@ -70,37 +74,27 @@ class BucketCopy:
 
         Raises DeveloperError where the cluster has others, or one cannot be written; those begun are finished.
         """
-        storage = SharedBucketStorage(shared, self.name)
-        with closing(opened(self.path)) as connection:
-            moving = _Moving(self, storage, connection)
+        self._storage, self._done, self._problems = SharedBucketStorage(shared, self.name), 0, []
+        with closing(opened(self.path)) as self._connection:
             try:
-                count, size = await moving.run()
+                count, size = await self._move()
             except asyncio.CancelledError:
-                say(f"interrupted: {moving.progress}")
+                say(f"interrupted: {self._progress}")
                 raise
             except BindingError as error:
-                raise DeveloperError(f"{self.binding}: {error.__cause__ or error}. {moving.progress}") from error
+                raise DeveloperError(f"{self.binding}: {error.__cause__ or error}. {self._progress}") from error
             finally:
-                await storage.close()
+                await self._storage.close()
         say(f"{self.binding}: {count:,} objects, {size:,} bytes")
 
-
-@attrs.define
-class _Moving:
-    _copy: BucketCopy
-    _storage: SharedBucketStorage
-    _connection: sqlite3.Connection
-    _done: int = 0
-    _problems: list[str] = attrs.field(factory=list[str])
-
     @property
-    def progress(self) -> str:
+    def _progress(self) -> str:
         return (
-            f"{self._done:,} of {self._expected()[0]:,} objects of {self._copy.binding} are in the cluster. Run the "
-            "command again to go on: those stay as they are"
+            f"{self._done:,} of {self._expected()[0]:,} objects of {self.binding} are in the cluster. Run the command "
+            "again to go on: those stay as they are"
         )
 
-    async def run(self) -> tuple[int, int]:
+    async def _move(self) -> tuple[int, int]:
         """Write all objects: how many there are in the cluster then, and their bytes."""
         begun = False
         async for row in self._there():
@@ -109,14 +103,13 @@ class _Moving:
         rows = map(Row._make, self._connection.execute(f"SELECT {COLUMNS} FROM r2_objects ORDER BY key"))
         await asyncio.gather(*(self._write(rows, begun) for _ in range(_SIDE_BY_SIDE)))
         if self._problems:
-            raise DeveloperError("\n".join([*self._problems, self.progress]))
+            raise DeveloperError("\n".join([*self._problems, self._progress]))
         count = size = 0
         async for row in self._there():
             count, size = count + 1, size + row.size
-        if (count, size) != self._expected():
-            was = self._expected()
+        if (count, size) != (was := self._expected()):
             raise DeveloperError(
-                f"{self._copy.binding}: {count:,} objects with {size:,} bytes are there, and the backup has {was[0]:,} with "
+                f"{self.binding}: {count:,} objects with {size:,} bytes are there, and the backup has {was[0]:,} with "
                 f"{was[1]:,}. Move a backup before the first node starts"
             )
         return count, size
@@ -141,7 +134,7 @@ class _Moving:
     def _same(self, there: Row, ours: Row | None) -> None:
         if there != ours:
             raise DeveloperError(
-                f"{self._copy.binding} ({there.key.decode()}): the cluster has something else there already. "
+                f"{self.binding} ({there.key.decode()}): the cluster has something else there already. "
                 "Move a backup before the first node starts, or into another prefix of the bucket"
             )
 
@@ -155,7 +148,7 @@ class _Moving:
                     await self._put(row)
                 self._done += 1
             except (BindingError, DeveloperError, OSError) as error:
-                self._problems.append(f"{self._copy.binding} ({row.key.decode()}): {error.__cause__ or error}")
+                self._problems.append(f"{self.binding} ({row.key.decode()}): {error.__cause__ or error}")
 
     async def _put(self, row: Row) -> None:
         taken = await self._storage.take_in("put", row.key, Source(FixedLengthStream(self._chunks(row), row.size)))
@@ -173,6 +166,6 @@ class _Moving:
             if name is None:
                 yield data
                 continue
-            with (self._copy.files / name).open("rb") as file:
+            with (self.files / name).open("rb") as file:
                 while chunk := file.read(_CHUNK):
                     yield chunk

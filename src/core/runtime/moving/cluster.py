@@ -15,10 +15,9 @@ import os
 import secrets
 import tempfile
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import attrs
 
@@ -42,8 +41,6 @@ _PART: Final = 1024 * 1024
 _SECONDS: Final = 300.0
 STOP: Final = 30.0
 """Seconds in which the objects are handed over."""
-
-_Asking: TypeAlias = Callable[[str, str, bytes], Awaitable[bytes]]
 
 
 async def move_into_cluster(
@@ -71,7 +68,7 @@ async def move_into_cluster(
     shared = await reach_bucket(cluster, say) if buckets else None
     if await prove_key(toolchain, cluster):
         say(f"CORE_CLUSTER_KEY is the key of {cluster.bucket} from now on")
-    moved = _Moved(found.objects)
+    moved = _Import(toolchain, cluster, namespaces_of(plan), found.objects)
     try:
         for side_by_side in _SIDE_BY_SIDE:
             if moved.problems:
@@ -79,7 +76,7 @@ async def move_into_cluster(
                 # Until then the objects are still the other process's.
                 await asyncio.sleep(_LEASE)
                 moved.problems.clear()
-            if not await _attempt(toolchain, cluster, namespaces_of(plan), moved, side_by_side):
+            if not await moved.attempt(side_by_side):
                 break
     except asyncio.CancelledError:
         say(f"interrupted: {moved.progress}")
@@ -95,53 +92,78 @@ async def move_into_cluster(
         await bucket.move(shared, say)
 
 
-async def _attempt(
-    toolchain: Toolchain, cluster: Cluster, namespaces: Sequence[str], moved: _Moved, side_by_side: int
-) -> bool:
-    """Write what is not done yet. Returns True if the process that writes has ended by itself."""
-    token = secrets.token_hex(32)
-    script = worker_file("import.mjs").decode()
-    script += "".join(f"export class Objects{at} extends Imported {{}}\n" for at in range(len(namespaces)))
-    said: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="core-import-") as folder:
-        disk = Path(folder) / "disk"
-        disk.mkdir()
-        text = cluster_config(cluster, script, folder="kv-blobs", objects=namespaces, disk=disk, token=token)
-        workerd = await Workerd.start(
-            toolchain.workerd, Path(folder) / "import.capnp", text, env=os.environ, on_line=said.append
-        )
-        try:
-            ask, sources = partial(_ask, workerd.ports["http"], token), iter([*moved.left.values()])
-            await asyncio.gather(*(_move(ask, sources, moved) for _ in range(side_by_side)))
-            if moved.problems:
-                await asyncio.wait({workerd.ended}, timeout=2)
-            ended = workerd.returncode is not None
-        finally:
-            # The objects are handed over, so that the first node need not wait for a lease to end.
-            await workerd.stop(seconds=STOP)
-    if ended:
-        moved.problems.append(f"the process that writes ended: {said[-1] if said else 'it said nothing'}")
-    return ended
+class _Import:
+    """Objects on their way into a cluster: what was written, and what was not."""
 
-
-class _Moved:
-    """The report of a move: what was written, and what was not."""
-
-    def __init__(self, objects: Sequence[Source]) -> None:
-        self.counts: dict[str, Counter[str]] = {source.binding: Counter() for source in objects}
-        self.problems: list[str] = []
-        self.left = {(source.namespace, source.id): source for source in objects}
+    def __init__(
+        self, toolchain: Toolchain, cluster: Cluster, namespaces: Sequence[str], objects: Sequence[Source]
+    ) -> None:
+        self._toolchain = toolchain
+        self._cluster = cluster
+        self._namespaces = namespaces
+        self._token = secrets.token_hex(32)
         self._all = len(objects)
+        self._left = {(source.namespace, source.id): source for source in objects}
+        self._counts: dict[str, Counter[str]] = {source.binding: Counter() for source in objects}
+        self.problems: list[str] = []
 
     @property
     def progress(self) -> str:
         return (
-            f"{self._all - len(self.left)} of {self._all} objects of the backup are in the cluster. Run the command "
+            f"{self._all - len(self._left)} of {self._all} objects of the backup are in the cluster. Run the command "
             "again to go on: those stay as they are"
         )
 
-    def add(self, source: Source, contents: Contents) -> None:
-        here = Counter[str]()
+    def lines(self) -> Iterator[str]:
+        for binding, counts in self._counts.items():
+            yield f"{binding}: {', '.join(f'{number:,} {unit}' for unit, number in counts.items()) or 'nothing'}"
+
+    async def attempt(self, side_by_side: int) -> bool:
+        """Write what is not done yet. Returns True if the process that writes has ended by itself."""
+        script = worker_file("import.mjs").decode()
+        script += "".join(f"export class Objects{at} extends Imported {{}}\n" for at in range(len(self._namespaces)))
+        said: list[str] = []
+        with tempfile.TemporaryDirectory(prefix="core-import-") as folder:
+            disk = Path(folder) / "disk"
+            disk.mkdir()
+            text = cluster_config(
+                self._cluster, script, folder="kv-blobs", objects=self._namespaces, disk=disk, token=self._token
+            )
+            workerd = await Workerd.start(
+                self._toolchain.workerd, Path(folder) / "import.capnp", text, env=os.environ, on_line=said.append
+            )
+            self._port = workerd.ports["http"]
+            try:
+                sources = iter([*self._left.values()])
+                await asyncio.gather(*(self._move(sources) for _ in range(side_by_side)))
+                if self.problems:
+                    await asyncio.wait({workerd.ended}, timeout=2)
+                ended = workerd.returncode is not None
+            finally:
+                # The objects are handed over, so that the first node need not wait for a lease to end.
+                await workerd.stop(seconds=STOP)
+        if ended:
+            self.problems.append(f"the process that writes ended: {said[-1] if said else 'it said nothing'}")
+        return ended
+
+    async def _move(self, sources: Iterator[Source]) -> None:
+        """Write objects of `sources`, which others take from as well, until there are none or one cannot be written."""
+        for source in sources:
+            if self.problems:
+                return  # one that cannot be written is seldom alone
+            name = f"{source.binding} ({source.name or source.id})"
+            try:
+                with source.contents() as contents:
+                    await self._write(source, contents)
+                    self._count(source, contents)
+            except OSError as error:  # TimeoutError is one
+                told = f"{type(error).__name__} {error}"
+                self.problems.append(f"{name}: the process that writes it did not answer: {told}")
+            except Exception as error:
+                self.problems.append(f"{name}: {error}")
+
+    def _count(self, source: Source, contents: Contents) -> None:
+        here = self._counts[source.binding]
         if source.unit == "objects":
             here.update(objects=1, values=contents.count, alarms=contents.alarm is not None)
         elif source.unit == "rows":
@@ -150,60 +172,42 @@ class _Moved:
             here[source.unit] += contents.tables.get(source.table, 0)
         else:
             here["rows"] += sum(contents.tables.values())
-        del self.left[source.namespace, source.id]
-        self.counts[source.binding].update(here)
+        del self._left[source.namespace, source.id]
 
-    def lines(self) -> Iterator[str]:
-        for binding, counts in self.counts.items():
-            yield f"{binding}: {', '.join(f'{number:,} {unit}' for unit, number in counts.items()) or 'nothing'}"
+    async def _write(self, source: Source, contents: Contents) -> None:
+        """Write an object, in as many parts as it takes. Raises DeveloperError where it is not as it should be."""
+        for path, file in contents.files:
+            await self._ask("PUT", f"/file?path={path}", file.read_bytes())
+        expected = {"tables": dict(contents.tables), "values": contents.count}
+        for part in _parts(contents):
+            asked = {"namespace": source.namespace, "name": source.name, "id": source.id, **attrs.asdict(part)}
+            answer: Mapping[str, Any] = json.loads(await self._ask("POST", "/", json.dumps(asked).encode()))
+            if "not found" in answer.get("error", ""):
+                raise DeveloperError(
+                    "a node of the cluster has it. Stop all nodes, and begin again with the first one after"
+                )
+            if "error" in answer:
+                raise DeveloperError(answer["error"])
+            there = answer.get("there")
+            if there == expected:
+                return
+            if there is not None:
+                raise DeveloperError(
+                    f"the cluster has something else there already: {_told(there)}, where the backup has "
+                    f"{_told(expected)}. Move a backup before the first node starts, or into another prefix of the bucket"
+                )
+            written = answer.get("written")
+            if written is not None and written != expected:
+                raise DeveloperError(f"{_told(written)} were written, and the backup has {_told(expected)}")
 
-
-async def _move(ask: _Asking, sources: Iterator[Source], moved: _Moved) -> None:
-    """Write objects of `sources`, which others take from as well, until there are none or one cannot be written."""
-    for source in sources:
-        if moved.problems:
-            return  # one that cannot be written is seldom alone
-        try:
-            with source.contents() as contents:
-                await _write(ask, source, contents)
-                moved.add(source, contents)
-        except OSError as error:  # TimeoutError is one
-            moved.problems.append(
-                f"{_named(source)}: the process that writes it did not answer: {type(error).__name__} {error}"
-            )
-        except Exception as error:
-            moved.problems.append(f"{_named(source)}: {error}")
-
-
-def _named(source: Source) -> str:
-    return f"{source.binding} ({source.name or source.id})"
-
-
-async def _write(ask: _Asking, source: Source, contents: Contents) -> None:
-    """Write an object, in as many parts as it takes. Raises DeveloperError where it is not as it should be."""
-    for path, file in contents.files:
-        await ask("PUT", f"/file?path={path}", file.read_bytes())
-    expected = {"tables": dict(contents.tables), "values": contents.count}
-    for part in _parts(contents):
-        asked = {"namespace": source.namespace, "name": source.name, "id": source.id, **attrs.asdict(part)}
-        answer: Mapping[str, Any] = json.loads(await ask("POST", "/", json.dumps(asked).encode()))
-        if "not found" in answer.get("error", ""):
-            raise DeveloperError(
-                "a node of the cluster has it. Stop all nodes, and begin again with the first one after"
-            )
-        if "error" in answer:
-            raise DeveloperError(answer["error"])
-        there = answer.get("there")
-        if there == expected:
-            return
-        if there is not None:
-            raise DeveloperError(
-                f"the cluster has something else there already: {_told(there)}, where the backup has {_told(expected)}. "
-                "Move a backup before the first node starts, or into another prefix of the bucket"
-            )
-        written = answer.get("written")
-        if written is not None and written != expected:
-            raise DeveloperError(f"{_told(written)} were written, and the backup has {_told(expected)}")
+    async def _ask(self, method: str, path: str, body: bytes) -> bytes:
+        """Ask the process that writes, which answers those who have its token."""
+        status, answer = await exchange(self._port, method, path, body, _SECONDS, token=self._token)
+        if status == 0:
+            raise ConnectionError("it closed the connection")
+        if not 200 <= status <= 299:
+            raise DeveloperError(f"{status} {answer.decode('utf-8', 'replace')}")
+        return answer
 
 
 def _told(counts: Mapping[str, Any]) -> str:
@@ -235,13 +239,3 @@ def _parts(contents: Contents) -> Iterator[_Part]:
             part, size = _Part(), 0
     part.last, part.alarm = True, contents.alarm
     yield part
-
-
-async def _ask(port: int, token: str, method: str, path: str, body: bytes) -> bytes:
-    """Ask the process that writes, which answers those who have its token."""
-    status, answer = await exchange(port, method, path, body, _SECONDS, token=token)
-    if status == 0:
-        raise ConnectionError("it closed the connection")
-    if not 200 <= status <= 299:
-        raise DeveloperError(f"{status} {answer.decode('utf-8', 'replace')}")
-    return answer
