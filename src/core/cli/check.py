@@ -49,10 +49,8 @@ def _is_watched(change: Change, path: str) -> bool:
     parts = Path(path).parts
     if {"node_modules", "__pycache__", "site-packages", ".git", ".core", ".mypy_cache"} & set(parts):
         return False
-    name = parts[-1]
-    return name.endswith((".py", ".sql", ".toml", ".ini", ".cfg", ".json", ".jsonc")) or name.startswith(
-        (".dev.vars", ".env")
-    )
+    ends = (".py", ".sql", ".toml", ".ini", ".cfg", ".json", ".jsonc")
+    return parts[-1].endswith(ends) or parts[-1].startswith((".dev.vars", ".env"))
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +79,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _look(args: argparse.Namespace, path: Path, memory: Memory) -> int:
-    """Check the program once, and print the findings."""
     import attrs
 
     from core.program.findings import configuration_findings

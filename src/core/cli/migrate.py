@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import re
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +17,6 @@ from core.errors import UsageError
 if TYPE_CHECKING:
     from core.config.model import Configuration
     from core.dev.options import Options
-    from core.sql.migrations import Migration
 
 DESCRIPTION: Final = """\
 Migrations are the .sql files of a database's migrations_dir, applied in order, each in one transaction and once.
@@ -45,10 +43,10 @@ def run(args: argparse.Namespace) -> int:
         return _new(configuration, only_database(databases), args.name)
     if args.name is not None:
         raise UsageError(f"`core migrate {args.action}` takes no name. Choose a database with --binding {args.name}")
-    if args.action == "reset" and not (args.yes or _agreed(databases)):
-        sys.stderr.write("nothing was changed\n")
-        return 1
     if args.action == "reset":
+        if not (args.yes or _agreed(databases)):
+            sys.stderr.write("nothing was changed\n")
+            return 1
         _empty_in_workerd(options.root / ".core" / "workerd", configuration, databases)
     return asyncio.run(_with_databases(options, configuration, databases, args.action))
 
@@ -65,10 +63,8 @@ def _empty_in_workerd(state: Path, configuration: Configuration, names: list[str
 def _agreed(databases: list[str]) -> bool:
     if not sys.stdin.isatty():
         raise UsageError(f"this empties {', '.join(databases)}, and there is nobody to ask. Say so with --yes")
-    return input(f"Empty the local database {', '.join(databases)} and apply all migrations? [y/N] ").lower() in (
-        "y",
-        "yes",
-    )
+    asked = f"Empty the local database {', '.join(databases)} and apply all migrations? [y/N] "
+    return input(asked).lower() in ("y", "yes")
 
 
 async def _with_databases(options: Options, configuration: Configuration, names: list[str], action: str) -> int:
@@ -81,8 +77,8 @@ async def _with_databases(options: Options, configuration: Configuration, names:
     with store:
         for name in names:
             database: Any = bindings.values[name]
-            folder = configuration.migrations_directory(configuration.bindings[name].entry)
-            table = configuration.bindings[name].entry.migrations_table
+            entry = configuration.bindings[name].entry
+            folder, table = configuration.migrations_directory(entry), entry.migrations_table
             files = migrations_of(configuration, name)
             print(f"{paint.bold(name)} {paint.dim(str(folder))}")
             if action == "reset":
@@ -93,7 +89,12 @@ async def _with_databases(options: Options, configuration: Configuration, names:
             if action != "list":
                 try:
                     with Progress() as bar:
-                        done = await migrations.apply(database, files, table=table, progress=partial(_show, bar))
+                        done = await migrations.apply(
+                            database,
+                            files,
+                            table=table,
+                            progress=lambda file, at, count: bar.show(file.name, at - 1, count),
+                        )
                 except MigrationError as error:
                     tell_error(str(error))
                     return 1
@@ -116,10 +117,6 @@ async def _with_databases(options: Options, configuration: Configuration, names:
             if differing:
                 print(f"{paint.yellow('note')}: {changed_note(name, differing)}.")
     return 0
-
-
-def _show(bar: Progress, migration: Migration, index: int, count: int) -> None:
-    bar.show(migration.name, index - 1, count)
 
 
 def _new(configuration: Configuration, database: str, name: str | None) -> int:

@@ -43,20 +43,10 @@ r2 (files of notes), mcp (tools for models, at /mcp), or `all`."""
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="the project's name and folder: lower-case letters, digits and hyphens")
-    parser.add_argument(
-        "--with",
-        dest="bindings",
-        metavar="BINDINGS",
-        action="append",
-        default=[],
-        help="further bindings, as in kv,queue, and mcp",
-    )
-    parser.add_argument(
-        "--no-git",
-        dest="git",
-        action="store_false",
-        help="make no git repository (default: one, unless inside of another)",
-    )
+    further = "further bindings, as in kv,queue, and mcp"
+    parser.add_argument("--with", dest="bindings", metavar="BINDINGS", action="append", default=[], help=further)
+    git = "make no git repository (default: one, unless inside of another)"
+    parser.add_argument("--no-git", dest="git", action="store_false", help=git)
     parser.add_argument("--folder", type=Path, help="where to make it (default: a folder of its name)")
 
 
@@ -115,18 +105,11 @@ def render(name: str, bindings: frozenset[str]) -> dict[str, str]:
     owners |= {**_MODULES, **dict.fromkeys((*keyword.kwlist, *sys.stdlib_module_names), "Python")}
     if package in owners:
         raise UsageError(f"{package} is a name of {owners[package]}. Choose another one, as in {name}-api")
-    left_out = (path if path.endswith(".py") else f"{path}/**" for path in DEVELOPMENT)
-    names = {
-        "name": name,
-        "package": package,
-        "sources": _sources(),
-        "left_out": ", ".join(f'"{path}"' for path in left_out),
-    }
+    left_out = ", ".join(f'"{path}"' if path.endswith(".py") else f'"{path}/**"' for path in DEVELOPMENT)
+    names = {"name": name, "package": package, "sources": _sources(), "left_out": left_out}
     files: dict[str, str] = {}
     for path, text in _templates(resources.files("core.cli") / "template", ""):
-        filled = re.sub(
-            r"\{\{(name|package|sources|left_out)\}\}", lambda found: names[found[1]], _choose(text, bindings)
-        )
+        filled = re.sub(rf"\{{\{{({'|'.join(names)})\}}\}}", lambda found: names[found[1]], _choose(text, bindings))
         # Local ids: whoever deploys puts the platform's own in their place.
         filled = re.sub(r"\{\{id:(\w+)\}\}", lambda found: f"local-{found[1]}-{token_hex(4)}", filled)
         if filled.strip():

@@ -104,7 +104,12 @@ def run(args: argparse.Namespace) -> int:
             "words on those lines may be wrong: run mypy, and fix them\n"
         )
     if args.examples is not None:
-        outcome = _with_examples(outcome, args.examples)
+        from core.openapi.examples import Examples, add_examples
+        from core.openapi.written import as_json
+
+        document = outcome.document
+        add_examples(document, Examples.read(args.examples))
+        outcome = outcome._replace(text=as_json(document))
     file: Path | None = args.output
     if file is None and args.check:
         file = path.parent / (_TOOLS if args.mcp else _FILE)
@@ -114,19 +119,13 @@ def run(args: argparse.Namespace) -> int:
 
         write(args.html, page(outcome.document).encode())
         print(f"{shown_path(args.html)} written.", file=sys.stderr)
-    problems = [problem for problem in outcome.problems if outcome.level != "off" and not _is_meant(problem)]
-    for source, line, message in problems:
-        sys.stderr.write(f"{shown_path(source)}:{line}: {outcome.level}: {message}  [{_CODE}]\n")
-    return 1 if outcome.level == "error" and problems else code
+    for source, line, message in outcome.problems if outcome.level != "off" else ():
+        from core.program.findings import Finding, is_ignored  # attrs, which a document without problems does not need
 
-
-def _with_examples(outcome: _Outcome, file: Path) -> _Outcome:
-    from core.openapi.examples import Examples, add_examples
-    from core.openapi.written import as_json
-
-    document = outcome.document
-    add_examples(document, Examples.read(file))
-    return outcome._replace(text=as_json(document))
+        if not is_ignored(Finding(_CODE, message, source, line)):
+            sys.stderr.write(f"{shown_path(source)}:{line}: {outcome.level}: {message}  [{_CODE}]\n")
+            code = 1 if outcome.level == "error" else code
+    return code
 
 
 def _written(args: argparse.Namespace, file: Path | None, outcome: _Outcome) -> int:
@@ -146,14 +145,6 @@ def _written(args: argparse.Namespace, file: Path | None, outcome: _Outcome) -> 
     else:
         sys.stdout.write(text)
     return 0
-
-
-def _is_meant(problem: tuple[str, int, str]) -> bool:
-    """Return True if the line says itself that it is to stay as it is."""
-    from core.program.findings import Finding, is_ignored  # attrs, which a document without problems does not need
-
-    path, line, message = problem
-    return is_ignored(Finding(_CODE, message, path, line))
 
 
 def _outcome(path: Path, args: argparse.Namespace) -> _Outcome | None:
@@ -250,7 +241,6 @@ def _described(path: Path, args: argparse.Namespace, committed: str) -> tuple[_O
 
 
 def _version(root: Path) -> str:
-    """The version of the project, where pyproject.toml has one."""
     import tomllib
 
     try:

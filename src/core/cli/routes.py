@@ -77,5 +77,4 @@ def _print(rows: Sequence[Mapping[str, Any]]) -> None:
         ],
         indent="",
     )
-    print(paint.bold(lines[0]))
-    print("\n".join(lines[1:]))
+    print(paint.bold(lines[0]), *lines[1:], sep="\n")

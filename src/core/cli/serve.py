@@ -222,7 +222,6 @@ def _run_bundle(args: argparse.Namespace) -> int:
 
 
 def _common(args: argparse.Namespace) -> dict[str, Any]:
-    """The options that both ways of serving have."""
     from core.runtime.options import Front
 
     names = ("host", "port", "health", "memory", "migrate", "metrics", "log_format")

@@ -23,7 +23,6 @@ from core.errors import D1Error, UsageError
 
 if TYPE_CHECKING:
     from core.backends.embedded.store import Store
-    from core.config.model import Configuration
 
 DESCRIPTION: Final = """\
 Run SQL on a local database. Without FILE and --command: a prompt, where a statement ends with a semicolon and `.exit`
@@ -70,9 +69,7 @@ def add_sql_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.file is not None and args.command is not None:
         raise UsageError("give a FILE or --command, not both")
-    text, where = args.command, "--command"
-    if args.file is not None:
-        text, where = read_file(args.file)
+    text, where = (args.command, "--command") if args.file is None else read_file(args.file)
     with opened(args) as (name, execute):
         if text is not None:
             return run_text(text, where, execute)
@@ -134,13 +131,20 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
     from core.assembly.project import open_bindings
     from core.backends.embedded.d1 import EmbeddedD1Database
     from core.config.load import load
+    from core.runtime.state_folder import WorkerdStore
 
     options = project_options(args)
     configuration = load(options.config, environment=options.environment)
     name = only_database(find_databases(configuration, args.binding))
     if args.workerd:
-        store = _store_of_workerd(configuration, name)
-        database: Any = EmbeddedD1Database(store, d1_name(configuration.bindings[name].entry))
+        kept, id = (
+            WorkerdStore(configuration.directory / ".core" / "workerd"),
+            d1_name(configuration.bindings[name].entry),
+        )
+        if not kept.file("d1", id).is_file():
+            raise UsageError(f"{name} has no state of workerd yet. Run `core dev --runtime workerd` once")
+        store: Store = kept
+        database: Any = EmbeddedD1Database(store, id)
     else:
         store, bindings = open_bindings(options.state_folder, configuration)
         database = bindings.values[name]
@@ -155,16 +159,6 @@ def opened(args: argparse.Namespace) -> Generator[tuple[str, Execute]]:
 
     with store:
         yield name, lambda statements: _until_interrupted(connection, lambda: asyncio.run(batch(statements)))
-
-
-def _store_of_workerd(configuration: Configuration, name: str) -> Store:
-    from core.assembly.embedded import d1_name
-    from core.runtime.state_folder import WorkerdStore
-
-    store = WorkerdStore(configuration.directory / ".core" / "workerd")
-    if not store.file("d1", d1_name(configuration.bindings[name].entry)).is_file():
-        raise UsageError(f"{name} has no state of workerd yet. Run `core dev --runtime workerd` once")
-    return store
 
 
 def _until_interrupted(connection: sqlite3.Connection, work: Callable[[], list[_Rows]]) -> list[_Rows]:
@@ -232,9 +226,7 @@ def _show(columns: list[str], rows: list[list[object]]) -> None:
     if columns:
         paint = Style(sys.stdout)
         head, *lines = table([tuple(columns), *(tuple(map(_cell, row)) for row in rows)], indent="")
-        print(paint.bold(head))
-        for line in lines:
-            print(line)
+        print(paint.bold(head), *lines, sep="\n")
 
 
 def _cell(value: object) -> str:

@@ -6,8 +6,9 @@ import argparse
 import io
 import sys
 import tokenize
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from core.cli.project import add_configuration, configurations_of, find_configuration
 from core.cli.style import put, shown_path, tell_error
@@ -68,9 +69,9 @@ def _rows(args: argparse.Namespace) -> int:
     rows = find_rows(configurations, args.rows)
     changed = False
     for file, edits in sorted(rows.edits.items()):
-        old, written_as = _read(file)
+        old, encode = _read(file)
         new = with_rows(old, edits)
-        changed = put(file, old, new, check=args.check, encoded=written_as.bytes_of) or changed
+        changed = put(file, old, new, check=args.check, encoded=encode) or changed
     if changed and rows.problems and not args.check:
         rows = find_rows(configurations, args.rows)  # the lines have moved
     problems = sorted(dict.fromkeys((p.file, p.line, p.message) for p in rows.problems))
@@ -97,17 +98,17 @@ def _env(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.class_name} cannot be the name of a class. Give another with --class")
     if shapes:
         file = Path(shapes[0].location.file)
-        old, written_as = _read(file)
+        old, encode = _read(file)
         new = update_env(old, shapes[0], configurations)
     else:
         file = args.output or _default_file(configurations[0])
-        old, written_as = _read(file) if file.is_file() else ("", _Written())
+        old, encode = _read(file) if file.is_file() else ("", str.encode)
         if old.strip():
             raise DeveloperError(
                 f"{file} has no class {args.class_name} over Bindings. Name it with --class, or another file with --output"
             )
         new = new_env(configurations, class_name=args.class_name)
-    if not put(file, old, new, check=args.check, encoded=written_as.bytes_of):
+    if not put(file, old, new, check=args.check, encoded=encode):
         print(f"{shown_path(file)} is up to date.")
         return 0
     if args.check:
@@ -115,23 +116,13 @@ def _env(args: argparse.Namespace) -> int:
     return int(args.check)
 
 
-class _Written(NamedTuple):
-    """The form of a written file: its encoding and its line endings. Both are kept."""
-
-    encoding: str = "utf-8"
-    newline: str = "\n"
-
-    def bytes_of(self, text: str) -> bytes:
-        return text.replace("\n", self.newline).encode(self.encoding)
-
-
-def _read(file: Path) -> tuple[str, _Written]:
-    """The text of a Python file with plain ends of lines, and how to write it back."""
+def _read(file: Path) -> tuple[str, Callable[[str], bytes]]:
+    """The text of a Python file with plain ends of lines, and how to write it back: encoding and line ends are kept."""
     content = file.read_bytes()
     encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     text = content.decode(encoding)
     newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
-    return text.replace("\r\n", "\n"), _Written(encoding, newline)
+    return text.replace("\r\n", "\n"), lambda new: new.replace("\n", newline).encode(encoding)
 
 
 def _default_file(configuration: Configuration) -> Path:
