@@ -298,7 +298,6 @@ def _table_fix(class_: object, value: object) -> str:
 
 
 def _need(class_: Any, name: str, path: KeyPath, is_json: bool) -> str:
-    """Return the reason why a key is needed, with an example."""
     kind = next((kind for kind in KINDS.values() if kind.section == section_of(path)), None)
     if kind is not None and name == kind.key:
         title = kind.title

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from math import isfinite
 from pathlib import PurePosixPath
@@ -19,7 +20,6 @@ from core.config.toml_text import KeyPath
 from core.config.words import as_attribute, dotted, listed, section_of, type_name
 
 _WORKER_NAME: Final = re.compile(r"[a-z0-9_][a-z0-9_-]*")
-_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _RANGES: Final[Mapping[tuple[str, ...], tuple[float, float, str]]] = {
     ("queues", "producers", "delivery_delay"): (0, 86_400, "seconds"),
     ("queues", "consumers", "max_batch_size"): (1, 100, "messages"),
@@ -87,15 +87,12 @@ def check_level(document: Document, environment: str | None, problems: Problems)
         problems.add(own, f': main = "{main}" is not in base_dir = "{base}". Write the folder that it is in.')
     if "route" in data and "routes" in data:
         problems.add((*level, "route"), " and routes say the same. Keep routes.")
-    seen: dict[str, int] = {}
+    seen: dict[str, KeyPath] = {}
     for index, consumer in enumerate(as_list(as_table(data.get("queues")).get("consumers"))):
-        queue = as_table(consumer).get("queue")
-        if isinstance(queue, str):
-            if queue in seen:
-                path = (*level, "queues", "consumers", index)
-                first = document.line((*level, "queues", "consumers", seen[queue]))
-                problems.add(path, f': the queue "{queue}" has a consumer on line {first} already. Remove one.')
-            seen.setdefault(queue, index)
+        queue, path = as_table(consumer).get("queue"), (*level, "queues", "consumers", index)
+        if isinstance(queue, str) and seen.setdefault(queue, path) != path:
+            first = document.line(seen[queue])
+            problems.add(path, f': the queue "{queue}" has a consumer on line {first} already. Remove one.')
 
 
 def _walk(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
@@ -134,8 +131,6 @@ def _cron_problem(text: str) -> str | None:
 
 
 def _is_date(text: str) -> bool:
-    try:
-        dt.date.fromisoformat(text)
-    except ValueError:
-        return False
-    return _DATE.fullmatch(text) is not None
+    with suppress(ValueError):
+        return dt.date.fromisoformat(text).isoformat() == text  # which reads further forms of ISO 8601
+    return False

@@ -197,7 +197,6 @@ def fix_for_call(error: BaseException) -> str | None:
 
 
 def _by_signature(name: str, function: Any, found: re.Match[str]) -> str | None:
-    """The fix by the signature of a function of the framework."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

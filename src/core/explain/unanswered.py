@@ -133,33 +133,21 @@ def _parameter(function: _Function, index: int) -> str:
 
 def _calls(function: _Function, name: str) -> tuple[bool, bool]:
     """Return True twice if a function calls `name`, and if it awaits or returns the call, or hands `name` on."""
-    awaited = {
-        id(node.value)
-        for node in ast.walk(function)
-        if isinstance(node, (ast.Await, ast.Return)) and node.value is not None
-    }
-    calls = [
-        node
-        for node in ast.walk(function)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-    ]
-    heads = {id(call.func) for call in calls}
-    handed = any(
-        isinstance(node, ast.Name) and node.id == name and id(node) not in heads for node in ast.walk(function)
-    )
-    return bool(calls) or handed, handed or any(id(call) in awaited for call in calls)
+    nodes = [*ast.walk(function)]
+    awaited = [node.value for node in nodes if isinstance(node, (ast.Await, ast.Return))]
+    named = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and node.func in named]
+    handed = len(named) > len(calls)
+    return bool(named), handed or any(call in awaited for call in calls)
 
 
 def _returned(function: _Function) -> str | None:
     """Return the source of a value that a handler returns instead of sending it."""
     res = _parameter(function, 1)
     for node in ast.walk(function):
-        if (
-            isinstance(node, ast.Return)
-            and node.value is not None
-            and not (isinstance(node.value, ast.Constant) and node.value.value is None)
-            and not any(isinstance(inner, ast.Name) and inner.id == res for inner in ast.walk(node.value))
-        ):
-            text = ast.unparse(node.value)
-            return f"`{text if len(text) <= 40 else text[:39] + '…'}`"
+        value = node.value if isinstance(node, ast.Return) else None
+        if value is not None and not any(isinstance(inner, ast.Name) and inner.id == res for inner in ast.walk(value)):
+            text = ast.unparse(value)
+            if text != "None":
+                return f"`{text if len(text) <= 40 else text[:39] + '…'}`"
     return None

@@ -17,7 +17,6 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Final, TextIO, cast
 
 import attrs
@@ -104,15 +103,11 @@ def _past_python(stream: TextIO, logger: str) -> TextIO:
     os.dup2(write_end, number)
     os.close(write_end)
 
-    def put(line: str) -> None:
-        with contextlib.suppress(OSError):
-            own.write(line + "\n")
-
     def read() -> None:
-        reader = LineReader(put, logger)
+        records = JsonStream(own, logger)
         with open(read_end, encoding="utf-8", errors="replace") as text:
-            while line := text.readline(2**20):
-                reader.line(line)
+            for line in text:
+                records.write(line)
 
     thread = threading.Thread(target=read, name="core output", daemon=True)
     thread.start()
@@ -148,10 +143,9 @@ def log_as_json(
     sys.stderr = cast("TextIO", JsonStream(sys.stderr, stderr, records))
     log = logging.getLogger("core")
 
-    def uncaught(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        log.critical("%s: %s", kind.__name__, error, exc_info=(kind, error, traceback))
-
-    sys.excepthook = uncaught
+    sys.excepthook = lambda kind, error, frames: log.critical(
+        "%s: %s", kind.__name__, error, exc_info=(kind, error, frames)
+    )
     threading.excepthook = lambda given: log.error("a thread ended by an error", exc_info=given.exc_value)
     sys.unraisablehook = lambda given: log.error(
         "%s: %r", given.err_msg or "Exception ignored in", given.object, exc_info=given.exc_value

@@ -163,7 +163,11 @@ def _application(
         {"name": name, "kvNamespace": {"name": _KV, "props": {"json": json.dumps({"namespace": namespace})}}}
         for name, namespace in plan.kv.items()
     ]
-    bindings += [_d1_binding(name, database) for name, database in plan.d1.items()]
+    for name, database in plan.d1.items():
+        fetcher = {"name": "fetcher", "service": {"name": _D1, "props": {"json": json.dumps({"database": database})}}}
+        bindings.append(
+            {"name": name, "wrapped": {"moduleName": "cloudflare-internal:d1-api", "innerBindings": [fetcher]}}
+        )
     bindings += [
         {"name": name, "queue": {"name": _QUEUES, "props": {"json": json.dumps({"queue": queue})}}}
         for name, queue in plan.queues.items()
@@ -196,16 +200,14 @@ def _with_state(plan: Plan, storage: Path | str, cluster: Cluster | None) -> lis
     if plan.classes:
         services.append(_disk(_OBJECTS, storage, "do"))
     if plan.kv:
-        blobs = {"name": "BLOBS", "service": "core-kv-blobs"}
-        if cluster is None:
-            services += _bundled("kv", "KVNamespace", "SHARD", [blobs], storage)
-            services.append(_disk("core-kv-blobs", storage, "kv-blobs"))
-        else:
+        given = [{"name": "BLOBS", "service": "core-kv-blobs"}, *clustered]
+        blobs = _disk("core-kv-blobs", storage, "kv-blobs")
+        if cluster is not None:
             # Values too large for a row live in the bucket, where every node finds them, and are cached on this one.
-            cache = {"name": "BLOB_CACHE", "service": "core-kv-cache"}
-            services += _bundled("kv", "KVNamespace", "SHARD", [blobs, cache, *clustered], storage)
-            services.append({"name": "core-kv-blobs", "bucket": {"path": "kv-blobs"}})
+            given.append({"name": "BLOB_CACHE", "service": "core-kv-cache"})
+            blobs = {"name": "core-kv-blobs", "bucket": {"path": "kv-blobs"}}
             services.append(_disk("core-kv-cache", storage, "kv-cache"))
+        services += [blobs, *_bundled("kv", "KVNamespace", "SHARD", given, storage)]
     if plan.d1:
         services += _bundled("d1", "D1Database", "DATABASE", [], storage)
     if plan.queues or plan.consumers:
@@ -248,12 +250,6 @@ def _bundled(
         "durableObjectStorage": {"localDisk": f"{name}-storage"},
     }
     return [{"name": name, "worker": worker}, _disk(f"{name}-storage", storage, kind)]
-
-
-def _d1_binding(name: str, database: str) -> Mapping[str, object]:
-    fetcher = {"name": _D1, "props": {"json": json.dumps({"database": database})}}
-    wrapped = {"moduleName": "cloudflare-internal:d1-api", "innerBindings": [{"name": "fetcher", "service": fetcher}]}
-    return {"name": name, "wrapped": wrapped}
 
 
 def _namespace(cls: str, key: str) -> Mapping[str, object]:
