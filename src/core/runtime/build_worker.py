@@ -17,10 +17,11 @@ from typing import Any
 from core.hosts.workers.isolate import PLACEHOLDERS_BINDING
 from core.program.cache import write_cache
 from core.runtime.bundle import HOST, BundleError, write_bundle
-from core.runtime.capnp import Raw, make_folders, worker_config
+from core.runtime.capnp import Raw
 from core.runtime.collect import MARKERS, collect
-from core.runtime.plan import Plan, Socket
-from core.runtime.process import Workerd, exchange
+from core.runtime.node import start_node
+from core.runtime.plan import Plan
+from core.runtime.process import exchange
 from core.runtime.toolchain import KEY, Toolchain
 
 _SECONDS = 120.0
@@ -109,33 +110,25 @@ async def ask(
             host=host,
             build_worker=True,
         )
-        state = Path(folder) / "state"
-        make_folders(state, plan)
-        config = worker_config(
+        node = await start_node(
+            toolchain,
+            bundle,
             plan,
-            bundle.modules,
-            storage=state,
-            sockets={"http": Socket("127.0.0.1:0")},
-            brief=True,
-            extra_bindings=[*extra, {"name": PLACEHOLDERS_BINDING, "text": "yes" if plan.secrets else ""}],
-        )
-        workerd = await Workerd.start(
-            toolchain.workerd,
-            bundle.folder / "build-worker.capnp",
-            config,
-            cwd=bundle.folder,
+            state=Path(folder) / "state",
             env={**os.environ, **dict.fromkeys(plan.secrets, "placeholder")},
+            brief=True,
+            bindings=[*extra, {"name": PLACEHOLDERS_BINDING, "text": "yes" if plan.secrets else ""}],
             on_line=said.append,
         )
         try:
-            status, answer = await exchange(workerd.ports["http"], "GET", job, b"", _SECONDS)
+            status, answer = await exchange(node.ports["http"], "GET", job, b"", _SECONDS)
             problem = None if status == 200 else answer.decode("utf-8", "replace") or "it ended without an answer"
         except TimeoutError:
             answer, problem = b"", f"it did not answer within {_SECONDS:g} s"
         except OSError as error:
             answer, problem = b"", str(error)
         finally:
-            await workerd.kill()
+            await node.kill()
     if problem is not None:
         lines = "\n".join(f"  {line}" for line in (*problem.splitlines(), *said[-20:]))
         raise BundleError(f"workerd could not do {job} for this application:\n{lines}")
