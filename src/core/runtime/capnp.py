@@ -159,19 +159,12 @@ def _application(
     for name, value in plan.vars.items():
         bindings.append({"name": name, "text": value} if isinstance(value, str) else _json(name, value))
     bindings += [{"name": name, "fromEnvironment": name} for name in (*plan.secrets, *plan.optional_secrets)]
-    bindings += [
-        {"name": name, "kvNamespace": {"name": _KV, "props": {"json": json.dumps({"namespace": namespace})}}}
-        for name, namespace in plan.kv.items()
-    ]
+    bindings += [{"name": name, "kvNamespace": _service(_KV, namespace=of)} for name, of in plan.kv.items()]
     for name, database in plan.d1.items():
-        fetcher = {"name": "fetcher", "service": {"name": _D1, "props": {"json": json.dumps({"database": database})}}}
-        bindings.append(
-            {"name": name, "wrapped": {"moduleName": "cloudflare-internal:d1-api", "innerBindings": [fetcher]}}
-        )
-    bindings += [
-        {"name": name, "queue": {"name": _QUEUES, "props": {"json": json.dumps({"queue": queue})}}}
-        for name, queue in plan.queues.items()
-    ]
+        fetcher = {"name": "fetcher", "service": _service(_D1, database=database)}
+        wrapped = {"moduleName": "cloudflare-internal:d1-api", "innerBindings": [fetcher]}
+        bindings.append({"name": name, "wrapped": wrapped})
+    bindings += [{"name": name, "queue": _service(_QUEUES, queue=queue)} for name, queue in plan.queues.items()]
     bindings += [{"name": name, "r2Bucket": f"{_R2}-{name}"} for name in plan.r2]
     bindings += [{"name": name, "durableObjectNamespace": cls} for name, cls in plan.durable_objects.items()]
     bindings += [{"name": name, "service": service} for name, service in plan.services.items()]
@@ -250,6 +243,10 @@ def _bundled(
         "durableObjectStorage": {"localDisk": f"{name}-storage"},
     }
     return [{"name": name, "worker": worker}, _disk(f"{name}-storage", storage, kind)]
+
+
+def _service(name: str, **props: str) -> Mapping[str, object]:
+    return {"name": name, "props": {"json": json.dumps(props)}}
 
 
 def _namespace(cls: str, key: str) -> Mapping[str, object]:

@@ -16,6 +16,7 @@ import os
 import signal
 import socket
 import sys
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -113,11 +114,10 @@ class Workerd(Process):
         # Cap'n Proto looks for a file whose path begins with a slash below its import paths.
         command = [str(binary), "serve", "--experimental", "--import-path=/", f"--control-fd={theirs.fileno()}"]
         command += [f"--socket-fd={name}={opened.fileno()}" for name, opened in listening.items()]
-        said: list[str] = []
+        said = deque[str](maxlen=20)
 
         def heard(line: str) -> None:
-            if len(said) < 400:
-                said.append(line)
+            said.append(f"\n  {line}")
             on_line(line)
 
         try:
@@ -148,10 +148,10 @@ class Workerd(Process):
             await asyncio.wait_for(_listening(control, ports, sockets), seconds)
         except TimeoutError:
             await started.kill()
-            raise WorkerdError(f"workerd did not start within {seconds:.0f} s.\n{_tail(said)}") from None
+            raise WorkerdError(f"workerd did not start within {seconds:.0f} s.{''.join(said)}") from None
         except EOFError:
             status = await started.ended
-            raise WorkerdError(f"workerd ended with status {status} instead of starting.\n{_tail(said)}") from None
+            raise WorkerdError(f"workerd ended with status {status} instead of starting.{''.join(said)}") from None
         except BaseException:
             await started.kill()
             raise
@@ -192,10 +192,6 @@ async def _listening(control: socket.socket, ports: dict[str, int], expected: in
                 ports[message["socket"]] = int(message["port"])
     finally:
         writer.close()
-
-
-def _tail(lines: Sequence[str]) -> str:
-    return "\n".join(f"  {line}" for line in lines[-20:])
 
 
 async def exchange(

@@ -99,7 +99,10 @@ def plan_of(configuration: Configuration, secrets: Iterable[str] = ()) -> Plan:
     variables: JsonObject = dict(worker.vars)
     if worker.version_metadata is not None:
         variables[worker.version_metadata.binding] = {"id": "local", "tag": "", "timestamp": ""}
-    assets = worker.assets
+    served, assets = None, worker.assets
+    if assets is not None and assets.directory is not None:
+        settings = attrs.asdict(assets, filter=lambda field, _: field.name not in ("binding", "directory"))
+        served = (assets.binding or "", str(configuration.directory / assets.directory), settings)
     own = worker.name or "app"
     if own in ("internet", "do-storage") or own.startswith("core-"):
         own = f"app-{own}"  # services of the runtime have such names
@@ -139,19 +142,7 @@ def plan_of(configuration: Configuration, secrets: Iterable[str] = ()) -> Plan:
             for name, reason in unsupported(configuration).items()
             if configuration.bindings[name].kind != "hyperdrive"
         },
-        assets=None
-        if assets is None or assets.directory is None
-        else (
-            assets.binding or "",
-            str(configuration.directory / assets.directory),
-            {
-                "html_handling": assets.html_handling,
-                "not_found_handling": assets.not_found_handling,
-                "run_worker_first": assets.run_worker_first
-                if isinstance(assets.run_worker_first, bool)
-                else list(assets.run_worker_first),
-            },
-        ),
+        assets=served,
     )
 
 
