@@ -62,19 +62,17 @@ def _rows(table: Table) -> Iterator[JsonObject]:
 def _print(rows: Sequence[Mapping[str, Any]]) -> None:
     paint = Style(sys.stdout)
     width = 6 if any(row["tools"] for row in rows) else 5
-    lines = columns(
-        [("METHOD", "PATH", "HANDLER", "", "MIDDLEWARE", "TOOLS")[:width]]
-        + [
-            (
-                row["method"],
-                row["path"],
-                row["handler"],
-                "*" if row["authenticated"] else "?" if row["optional"] else "",
-                " > ".join(row["middleware"]) or "-",
-                ", ".join(row["tools"]),
-            )[:width]
-            for row in rows
-        ],
-        indent="",
-    )
+    cells = [
+        (
+            row["method"],
+            row["path"],
+            row["handler"],
+            "*" if row["authenticated"] else "?" if row["optional"] else "",
+            " > ".join(row["middleware"]) or "-",
+            ", ".join(row["tools"]),
+        )
+        for row in rows
+    ]
+    titles = ("METHOD", "PATH", "HANDLER", "", "MIDDLEWARE", "TOOLS")
+    lines = columns([row[:width] for row in (titles, *cells)], indent="")
     print(paint.bold(lines[0]), *lines[1:], sep="\n")

@@ -29,22 +29,7 @@ Run SQL on a local database. Without FILE and --command: a prompt, where a state
 (or Ctrl-D) ends it; .tables lists the tables. A FILE (`-` is the standard input) and a --command are one transaction: with
 a mistake in them nothing is changed."""
 _WIDEST: Final = 60
-_FIRST_WORDS: Final = frozenset(
-    [
-        "SELECT",
-        "INSERT",
-        "UPDATE",
-        "DELETE",
-        "CREATE",
-        "DROP",
-        "ALTER",
-        "WITH",
-        "REPLACE",
-        "PRAGMA",
-        "EXPLAIN",
-        "VALUES",
-    ]
-)
+_FIRST_WORDS: Final = "SELECT INSERT UPDATE DELETE CREATE DROP ALTER WITH REPLACE PRAGMA EXPLAIN VALUES"
 
 Execute = Callable[[list[str]], "list[_Rows]"]
 """Runs statements in one transaction. Raises D1Error."""
@@ -103,7 +88,7 @@ def _statement_of(given: str) -> str | None:
     from difflib import get_close_matches
 
     first, *rest = given.split(maxsplit=1) or [given]
-    verbs = get_close_matches(first.upper(), _FIRST_WORDS, n=1, cutoff=0.75) if rest else []
+    verbs = get_close_matches(first.upper(), _FIRST_WORDS.split(), n=1, cutoff=0.75) if rest else []
     return None if not verbs else given if first.upper() == verbs[0] else f"{verbs[0]} {rest[0]}"
 
 

@@ -97,31 +97,29 @@ def failure_of(error: BaseException, root: Path | None = None) -> Failure:
     It raises nothing: of an error whose own methods raise, there is its class and its text.
     """
     try:
-        return _failure_of(error, root)
+        lines = (
+            "".join(traceback.TracebackException.from_exception(error).format_exception_only()).rstrip().splitlines()
+        )
+        # Beside our own advice would stand what Python 3.12 and newer guess of a name.
+        is_said = isinstance(error, DeveloperError | AttributeError | NameError | ImportError)
+        message = words_of(error) if is_said else _message(lines, error)
+        problems: tuple[str, ...] = ()
+        if isinstance(error, (ConfigurationError, EnvError)):
+            problems = tuple(error.problems)
+            where = "in the configuration" if isinstance(error, ConfigurationError) else "between Env and configuration"
+            message = f"{len(problems)} mistake{'' if len(problems) == 1 else 's'} {where}"
+        fix = "Each line ends with its fix." if len(problems) > 1 else explain(error)
+        return Failure(
+            kind=type(error).__name__,
+            message=message,
+            frames=tuple(frames_of(error, root)),
+            problems=problems,
+            fix=fix,
+            page=page_of(error, fix),
+            causes=tuple(_causes(error)),
+        )
     except Exception:
         return Failure(type(error).__name__, words_of(error), ())
-
-
-def _failure_of(error: BaseException, root: Path | None) -> Failure:
-    lines = "".join(traceback.TracebackException.from_exception(error).format_exception_only()).rstrip().splitlines()
-    # Beside our own advice would stand what Python 3.12 and newer guess of a name.
-    is_said = isinstance(error, DeveloperError | AttributeError | NameError | ImportError)
-    message = words_of(error) if is_said else _message(lines, error)
-    problems: tuple[str, ...] = ()
-    if isinstance(error, (ConfigurationError, EnvError)):
-        problems = tuple(error.problems)
-        where = "in the configuration" if isinstance(error, ConfigurationError) else "between Env and configuration"
-        message = f"{len(problems)} mistake{'' if len(problems) == 1 else 's'} {where}"
-    fix = "Each line ends with its fix." if len(problems) > 1 else explain(error)
-    return Failure(
-        kind=type(error).__name__,
-        message=message,
-        frames=tuple(frames_of(error, root)),
-        problems=problems,
-        fix=fix,
-        page=page_of(error, fix),
-        causes=tuple(_causes(error)),
-    )
 
 
 def _message(lines: list[str], error: BaseException) -> str:
