@@ -8,14 +8,11 @@ import sys
 import tokenize
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from core.cli.project import add_configuration, configurations_of, find_configuration
 from core.cli.style import put, shown_path, tell_error
 from core.errors import ConfigurationError, DeveloperError, UsageError
-
-if TYPE_CHECKING:
-    from core.config.model import Configuration
 
 DESCRIPTION: Final = """\
 Write the Env class that the configuration file asks for. Where the program has one already, it is brought up to date:
@@ -101,7 +98,9 @@ def _env(args: argparse.Namespace) -> int:
         old, encode = _read(file)
         new = update_env(old, shapes[0], configurations)
     else:
-        file = args.output or _default_file(configurations[0])
+        # Beside the entry file, or beside the configuration.
+        folder = (configurations[0].directory / (configurations[0].worker.main or "main.py")).parent
+        file = args.output or folder / "env.py"
         old, encode = _read(file) if file.is_file() else ("", str.encode)
         if old.strip():
             raise DeveloperError(
@@ -123,10 +122,3 @@ def _read(file: Path) -> tuple[str, Callable[[str], bytes]]:
     text = content.decode(encoding)
     newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
     return text.replace("\r\n", "\n"), lambda new: new.replace("\n", newline).encode(encoding)
-
-
-def _default_file(configuration: Configuration) -> Path:
-    """Beside the entry file, or beside the configuration."""
-    main = configuration.worker.main
-    folder = (configuration.directory / main).parent if main is not None else configuration.directory
-    return folder / "env.py"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from core.config.toml_text import LONGEST, KeyPath, LineIndex
@@ -115,28 +116,17 @@ class _Reader:
         return text
 
     def array(self, path: KeyPath, depth: int) -> list[object]:
-        start = self.at
-        self.at += 1
         items: list[object] = []
-        while True:
-            self.blank()
-            if self.peek() == "]":
-                self.at += 1
-                return items
+        for _ in self.members("[", "]"):
             element = (*path, len(items))
             self.lines[element] = self.index.line(self.at)
             items.append(self.value(element, depth + 1))
-            self.comma("]", start)
+        return items
 
     def object(self, path: KeyPath, depth: int) -> dict[str, object]:
         start = self.at
-        self.at += 1
         items: dict[str, object] = {}
-        while True:
-            self.blank()
-            if self.peek() == "}":
-                self.at += 1
-                return items
+        for _ in self.members("{", "}"):
             if self.peek() != '"':
                 if self.at >= len(self.text):
                     raise self.error("this { is not closed. Write } where it ends", start)
@@ -153,14 +143,21 @@ class _Reader:
             self.at += 1
             self.blank()
             items[key] = self.value((*path, key), depth + 1)
-            self.comma("}", start)
+        return items
 
-    def comma(self, closing: str, start: int) -> None:
+    def members(self, opening: str, closing: str) -> Iterator[None]:
+        """Stop where each member begins, up to the end of the array or object."""
+        start = self.at
+        self.at += 1
         self.blank()
-        if self.peek() == ",":
-            self.at += 1
-        elif self.at >= len(self.text):
-            opening = "[" if closing == "]" else "{"
-            raise self.error(f"this {opening} is not closed. Write {closing} where it ends", start)
-        elif self.peek() != closing:
-            raise self.error(f"a comma or {closing} is wanted here")
+        while self.peek() != closing:
+            yield
+            self.blank()
+            if self.peek() == ",":
+                self.at += 1
+                self.blank()
+            elif self.at >= len(self.text):
+                raise self.error(f"this {opening} is not closed. Write {closing} where it ends", start)
+            elif self.peek() != closing:
+                raise self.error(f"a comma or {closing} is wanted here")
+        self.at += 1

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import count
 from typing import Final, TypeAlias
 
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -128,40 +130,27 @@ class _Walker:
             case '"' | "'":
                 self.skip(_STRING)
             case "[":
-                self.array(path)
+                for position in self.members("]"):
+                    self.lines[*path, position] = self.index.line(self.at)
+                    self.value((*path, position))
             case "{":
-                self.inline_table(path)
+                for _ in self.members("}"):
+                    self.pair(path)
             case _:
                 start = self.at
                 if len(self.skip(_SCALAR).rstrip()) > LONGEST:
                     line, column = self.index.line(start), self.index.column(start)
                     raise tomllib.TOMLDecodeError(f"Number too long (at line {line}, column {column})")
 
-    def array(self, path: KeyPath) -> None:
+    def members(self, closing: str) -> Iterator[int]:
+        """The numbers of the members of an array or inline table, where each begins. TOML 1.1 lets both span lines."""
         self.at += 1
-        position = 0
-        while True:
+        for position in count():
             self.skip(_BLANK)
-            if self.text[self.at] == "]":
+            if self.text[self.at] == closing:
                 self.at += 1
                 return
-            element = (*path, position)
-            self.lines[element] = self.index.line(self.at)
-            self.value(element)
-            position += 1
-            self.skip(_BLANK)
-            if self.text[self.at] == ",":
-                self.at += 1
-
-    def inline_table(self, path: KeyPath) -> None:
-        self.at += 1
-        while True:
-            # TOML 1.1 lets an inline table span lines, as arrays do.
-            self.skip(_BLANK)
-            if self.text[self.at] == "}":
-                self.at += 1
-                return
-            self.pair(path)
+            yield position
             self.skip(_BLANK)
             if self.text[self.at] == ",":
                 self.at += 1

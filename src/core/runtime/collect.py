@@ -20,6 +20,7 @@ from typing import Final
 
 import attrs
 
+import core
 from core.errors import MissingExtraError
 from core.program.entry import OTHER_FOLDERS
 from core.runtime.bundle import DEVELOPMENT, BundleError, PackageSize, compressed_size
@@ -36,6 +37,7 @@ _LARGEST_DATA_FILE = 5_000_000
 # The packages that the runtime has of its own.
 _RUNTIME = frozenset({"js", "pyodide", "pyodide_js", "_pyodide", "workers", "cloudflare", "micropip"})
 _FRAMEWORK = "core-edge"
+_LEFT_OUT = tuple(f"{path}/" for path in DEVELOPMENT)
 # Extras that bring nothing to a worker: there `jwt_auth` proves public keys with the runtime's WebCrypto, and what the
 # extra requires is not pure Python.
 _OF_NO_USE = {"pyjwt": frozenset({"crypto"})}
@@ -85,7 +87,9 @@ def collect(root: Path, *, project: Path, extra: Iterable[str] = (), left_out: I
     for distribution, chain in _closure(wanted, frozenset(map(canonicalize_name, left_out)), problems):
         name, version = distribution.metadata["Name"], distribution.version
         if canonicalize_name(name) == _FRAMEWORK:
-            parts.append((_FRAMEWORK, version, dict(_framework())))
+            places = _tree(Path(core.__path__[0]), "core")
+            loaded = {path: places[path] for path in places if not f"{path}/".startswith(_LEFT_OUT)}
+            parts.append((_FRAMEWORK, version, {path: place.read_bytes() for path, place in loaded.items()}))
         else:
             places = _files_of(distribution)
             content = {path: place.read_bytes() for path, place in places.items() if not _COMPILED.search(path)}
@@ -274,14 +278,6 @@ def _tops(distribution: importlib.metadata.Distribution) -> list[str]:
         for top, owners in _owners_of_modules().items()
         if any(canonicalize_name(owner) == wanted for owner in owners)
     ] or [wanted.replace("-", "_")]
-
-
-def _framework() -> Iterator[tuple[str, bytes]]:
-    import core
-
-    for path, place in _tree(Path(core.__path__[0]), "core").items():
-        if not any(path == left_out or path.startswith(f"{left_out}/") for left_out in DEVELOPMENT):
-            yield path, place.read_bytes()
 
 
 def _tree(folder: Path, name: str) -> dict[str, Path]:
