@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
@@ -33,13 +33,6 @@ except ImportError:
 
 __all__ = ["OtelSpan", "OtelTracer", "export", "send"]
 
-_KINDS: Final[Mapping[SpanKind, otel.SpanKind]] = {
-    "internal": otel.SpanKind.INTERNAL,
-    "server": otel.SpanKind.SERVER,
-    "client": otel.SpanKind.CLIENT,
-    "producer": otel.SpanKind.PRODUCER,
-    "consumer": otel.SpanKind.CONSUMER,
-}
 _propagator = TraceContextTextMapPropagator()
 
 
@@ -83,7 +76,7 @@ class OtelTracer:
             context = otel.set_span_in_context(parent.span)
         elif isinstance(parent, str):
             context = _propagator.extract({"traceparent": parent})
-        return OtelSpan(self._tracer.start_span(name, context, _KINDS[kind], attributes))
+        return OtelSpan(self._tracer.start_span(name, context, otel.SpanKind[kind.upper()], attributes))
 
 
 @cache
@@ -110,7 +103,7 @@ def send(spans: Iterable[Mapping[str, Any]], /) -> None:
     """Send spans that ended in workerd, as its isolate gives them to the supervisor, to the same collector."""
     provider, processor = _sender()
     for span in spans:
-        trace_id, kind = int(span["trace_id"], 16), _KINDS[span["kind"]]
+        trace_id, kind = int(span["trace_id"], 16), otel.SpanKind[span["kind"].upper()]
         sampled = provider.sampler.should_sample(None, trace_id, span["name"], kind, span["attributes"])
         if sampled.decision is not Decision.RECORD_AND_SAMPLE:
             continue

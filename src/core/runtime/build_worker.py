@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import io
 import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,30 +56,24 @@ async def prepare(toolchain: Toolchain) -> None:
 
 def kept_bytecode(toolchain: Toolchain, sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """What is kept beside the installation of these sources, by its path in a bundle: a worker need not compile it."""
-    kept: dict[str, bytes] = {}
-    for source, content in sources.items():
-        if source.endswith(".py"):
-            with contextlib.suppress(OSError):
-                kept[_compiled_path(source)] = _kept_file(toolchain, source, content).read_bytes()
-    return kept
+    return {path: file.read_bytes() for path, file in _kept_files(toolchain, sources) if file.exists()}
 
 
 def keep_bytecode(toolchain: Toolchain, sources: Mapping[str, bytes], bytecode: Mapping[str, bytes]) -> None:
+    for path, file in _kept_files(toolchain, sources):
+        if path in bytecode:
+            write_cache(file, bytecode[path])
+
+
+def _kept_files(toolchain: Toolchain, sources: Mapping[str, bytes]) -> Iterator[tuple[str, Path]]:
+    """The path at which the worker's interpreter looks for the bytecode of each source (PEP 3147), and its file."""
+    end = f".cpython-{MARKERS['python_version'].replace('.', '')}.pyc"
     for source, content in sources.items():
-        if (compiled := bytecode.get(_compiled_path(source))) is not None:
-            write_cache(_kept_file(toolchain, source, content), compiled)
-
-
-def _kept_file(toolchain: Toolchain, source: str, content: bytes) -> Path:
-    # Tracebacks name the path at which a source is imported, so bytecode is of that path alone.
-    return toolchain.root / f"bytecode-{KEY}" / f"{digest_of([source.encode(), content])}.pyc"
-
-
-def _compiled_path(source: str) -> str:
-    """The path at which the worker's interpreter looks for the bytecode of a source (PEP 3147)."""
-    folder, _, file = source.rpartition("/")
-    version = MARKERS["python_version"].replace(".", "")
-    return f"{folder}/__pycache__/{file.removesuffix('.py')}.cpython-{version}.pyc".lstrip("/")
+        folder, _, name = source.rpartition("/")
+        if name.endswith(".py"):
+            # Tracebacks name the path at which a source is imported, so bytecode is of that path alone.
+            file = toolchain.root / f"bytecode-{KEY}" / f"{digest_of([source.encode(), content])}.pyc"
+            yield f"{folder}/__pycache__/{name.removesuffix('.py')}{end}".lstrip("/"), file
 
 
 async def ask(

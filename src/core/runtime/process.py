@@ -79,11 +79,7 @@ class Process:
 class Workerd(Process):
     """A running workerd. `ports` has the port of every socket that was bound to an address, by the socket's name."""
 
-    def __init__(
-        self, process: asyncio.subprocess.Process, ports: dict[str, int], tasks: Sequence[asyncio.Task[None]]
-    ) -> None:
-        super().__init__(process, tasks)
-        self.ports = ports
+    ports: dict[str, int]
 
     @classmethod
     async def start(
@@ -142,10 +138,10 @@ class Workerd(Process):
             theirs.close()
         streams = [stream for stream in (process.stdout, process.stderr) if stream is not None]
         tasks = [asyncio.create_task(read_lines(stream, heard)) for stream in streams]
-        ports: dict[str, int] = {}
-        started = cls(process, ports, tasks)
+        started = cls(process, tasks)
+        started.ports = {}
         try:
-            await asyncio.wait_for(_listening(control, ports, sockets), seconds)
+            await asyncio.wait_for(_listening(control, started.ports, sockets), seconds)
         except TimeoutError:
             await started.kill()
             raise WorkerdError(f"workerd did not start within {seconds:.0f} s.{''.join(said)}") from None

@@ -41,7 +41,8 @@ class Watched:
     async def node(self) -> AsyncGenerator[Node]:
         server = await asyncio.start_server(self.answer, "127.0.0.1", 0)
         process = await asyncio.create_subprocess_exec("sleep", "60")
-        node = Node(process, {"health": server.sockets[0].getsockname()[1]}, [])
+        node = Node(process)
+        node.ports = {"health": server.sockets[0].getsockname()[1]}
         try:
             yield node
         finally:

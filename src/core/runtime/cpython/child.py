@@ -15,6 +15,7 @@ server stops is closed with 1001.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import faulthandler
 import json
 import logging
@@ -25,6 +26,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cattrs.preconf.json import make_converter
@@ -64,17 +66,12 @@ def main(arguments: list[str]) -> int:
         logging.root.handlers[0].setFormatter(TextFormatter())
         # That a process began and ended is the supervisor's to say, in its own words.
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    with asyncio.Runner(loop_factory=_fastest_loop() if job.role == "web" else None) as runner:
+    fastest: Callable[[], asyncio.AbstractEventLoop] | None = None
+    if job.role == "web":
+        with contextlib.suppress(ImportError):  # there is none for Windows
+            fastest = import_module("uvloop").new_event_loop
+    with asyncio.Runner(loop_factory=fastest) as runner:
         return runner.run(_Child(job).run())
-
-
-def _fastest_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """The maker of uvloop's event loops, where it is installed."""
-    try:
-        import uvloop
-    except ImportError:  # there is none for Windows
-        return None
-    return uvloop.new_event_loop
 
 
 def _told(error: BaseException) -> str:
