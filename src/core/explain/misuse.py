@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from types import FrameType, ModuleType
-from typing import Any, Final, cast
+from types import FrameType, FunctionType, ModuleType
+from typing import Any, Final, TypeVar
 
 from core.errors.mistakes import module_in_place
 from core.explain.names import MODULE, NAMES
@@ -58,6 +58,7 @@ _CALL: Final = re.compile(
     r"|missing \d+ required (?P<how>keyword-only|positional) arguments?: '(?P<missing>\w+)'"
     r"|got some positional-only arguments passed as keyword arguments: '(?P<named>\w+))"
 )
+_Kind = TypeVar("_Kind", type, FunctionType)
 _SOURCES: Final = Path(__file__).parent.parent
 _PUBLIC: Final = ("", "errors", "http", "bindings", "middleware", "testing", "hosts", "mcp")
 """The folders with the modules that programs import from. The first is that of the files that have none."""
@@ -143,7 +144,7 @@ def fix_for_operation(error: BaseException) -> str | None:
         fixes = {
             fix
             for name in owners
-            for cls in _classes(name, error)
+            for cls in _meant(name, error, type)
             if (fix := known_as(cls, operation if named is None else f"{named}{operation}")) is not None
         }
         if len(fixes) == 1:
@@ -180,14 +181,14 @@ def fix_for_call(error: BaseException) -> str | None:
     if found is None:
         return None
     owner, name, option = found["owner"], found["name"], found["option"]
-    if owner is None and (cls := next(iter(_classes(name, error)), None)) is not None:
+    if owner is None and (cls := next(iter(_meant(name, error, type)), None)) is not None:
         owner, name = cls.__name__, "__init__"  # as attrs says it in later versions
     keys = [f"({option}=)", "(…=)"] if option else ["(…)"] if found["many"] else ["()", "(…)"]
     if owner is None:
-        function = _function(name, error)
+        function = next(iter(_meant(name, error, FunctionType)), None)
         fix = None if function is None else next((NAMES[name][key] for key in keys if key in NAMES.get(name, {})), None)
         return told(fix) if fix is not None else None if function is None else _by_signature(name, function, found)
-    for cls in _classes(owner, error):
+    for cls in _meant(owner, error, type):
         fix = next((fix for key in keys if (fix := known_as(cls, f"{name}{key}")) is not None), None)
         if fix is not None:
             return told(fix)
@@ -281,33 +282,13 @@ def _named(frame: FrameType, name: str) -> object:
     return frame.f_locals.get(name, frame.f_globals.get(name))
 
 
-def _classes(name: str, error: BaseException) -> list[type]:
-    """The classes of the framework that Python may mean by `name`; none where the program has one of its own."""
+def _meant(name: str, error: BaseException, kind: type[_Kind]) -> list[_Kind]:
+    """The classes or functions of the framework that Python may mean by `name`; none where the program has one."""
     frame = frame_of(error)
     meant = None if frame is None else _named(frame, name)
-    if isinstance(meant, type):
+    if isinstance(meant, kind):
         return [meant] if meant.__module__.startswith("core.") else []
-    found = {cls: None for module in _modules() if isinstance(cls := vars(module).get(name), type) and _is_ours(cls)}
-    return sorted(found, key=lambda cls: cls.__module__.startswith("core.http."))
-
-
-def _function(name: str, error: BaseException) -> object:
-    """The function of the framework that Python means by `name`, or None."""
-    frame = frame_of(error)
-    meant: object = None if frame is None else _named(frame, name)
-    if inspect.isfunction(meant):
-        return meant if _is_ours(meant) else None
-    for module in _modules():
-        function = vars(module).get(name)
-        if inspect.isfunction(function) and _is_ours(function) and function.__module__ == module.__name__:
-            return function
-    return None
-
-
-def _modules() -> list[ModuleType]:
-    loaded = [module for name, module in sys.modules.items() if name.startswith("core.")]
-    return [module for module in loaded if isinstance(cast("object", module), ModuleType)]
-
-
-def _is_ours(given: object) -> bool:
-    return str(getattr(given, "__module__", "")).startswith("core.")
+    modules = [module for key, module in sys.modules.items() if key.startswith("core.")]
+    named = [(module.__name__, vars(module).get(name)) for module in modules]
+    found = [each for module, each in named if isinstance(each, kind) and each.__module__ == module]
+    return sorted(found, key=lambda each: each.__module__.startswith("core.http."))
