@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     from core.dev.options import Start
     from core.dev.reload import supervise
     from core.dev.terminal import Style
-    from core.runtime.listening import listen
+    from core.runtime.listening import open_listener
 
     options = attrs.evolve(
         project_options(args),
@@ -82,13 +82,11 @@ def run(args: argparse.Namespace) -> int:
     ports = [options.port] if args.port is not None else range(options.port, options.port + 20)
     for port in ports:
         try:
-            listener = listen(options.host, port)
+            listener = open_listener(options.host, port)
             break
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise DeveloperError(
-                    f"cannot listen on {options.host}:{port}: {error.strerror}. Choose another with --host and --port"
-                ) from error
+        except DeveloperError as error:
+            if getattr(error.__cause__, "errno", None) != errno.EADDRINUSE:
+                raise
     else:
         raise DeveloperError(f"port {ports[-1]} is taken. Choose another one with --port, or 0 for any that is free")
     with listener:

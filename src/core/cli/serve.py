@@ -26,10 +26,10 @@ of --secrets-dir. With --cluster, CORE_CLUSTER_KEY is the secret that all nodes 
 from `openssl rand -hex 32`), and the bucket's credentials are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Nodes talk
 unencrypted: keep them on a private network."""
 
-_LIMITS = (
-    ("--head-timeout", Limits().head_seconds, "end a connection that has not sent the whole head of a request"),
-    ("--body-timeout", Limits().body_seconds, "end a connection that neither sends nor takes a byte of a body"),
-    ("--idle-timeout", Limits().idle_seconds, "end a kept connection without a request"),
+_TIMEOUTS = (
+    ("--head-timeout", "head_seconds", "end a connection that has not sent the whole head of a request"),
+    ("--body-timeout", "body_seconds", "end a connection that neither sends nor takes a byte of a body"),
+    ("--idle-timeout", "idle_seconds", "end a kept connection without a request"),
 )
 
 _count = number_of(1, 64, "a number of processes: 1 to 64")
@@ -48,10 +48,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--workers", metavar="N", type=_count, help="processes that answer requests (default: one for each processor)"
     )
-    for option, default, help in _LIMITS:
-        group.add_argument(
-            option, metavar="SECONDS", type=_seconds, help=f"{help}; 0 never does (default: {default:g})"
-        )
+    for option, name, help in _TIMEOUTS:
+        default = f"; 0 never does (default: {getattr(Limits(), name):g})"
+        group.add_argument(option, metavar="SECONDS", type=_seconds, help=f"{help}{default}")
     group.add_argument(
         "--max-connections",
         metavar="N",
@@ -162,7 +161,7 @@ def run(args: argparse.Namespace) -> int:
 
 _CLUSTER = ("--cluster", "--cluster-endpoint", "--cluster-region", "--cluster-address", "--new-cluster-key")
 _WORKERD_ONLY = ("BUNDLE", "--processes", "--private-network", *_CLUSTER)
-_PYTHON_ONLY = ("--config", "--env", "--workers", "--max-connections", *(option for option, _, _ in _LIMITS))
+_PYTHON_ONLY = ("--config", "--env", "--workers", "--max-connections", *(option for option, _, _ in _TIMEOUTS))
 
 
 def _run_python(args: argparse.Namespace) -> int:
@@ -174,12 +173,8 @@ def _run_python(args: argparse.Namespace) -> int:
     from core.runtime.options import PythonOptions
 
     config = find_configuration(args.config)
-    given = {
-        "connections": args.max_connections,
-        "head_seconds": args.head_timeout,
-        "body_seconds": args.body_timeout,
-        "idle_seconds": args.idle_timeout,
-    }
+    given = {name: getattr(args, option[2:].replace("-", "_")) for option, name, _ in _TIMEOUTS}
+    given["connections"] = args.max_connections
     options = PythonOptions(
         config=config,
         environment=args.environment,
@@ -224,14 +219,9 @@ def _run_bundle(args: argparse.Namespace) -> int:
 def _common(args: argparse.Namespace) -> dict[str, Any]:
     from core.runtime.options import Front
 
-    names = ("host", "port", "health", "memory", "migrate", "metrics", "log_format")
-    return {
-        **{name: getattr(args, name) for name in names},
-        "stop_seconds": args.stop_timeout,
-        "hang_seconds": args.hang_timeout,
-        "front": Front(args.client_address_header, args.forwarded_proto_header, args.public_url),
-        "secrets": args.secrets_dir,
-    }
+    names = ("host", "port", "health", "stop_timeout", "hang_timeout", "memory", "migrate", "metrics", "log_format")
+    front = Front(args.client_address_header, args.forwarded_proto_header, args.public_url)
+    return {"front": front, **{name: getattr(args, name) for name in (*names, "secrets_dir")}}
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -144,7 +144,7 @@ class _Dev:
         # Records go to standard error as they are: through `sys.stderr` they would be text that somebody printed.
         log = ServiceLog(self._options.log_format)
         root = Path(project.entry.folder)
-        on_line, bindings = node_output(log, root, write=_write)
+        on_line, bindings = node_output(log, root)
         node = await start_node(
             tools,
             bundle,

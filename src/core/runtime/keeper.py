@@ -209,7 +209,7 @@ class Keeper(ABC, Generic[P, V]):
         failures = 0
         while True:
             process = self.processes[name]
-            reason = await until_unwell(process, patience=options.hang_seconds, memory=options.memory)
+            reason = await until_unwell(process, patience=options.hang_timeout, memory=options.memory)
             async with self._changing[name]:
                 if self.processes[name] is not process:
                     continue  # a new version has taken over
@@ -257,7 +257,7 @@ class Keeper(ABC, Generic[P, V]):
     async def _end(self, process: P) -> None:
         """End a process within the time that stopping may take; another one takes over."""
         self._leaving.add(process)
-        await (await process.leave(time.monotonic() + self._serving.stop_seconds))
+        await (await process.leave(time.monotonic() + self._serving.stop_timeout))
         self._leaving.remove(process)
         self._keep_numbers(process)
 
@@ -292,7 +292,7 @@ class Keeper(ABC, Generic[P, V]):
 
     async def _end_all(self) -> None:
         """End all within the time that stopping may take, and turn away the connections that arrive from then on."""
-        deadline = time.monotonic() + self._serving.stop_seconds
+        deadline = time.monotonic() + self._serving.stop_timeout
         behind = self.processes.pop(self.behind or "", None)
         ending = await asyncio.gather(
             *(process.leave(deadline) for process in {*self.processes.values(), *self._leaving})

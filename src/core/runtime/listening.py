@@ -22,8 +22,15 @@ ASK_WORKERD = b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n"
 """A request without Host, which workerd refuses as soon as it has accepted the connection."""
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Open a listening socket, which processes may inherit. Raises OSError where the address is taken."""
+def authority(host: str, port: int) -> str:
+    """The address as it stands in a URL, where an IPv6 address has brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def open_listener(host: str, port: int, *, options: str = "--host and --port") -> socket.socket:
+    """Open a listening socket, which processes may inherit. Raises DeveloperError, which names `options`, where the
+    address is taken or not one of this machine.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With its protocol: on a socket that does not name it the event loop sets no TCP_NODELAY, and every answer of two
     # packets waits for the client's delayed acknowledgement, 40 ms.
@@ -35,25 +42,12 @@ def listen(host: str, port: int) -> socket.socket:
         opened.listen(_BACKLOG)
         opened.setblocking(False)
         opened.set_inheritable(True)
-    except BaseException:
-        opened.close()
-        raise
-    return opened
-
-
-def authority(host: str, port: int) -> str:
-    """The address as it stands in a URL, where an IPv6 address has brackets."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def open_listener(host: str, port: int, *, options: str = "--host and --port") -> socket.socket:
-    """Listen. Raises DeveloperError, which names `options`, where the address is taken or not one of this machine."""
-    try:
-        return listen(host, port)
     except OSError as error:
+        opened.close()
         raise DeveloperError(
             f"cannot listen on {authority(host, port)}: {error.strerror}. Choose another address with {options}"
         ) from error
+    return opened
 
 
 async def turn_away(listener: socket.socket) -> asyncio.Server:

@@ -182,17 +182,11 @@ async def start_node(
 
 
 def node_output(
-    log: ServiceLog,
-    root: Path,
-    *,
-    write: Callable[[str], None] | None = None,
-    label: str = "",
-    extra: Mapping[str, object] | None = None,
-    metrics: bool = False,
+    log: ServiceLog, root: Path, *, process: str | None = None, metrics: bool = False
 ) -> tuple[Callable[[str], None], Sequence[Mapping[str, str]]]:
     """Return what takes the lines of a node whose application is in `root`, and the bindings that tell it what to give.
 
-    Lines of text begin with `label`, and go to `write` instead of the log where that is given. Records have `extra`.
+    Lines and records name the `process`, where there are several.
     """
     texts = {METRICS_BINDING: "1"} if metrics else {}
     if are_collected():
@@ -201,10 +195,11 @@ def node_output(
         # Before each of its own records: nobody whose text it prints can know it.
         mark = f"{secrets.token_hex(16)} "
         texts[LOG_FORMAT_BINDING] = mark
-        line: Callable[[str], None] = LineReader(log.write, "workerd", extra=extra or {}, mark=mark).line
+        extra = {} if process is None else {"process": int(process)}
+        line: Callable[[str], None] = LineReader(log.write, "workerd", extra=extra, mark=mark).line
     else:
-        to = write or log.write
-        line = LogReader(lambda line: to(f"{label}{line}"), root).line
+        label = "" if process is None else f"[{process}] "
+        line = LogReader(lambda line: log.write(f"{label}{line}"), root).line
     return line, [{"name": name, "text": text} for name, text in texts.items()]
 
 

@@ -36,23 +36,23 @@ NO_PROXY: Final = Front()
 
 @attrs.frozen(kw_only=True)
 class Serving:
-    """Options of serving. `stop_seconds` is how long stopping may take, `hang_seconds` how long a process may not
+    """Options of serving. `stop_timeout` is how long stopping may take, `hang_timeout` how long a process may not
     answer before it is replaced (0: for as long as it likes), `memory` how many bytes it may take (None: as many as it
-    likes). With `metrics` the health address has numbers too. `secrets` is a folder of secrets.
+    likes). With `metrics` the health address has numbers too. `secrets_dir` is a folder of secrets.
     """
 
     state: Path
     host: str = "127.0.0.1"
     port: int = 8787
     health: tuple[str, int] = ("127.0.0.1", 8788)
-    stop_seconds: float = 8.0
-    hang_seconds: float = 60.0
+    stop_timeout: float = 8.0
+    hang_timeout: float = 60.0
     memory: int | None = None
     migrate: bool = True
     front: Front = NO_PROXY
     metrics: bool = False
     log_format: LogFormat = "text"
-    secrets: str | None = None
+    secrets_dir: str | None = None
 
 
 def cluster_of(

@@ -64,7 +64,7 @@ def _environment(plan: Plan, options: ServeOptions, log: ServiceLog) -> dict[str
             f"{options.processes} processes side by side would each have a state of their own, and this application "
             "keeps state (KV, D1, R2, queues, Durable Objects or cron). Give them one with --cluster s3://bucket/prefix"
         )
-    environ, folder = dict(os.environ), options.secrets
+    environ, folder = dict(os.environ), options.secrets_dir
     return environ | read_secrets(plan.secrets, environ, folder, optional=plan.optional_secrets, warn=log.warn_once)
 
 
@@ -90,7 +90,7 @@ class _Nodes(Keeper[Node, Bundle]):
         self._builds = 0
         if options.cluster is not None:
             # Since load balancers take a while.
-            self.accepting = min(5.0, options.stop_seconds * 0.75)
+            self.accepting = min(5.0, options.stop_timeout * 0.75)
         titles = {str(index): f"process {index}" for index in range(options.processes)}
         super().__init__(titles, self._copy(), options, listener, log, place="workerd", build=bundle.name)
 
@@ -115,13 +115,8 @@ class _Nodes(Keeper[Node, Bundle]):
 
     async def start(self, name: str, version: Bundle, migrate: bool) -> Node:
         options, several = self._options, self._options.processes > 1
-        on_line, bindings = node_output(
-            self.log,
-            version.root,
-            label=f"[{name}] " if several else "",
-            extra={"process": int(name)} if several else None,
-            metrics=options.metrics,
-        )
+        process = name if several else None
+        on_line, bindings = node_output(self.log, version.root, process=process, metrics=options.metrics)
         node = await start_node(
             self._toolchain,
             version,

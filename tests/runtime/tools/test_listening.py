@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from core.errors import DeveloperError
-from core.runtime.listening import listen, open_listener, turn_away, turn_away_while_down
+from core.runtime.listening import open_listener, turn_away, turn_away_while_down
 
 
 async def test_who_would_wait_for_a_process_that_cannot_start_is_turned_away_until_one_is_up() -> None:
@@ -45,7 +45,7 @@ def test_an_address_of_ipv6_is_told_as_a_browser_takes_it() -> None:
 
 def test_who_has_not_asked_yet_at_the_end_makes_no_noise(caplog: pytest.LogCaptureFixture) -> None:
     async def end_with_a_silent_client() -> None:
-        server = await turn_away(listen("127.0.0.1", 0))
+        server = await turn_away(open_listener("127.0.0.1", 0))
         _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         while len(asyncio.all_tasks()) == 1:  # noqa: ASYNC110 - until it is accepted, and read
             await asyncio.sleep(0)

@@ -151,7 +151,7 @@ class _Child:
                 environment=options.environment,
                 migrate=options.migrate,
                 read_secrets=lambda configuration, env_class: secrets_of(
-                    configuration, env_class, os.environ, options.secrets, warn=self._warn
+                    configuration, env_class, os.environ, options.secrets_dir, warn=self._warn
                 ),
                 objects_at=self._job.objects_at,
             )

@@ -51,7 +51,7 @@ async def serve_python(options: PythonOptions) -> int:
     worker = load_configuration(options.config, environment=options.environment).worker
     queues = worker.queues
     exists_once = worker.durable_objects.bindings or queues.consumers or queues.producers or worker.triggers.crons
-    check_folder(options.secrets)
+    check_folder(options.secrets_dir)
     log = ServiceLog(options.log_format)
     room = raise_descriptors(options.limits.connections)
     if room < options.limits.connections:
