@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from core.cli.project import add_cluster, find_bundle, given_of
+from core.cli.project import add_cluster, find_bundle, given_of, read_cluster
 from core.errors import UsageError
 
 DESCRIPTION: Final = """\
@@ -63,7 +63,6 @@ def _into_cluster(args: argparse.Namespace) -> int:
     from core.runtime.backup import unpacked
     from core.runtime.bundle import Bundle
     from core.runtime.moving.cluster import STOP, move_into_cluster
-    from core.runtime.options import cluster_of
     from core.runtime.toolchain import toolchain
 
     if args.replace:
@@ -71,14 +70,7 @@ def _into_cluster(args: argparse.Namespace) -> int:
             "--replace is for a folder: in a cluster nothing is replaced. Name another prefix of the bucket"
         )
     bundle = Bundle.read(find_bundle(args.bundle, " with --bundle"))
-    cluster = cluster_of(
-        bucket=args.cluster,
-        endpoint=args.cluster_endpoint,
-        region=args.cluster_region,
-        address="127.0.0.1:0",
-        secrets=args.secrets_dir,
-        stop_seconds=STOP,
-    )
+    cluster = read_cluster(args, "127.0.0.1:0", STOP)
     with unpacked(args.backup) as state:
         asyncio.run(move_into_cluster(toolchain(), bundle, cluster, state, skip=args.skip, say=print))
     return 0

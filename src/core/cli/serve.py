@@ -189,27 +189,19 @@ def _run_python(args: argparse.Namespace) -> int:
 def _run_bundle(args: argparse.Namespace) -> int:
     import asyncio
 
+    from core.cli.project import read_cluster
     from core.runtime.bundle import Bundle
-    from core.runtime.options import ServeOptions, cluster_of
+    from core.runtime.options import ServeOptions
     from core.runtime.service import serve
     from core.runtime.toolchain import toolchain
 
     bundle = Bundle.read(find_bundle(args.bundle))
-    cluster = None
-    if args.cluster is not None:
-        cluster = cluster_of(
-            bucket=args.cluster,
-            endpoint=args.cluster_endpoint,
-            region=args.cluster_region,
-            address=args.cluster_address or "127.0.0.1:0",
-            secrets=args.secrets_dir,
-            stop_seconds=args.stop_timeout,
-        )
+    address = args.cluster_address or "127.0.0.1:0"
     options = ServeOptions(
         state=(args.state or Path(".core/serve")).resolve(),
         processes=args.processes or 1,
         private_network=args.private_network,
-        cluster=cluster,
+        cluster=None if args.cluster is None else read_cluster(args, address, args.stop_timeout),
         new_cluster_key=args.new_cluster_key,
         **_common(args),
     )

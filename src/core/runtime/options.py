@@ -56,7 +56,7 @@ class Serving:
 
 
 def cluster_of(
-    *, bucket: str, address: str, endpoint: str | None, region: str | None, secrets: str | None, stop_seconds: float
+    bucket: str, address: str, endpoint: str | None, region: str | None, secrets: str | None, stop_seconds: float
 ) -> Cluster:
     """A cluster, with the key from the environment or a file. Raises DeveloperError for an option that is not valid.
 
