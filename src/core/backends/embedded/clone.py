@@ -13,8 +13,10 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from copy import copy
 from datetime import UTC, datetime
-from typing import Any, Final, NoReturn
+from functools import partial
+from typing import Any, NoReturn
 
 from core.http.json import MAX_DEPTH
 from core.validation.unset import UNSET
@@ -33,7 +35,8 @@ def dump(value: object) -> bytes:
         return b"B" + value
     if type(value) is str:
         return b"S" + value.encode("utf-8", "surrogatepass")
-    text = json.dumps(_tag(value, "the value", []), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    plain = _tagged(_copied(value, "the value", (), classes=False))
+    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return b"J" + text.encode("utf-8", "surrogatepass")
 
 
@@ -50,9 +53,6 @@ def load(data: bytes) -> object:
             raise CloneError(f"a stored value begins with {kind!r}: a newer version of this package wrote it")
 
 
-_DEEP: Final = f"is nested too deeply, {MAX_DEPTH} levels at most: keep it in parts"
-
-
 def _refuse(path: str, problem: str) -> NoReturn:
     if len(path) > 200:
         path = f"{path[:100]}…{path[-100:]}"
@@ -61,46 +61,26 @@ def _refuse(path: str, problem: str) -> NoReturn:
     )
 
 
-def _tag(value: Any, path: str, above: list[int]) -> object:
-    given = value  # not narrowed by what follows
-    if value is UNSET:
-        _refuse(path, "is UNSET, which is left out of a class that has it as a field")
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"$": "float", "v": repr(value)}
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return {"$": "bytes", "v": b64encode(given).decode()}
-    if isinstance(value, datetime):
-        return {"$": "date", "v": _date(value, path).isoformat()}
-    if id(value) in above:
-        _refuse(path, "is inside itself")
-    if len(above) >= MAX_DEPTH:
-        _refuse(path, _DEEP)
-    above.append(id(value))
-    tagged = _tag_container(value, path, above)
-    above.pop()
-    return tagged
-
-
-def _tag_container(value: Any, path: str, above: list[int]) -> object:
+def _tagged(value: Any) -> object:
+    """A copy as JSON has it."""
     whole = value  # not narrowed by what follows
-    if isinstance(value, (list, tuple)):
-        return [_tag(item, f"{path}[{place}]", above) for place, item in enumerate(whole)]
-    if isinstance(value, Mapping):
-        mapping: Mapping[object, object] = whole
-        pairs = [(_plain(key, "a key", path), _tag(item, f"{path}[{key!r}]", above)) for key, item in mapping.items()]
-        if all(isinstance(key, str) for key, _ in pairs) and "$" not in mapping:
-            return dict(pairs)
-        return {"$": "map", "v": [[_tag(key, path, above), item] for key, item in pairs]}
-    if isinstance(value, AbstractSet):
-        members: AbstractSet[object] = whole
-        return {"$": "set", "v": [_tag(_plain(item, "an item", path), path, above) for item in members]}
-    names = _fields_of(value)
-    if names is not None:
-        fields = {name: getattr(value, name) for name in names}
-        return _tag_container({name: part for name, part in fields.items() if part is not UNSET}, path, above)
-    _refuse(path, f"is of type {type(value).__name__}, which cannot be stored")
+    match value:
+        case float() if not math.isfinite(value):
+            return {"$": "float", "v": repr(value)}
+        case bytes():
+            return {"$": "bytes", "v": b64encode(value).decode()}
+        case datetime():
+            return {"$": "date", "v": value.isoformat()}
+        case list():
+            return [_tagged(item) for item in whole]
+        case set():
+            return {"$": "set", "v": [_tagged(item) for item in whole]}
+        case dict():
+            if all(isinstance(key, str) for key in whole) and "$" not in value:
+                return {key: _tagged(item) for key, item in whole.items()}
+            return {"$": "map", "v": [[_tagged(key), _tagged(item)] for key, item in whole.items()]}
+        case _:
+            return value
 
 
 def _date(value: datetime, path: str) -> datetime:
@@ -132,12 +112,6 @@ def _bare(value: Any) -> object:
             return bytes(value)
 
 
-def _fields_of(value: object) -> list[str] | None:
-    """The names of an attrs object's fields."""
-    fields: Any = getattr(type(value), "__attrs_attrs__", None)
-    return None if fields is None else [field.name for field in fields]
-
-
 def _untag(value: Any) -> object:
     whole = value  # not narrowed by what follows
     if isinstance(value, list):
@@ -164,48 +138,51 @@ def _untag(value: Any) -> object:
             )
 
 
-def copy_value(value: Any, path: str = "the value", depth: int = 0) -> object:
+def copy_value(value: object, path: str = "the value") -> object:
     """A copy for another object in the same process: as stored and read, but tuples and attrs objects keep their class.
     Texts and numbers do not: a member of an enum is what workerd makes of it.
 
     A value between two Durable Objects shares nothing, as if there were machines between them, and yet has the types
     that their methods are annotated with. Raises CloneError for a value that cannot be copied.
     """
+    return _copied(value, path, (), classes=True)
+
+
+def _copied(value: Any, path: str, above: tuple[int, ...], *, classes: bool) -> Any:
+    """A copy of plain values, of lists, dicts and sets; with `classes`, tuples and attrs objects stay what they are."""
     whole = value  # not narrowed by what follows
-    if isinstance(value, datetime):
-        return _date(value, path)
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return _bare(value)
     if isinstance(value, (bytearray, memoryview)):
         return bytes(whole)
-    depth += 1
-    if depth > MAX_DEPTH:
-        _refuse(path, _DEEP)
+    if isinstance(value, datetime):
+        return _date(value, path)
+    if value is UNSET:
+        _refuse(path, "is UNSET, which is left out of a class that has it as a field")
+    if id(value) in above:
+        _refuse(path, "is inside itself")
+    if len(above) >= MAX_DEPTH:
+        _refuse(path, f"is nested too deeply, {MAX_DEPTH} levels at most: keep it in parts")
+    copied = partial(_copied, above=(*above, id(value)), classes=classes)
     if isinstance(value, (list, tuple)):
-        items = [copy_value(item, f"{path}[{place}]", depth) for place, item in enumerate(whole)]
-        if isinstance(value, list):
+        items = [copied(item, f"{path}[{place}]") for place, item in enumerate(whole)]
+        if isinstance(value, list) or not classes:
             return items
         make = whole.__class__
         return make(*items) if hasattr(make, "_fields") else tuple(items)
     if isinstance(value, Mapping):
-        mapping: Mapping[object, object] = whole
-        return {
-            _plain(key, "a key", path): copy_value(item, f"{path}[{key!r}]", depth) for key, item in mapping.items()
-        }
-    if isinstance(value, (set, frozenset)):
-        members: AbstractSet[object] = whole
-        copied = {_plain(item, "an item", path) for item in members}
-        return copied if isinstance(value, set) else frozenset(copied)
-    return _copy_object(value, path, depth)
-
-
-def _copy_object(value: object, path: str, depth: int) -> object:
-    import copy
-
-    names = _fields_of(value)
-    if names is None:
-        _refuse(path, f"is of type {type(value).__name__}, which cannot go to another object")
-    twin = copy.copy(value)
-    for name in names:
-        object.__setattr__(twin, name, copy_value(getattr(value, name), f"{path}.{name}", depth))
+        return {_plain(key, "a key", path): copied(item, f"{path}[{key!r}]") for key, item in whole.items()}
+    if isinstance(value, AbstractSet):
+        members = {_plain(item, "an item", path) for item in whole}
+        return frozenset(members) if classes and isinstance(value, frozenset) else members
+    fields: Any = getattr(whole.__class__, "__attrs_attrs__", None)
+    if fields is None:
+        goal = "go to another object" if classes else "be stored"
+        _refuse(path, f"is of type {type(value).__name__}, which cannot {goal}")
+    parts = {field.name: part for field in fields if (part := getattr(value, field.name)) is not UNSET}
+    if not classes:
+        return {name: copied(part, f"{path}[{name!r}]") for name, part in parts.items()}
+    twin = copy(value)
+    for name, part in parts.items():
+        object.__setattr__(twin, name, copied(part, f"{path}.{name}"))
     return twin
