@@ -225,14 +225,9 @@ def migrations_of(configuration: Configuration, name: str) -> list[Migration]:
 
 def consumers_of(loaded: Loaded) -> dict[str, ConsumerSettings]:
     """The queues that the configuration or the application consumes, with their settings."""
+    names = [field.name for field in attrs.fields(ConsumerSettings)]
     settings = {
-        consumer.queue: ConsumerSettings(
-            max_batch_size=consumer.max_batch_size,
-            max_batch_timeout=consumer.max_batch_timeout,
-            max_retries=consumer.max_retries,
-            retry_delay=consumer.retry_delay,
-            dead_letter_queue=consumer.dead_letter_queue,
-        )
+        consumer.queue: ConsumerSettings(**{name: getattr(consumer, name) for name in names})
         for consumer in loaded.configuration.worker.queues.consumers
         if consumer.type == "worker"
     }

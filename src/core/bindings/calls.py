@@ -76,8 +76,10 @@ class BoundHook(NamedTuple):
         function: Callable[..., Any] | None = None,
     ) -> Awaitable[Any]:
         """Pass a call through the hook, then through those that were there before it."""
-        call = BindingCall(self.binding, self.kind, method, args, options, target, function)
-        return self.hook(call, proceed if self.inner is None else _through(self.inner, call, proceed))
+        call, inner = BindingCall(self.binding, self.kind, method, args, options, target, function), self.inner
+        if inner is None:
+            return self.hook(call, proceed)
+        return self.hook(call, lambda: inner(method, args, options, proceed, target=target, function=function))
 
     def around(
         self, method: str, function: Callable[..., Awaitable[Any]], target: tuple[Any, ...] = ()
@@ -88,13 +90,6 @@ class BoundHook(NamedTuple):
             return self(method, args, options, lambda: function(*args, **options), target=target)
 
         return call
-
-
-def _through(bound: BoundHook, call: BindingCall, proceed: Proceed) -> Proceed:
-    """The rest of a call for the hook around `bound`."""
-    own = call._replace(binding=bound.binding, kind=bound.kind)
-    rest = proceed if bound.inner is None else _through(bound.inner, call, proceed)
-    return lambda: bound.hook(own, rest)
 
 
 class Hookable:

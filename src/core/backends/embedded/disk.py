@@ -46,18 +46,16 @@ _EMPTY_AGAIN: Final = (
     "it, to begin with an empty one"
 )
 _WRITABLE: Final = "See that its directory is there and that this user may write both"
-_WAYS_OUT: Final[Mapping[int, tuple[str, str]]] = {
-    sqlite3.SQLITE_FULL: (
-        "SQLITE_FULL",
-        "Free some space on its disk and try again: everything stored before is untouched",
-    ),
-    sqlite3.SQLITE_CORRUPT: ("SQLITE_CORRUPT", _EMPTY_AGAIN),
-    sqlite3.SQLITE_NOTADB: ("SQLITE_NOTADB", _EMPTY_AGAIN),
-    sqlite3.SQLITE_READONLY: ("SQLITE_READONLY", _WRITABLE),
-    sqlite3.SQLITE_PERM: ("SQLITE_PERM", _WRITABLE),
-    sqlite3.SQLITE_CANTOPEN: ("SQLITE_CANTOPEN", _WRITABLE),
-    sqlite3.SQLITE_IOERR: ("SQLITE_IOERR", "See that its disk is there and in order, and try again"),
+_WAYS_OUT: Final = {
+    "SQLITE_FULL": "Free some space on its disk and try again: everything stored before is untouched",
+    "SQLITE_CORRUPT": _EMPTY_AGAIN,
+    "SQLITE_NOTADB": _EMPTY_AGAIN,
+    "SQLITE_READONLY": _WRITABLE,
+    "SQLITE_PERM": _WRITABLE,
+    "SQLITE_CANTOPEN": _WRITABLE,
+    "SQLITE_IOERR": "See that its disk is there and in order, and try again",
 }
+_NAMES: Final[Mapping[int, str]] = {getattr(sqlite3, name): name for name in _WAYS_OUT}
 _SYSTEM: Final[Mapping[int | None, int]] = {
     errno.ENOSPC: sqlite3.SQLITE_FULL,
     errno.EDQUOT: sqlite3.SQLITE_FULL,
@@ -81,8 +79,8 @@ def store_error(location: str | os.PathLike[str], error: OSError | sqlite3.Error
         # Errors of the sqlite3 module itself have no code of SQLite's.
         full: int = getattr(error, "sqlite_errorcode", 0)
         code, reason = full & 0xFF if full != _CORRUPT_VIRTUAL_TABLE else 0, str(error)
-    way = _WAYS_OUT.get(code)
-    return None if way is None else StoreError(f"{reason}: {os.fspath(location)}. {way[1]}", reason, way[0])
+    name = _NAMES.get(code)
+    return None if name is None else StoreError(f"{reason}: {os.fspath(location)}. {_WAYS_OUT[name]}", reason, name)
 
 
 @contextmanager
