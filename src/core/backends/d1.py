@@ -1,10 +1,12 @@
-"""The arguments that no engine of a database takes, with the words for each."""
+"""The arguments of a database for every engine: the values that it binds, and the words for those that none takes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import D1TypeError
 
 S = TypeVar("S")
@@ -28,7 +30,28 @@ def check_statements(statements: object, kind: type[S]) -> Sequence[S]:
     return checked
 
 
-def unfit(value: object) -> D1TypeError:
+def bindable(value: Any) -> str | float | bytes | None:
+    """A value as every engine binds it: a number is a REAL, a list of bytes a blob. Raises D1TypeError for others."""
+    given = value  # not narrowed by what follows
+    match value:
+        case None | str() | bytes():
+            return value
+        case bool() | float():
+            return float(value) if math.isfinite(value) else None
+        case int():
+            if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+                return float(value)
+        case bytearray() | memoryview():
+            return bytes(given)
+        case Sequence():
+            if all(type(number) in (int, float) and 0 <= number < 256 for number in given):
+                return bytes([int(number) for number in given])
+        case _:
+            pass
+    raise _unfit(given)
+
+
+def _unfit(value: object) -> D1TypeError:
     """The error of a value that no statement takes. A whole number is one where JavaScript has no such number."""
     if isinstance(value, int):
         message = f"{value} is beyond 2**53 - 1, which no number of the platform can hold. Bind it as a string"

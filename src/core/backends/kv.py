@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from core.bindings.calls import Hookable
 from core.bindings.kv import KVNamespace
@@ -14,6 +14,8 @@ from core.bindings.numbers import refuse_large_numbers
 from core.errors import KVError, KVSyntaxError, KVTypeError
 from core.http.json import check_nesting, dumps, loads
 from core.http.streams import well_formed
+
+Verb: TypeAlias = Literal["GET", "PUT", "DELETE", "GET_BULK"]
 
 
 class KVEngine(Hookable, KVNamespace):
@@ -55,6 +57,10 @@ def parse_bulk(text: str) -> object:
         raise KVError(f"KV GET_BULK failed: 400 {message}") from error
 
 
+def refuse(verb: Verb, status: int, message: str) -> NoReturn:
+    raise KVError(f"KV {verb} failed: {status} {message}")
+
+
 def refuse_key(key: object) -> NoReturn:
     raise KVTypeError(f"A key must be a str, not {type(key).__name__}. Write str(key) if that is what you mean")
 
@@ -68,6 +74,21 @@ def check_key(key: object) -> str:
     if key in (".", ".."):
         raise KVTypeError(f'"{key}" is not allowed as a key name.')
     return key
+
+
+def key_of(key: object, verb: Verb) -> bytes:
+    """A key in bytes. Raises KVTypeError for one that the platform does not take."""
+    if not isinstance(key, str) or len(key) < 3:
+        key = check_key(key)
+    return encode_key(key, verb)
+
+
+def encode_key(key: str, verb: Verb) -> bytes:
+    """A key as UTF-8. Half a surrogate pair has none: U+FFFD for it would make one key of several."""
+    try:
+        return key.encode()
+    except UnicodeEncodeError:
+        refuse(verb, 400, "Could not URL-decode key name")
 
 
 def keys_of(keys: object) -> Sequence[str]:
@@ -89,9 +110,10 @@ def refuse_value(value: object) -> NoReturn:
     )
 
 
-def check_number(name: str, value: object) -> None:
-    if not isinstance(value, (int, float)):
-        raise KVTypeError(f"{name} must be a number, not {value!r}")
+def check_number(name: str, value: float | None) -> float | None:
+    if value is None or isinstance(value, (int, float)):
+        return value
+    raise KVTypeError(f"{name} must be a number, not {value!r}")
 
 
 def check_page(prefix: object, cursor: object) -> None:

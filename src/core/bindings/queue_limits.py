@@ -11,10 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args
 
-from core.bindings.queue import MessageSendRequest
+from core.bindings.numbers import refuse_large_numbers
+from core.bindings.queue import MessageSendRequest, QueueContentType
 from core.errors import QueueError, QueueTypeError
+from core.http.json import dumps
+from core.http.streams import encode
 
 MAX_MESSAGE: Final = 128_000
 MAX_BATCH_COUNT: Final = 100
@@ -58,7 +61,44 @@ def check_delay(verb: Verb, seconds: object) -> int:
     return whole
 
 
-def refuse_body(kind: str, wanted: str, body: object) -> NoReturn:
+_CONTENT_TYPES: Final[Mapping[str, QueueContentType]] = {kind: kind for kind in get_args(QueueContentType)}
+
+
+def check_content_type(kind: str, given: object = None) -> QueueContentType:
+    """`kind` as a content type. Raises QueueTypeError, with `given` as the caller wrote it, for an unknown one."""
+    known = _CONTENT_TYPES.get(kind)
+    if known is None:
+        raise QueueTypeError(f"Unsupported queue message content type: {kind if given is None else given}")
+    return known
+
+
+def written(body: Any, kind: QueueContentType) -> Any:
+    """A body as its content type has it: a str for `text` and `json`, bytes for `bytes`; for `v8`, which each engine
+    writes itself, as it is. Raises QueueTypeError where the two do not fit.
+    """
+    given = body  # not narrowed by what follows
+    match kind:
+        case "text":
+            if not isinstance(body, str):
+                _refuse_body("text", "string", body)
+            # The platform cuts a string at its first NUL.
+            return body.partition("\0")[0]
+        case "bytes":
+            if not isinstance(body, (bytes, bytearray, memoryview)):
+                _refuse_body("bytes", "ArrayBufferView", body)
+            return bytes(given)
+        case "json":
+            try:
+                text = dumps(body)
+                refuse_large_numbers(text)
+                return text
+            except (TypeError, ValueError) as error:
+                raise QueueTypeError(f"A message of the content type json cannot be written: {error}") from error
+        case "v8":
+            return given
+
+
+def _refuse_body(kind: str, wanted: str, body: object) -> NoReturn:
     """Refuse a body that is not of its content type, in the platform's words."""
     match body:
         case bool():
@@ -97,12 +137,14 @@ def check_batch(sizes: Sequence[int], *, most: int = MAX_BATCH_BYTES) -> None:
         raise QueueError(f"Queue sendBatch failed: batch size of {total} bytes exceeds limit of {most}. {_SPLIT}")
 
 
-def size_of_text(text: str) -> int:
-    """The bytes of a text as UTF-8."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+def size_of(value: Any, kind: QueueContentType) -> int:
+    """The bytes of a body that count; `value` is as `written` gives it, and not too deep to be looked through."""
+    if kind == "v8":
+        return _size_of_v8(value)
+    return len(value if kind == "bytes" or value.isascii() else encode(value))
 
 
-def size_of_v8(value: Any) -> int:
+def _size_of_v8(value: Any) -> int:
     """The bytes that V8's format takes at least: the texts and bytes in a value, and one for each part of it."""
     given = value  # not narrowed by what follows
     match value:
@@ -112,8 +154,8 @@ def size_of_v8(value: Any) -> int:
         case bytes() | bytearray() | memoryview():
             return 1 + memoryview(given).nbytes
         case Mapping():
-            return 1 + sum(size_of_v8(key) + size_of_v8(one) for key, one in given.items())
+            return 1 + sum(_size_of_v8(key) + _size_of_v8(one) for key, one in given.items())
         case list() | tuple() | AbstractSet():
-            return 1 + sum(map(size_of_v8, given))
+            return 1 + sum(map(_size_of_v8, given))
         case _:
             return 1

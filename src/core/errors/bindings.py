@@ -171,9 +171,13 @@ class D1TypeError(D1Error, BindingTypeError):
 
 
 class R2Error(BindingError):
-    """An object bucket refused; `code` is the platform's number, for example 10012."""
+    """An object bucket refused."""
 
-    code: int | None = None
+    @cached_property
+    def code(self) -> int | None:
+        """The platform's number, for example 10012, which its message ends with."""
+        number = str(self).rpartition(" (")[2].removesuffix(")")
+        return int(number) if type(self) is R2Error and number.isdecimal() else None
 
     @property
     def status(self) -> int | None:

@@ -24,12 +24,12 @@ from typing import Any, Final, ParamSpec
 
 import attrs
 
-from core.backends.embedded.r2.arguments import Method, refuse
 from core.backends.embedded.r2.bodies import Source, covered
 from core.backends.embedded.r2.bucket import Found, R2Storage
 from core.backends.embedded.r2.conditions import Preconditions
 from core.backends.embedded.r2.listing import Page
-from core.backends.embedded.r2.rows import Chosen, Described, Part, Row, find_parts, joined
+from core.backends.embedded.r2.rows import Described, Part, Row, find_parts, joined
+from core.backends.r2 import Chosen, Method, refuse
 from core.backends.s3.objects import BucketError, SharedObject, SharedObjects
 from core.context import Clock, system_clock
 from core.errors import R2Error
@@ -476,6 +476,4 @@ def _reaching(method: Method) -> Generator[None]:
     try:
         yield
     except BucketError as error:
-        unreachable = R2Error(f"{method}: The bucket of the cluster cannot be used. (10001)")
-        unreachable.code = 10001
-        raise unreachable from error
+        raise R2Error(f"{method}: The bucket of the cluster cannot be used. (10001)") from error

@@ -9,20 +9,17 @@ from typing import Any, cast
 import attrs
 
 from core.backends.workerd.conversion import (
+    Translator,
     bridge,
-    call_js,
     chunks_of,
     constructor_name,
     from_js,
     js_bytes,
-    js_fields,
-    js_value,
     none_of,
     of_fields,
     options,
-    translator,
 )
-from core.backends.workerd.engine import JsEngine
+from core.backends.workerd.engine import JsEngine, js_call
 from core.backends.workerd.fetch import response_of
 from core.bindings.ai import (
     Ai,
@@ -41,10 +38,10 @@ from core.bindings.calls import BoundHook
 from core.errors import AiError
 from core.http import Response
 
-_error = translator(AiError)
-
 
 class WorkerdAi(JsEngine, Ai):
+    _error = Translator(AiError)
+
     @property
     def ai_gateway_log_id(self) -> str | None:
         log: str | None = none_of(self._js.aiGatewayLogId)
@@ -60,20 +57,12 @@ class WorkerdAi(JsEngine, Ai):
         stream: bool = False,
         return_raw_response: bool = False,
         queue_request: bool = False,
-        gateway: GatewayOptions | None = None,
-        tags: Sequence[str] | None = None,
         **others: object,
     ) -> object:
         if stream:
             inputs = {**inputs, "stream": True}
-        given = options(
-            return_raw_response=return_raw_response or None,
-            queue_request=queue_request or None,
-            gateway=None if gateway is None else js_fields(gateway),
-            tags=None if tags is None else list(tags),
-            **others,
-        )
-        answer = await call_js(_error, self._js.run, model, js_value(dict(inputs)), **given)
+        flags = {"return_raw_response": return_raw_response or None, "queue_request": queue_request or None}
+        answer = await self._call("run", model, inputs, **flags, **others)
         if stream:
             return AiStream(chunks_of(answer))
         if return_raw_response:
@@ -89,7 +78,7 @@ class WorkerdAi(JsEngine, Ai):
     async def _models(self, **given: object) -> list[AiModel]:
         # The platform has these names as Python has them.
         asked = {name: value for name, value in given.items() if value is not None}
-        found: list[dict[str, Any]] = from_js(await call_js(_error, self._js.models, js_value(asked)))
+        found: list[dict[str, Any]] = from_js(await self._call("models", asked))
         return [
             of_fields(
                 AiModel,
@@ -111,7 +100,7 @@ class WorkerdAi(JsEngine, Ai):
             }
             for file in files
         ]
-        found: Any = from_js(await call_js(_error, self._js.toMarkdown, js_value(documents)))
+        found: Any = from_js(await self._call("toMarkdown", documents))
         results = cast("list[dict[str, Any]]", found if isinstance(found, list) else [found])
         return [
             of_fields(MarkdownResult, {**result, "mimeType": result.get("mimeType") or result.get("mimetype") or ""})
@@ -122,7 +111,19 @@ class WorkerdAi(JsEngine, Ai):
         return WorkerdAiGateway(self._js.gateway(gateway_id), gateway_id, self._hook)
 
 
+def _log(answer: object) -> AiGatewayLog:
+    known = {field.name for field in attrs.fields(AiGatewayLog)}
+    given: dict[str, Any] = {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in from_js(answer).items()
+        if name in known
+    }
+    return AiGatewayLog(**given)
+
+
 class WorkerdAiGateway(JsEngine, AiGateway):
+    _error = WorkerdAi._error
+
     def __init__(self, gateway: object, id: str, hook: BoundHook | None) -> None:
         super().__init__(gateway, hook)
         self._id = id
@@ -136,23 +137,9 @@ class WorkerdAiGateway(JsEngine, AiGateway):
         *,
         gateway: GatewayOptions | None = None,
     ) -> Response:
-        requests = [data] if isinstance(data, AiGatewayUniversalRequest) else list(data)
-        outgoing = [attrs.asdict(request) for request in requests]
-        given = options(gateway=None if gateway is None else js_fields(gateway))
-        return response_of(await call_js(_error, self._js.run, js_value(outgoing), **given))
+        requests = [data] if isinstance(data, AiGatewayUniversalRequest) else data
+        return response_of(await self._call("run", [attrs.asdict(request) for request in requests], gateway=gateway))
 
-    async def _get_log(self, log_id: str) -> AiGatewayLog:
-        found = from_js(await call_js(_error, self._js.getLog, log_id))
-        known = {field.name for field in attrs.fields(AiGatewayLog)}
-        given: dict[str, Any] = {
-            name: value.isoformat() if isinstance(value, datetime) else value
-            for name, value in found.items()
-            if name in known
-        }
-        return AiGatewayLog(**given)
-
-    async def _patch_log(self, log_id: str, **given: object) -> None:
-        await call_js(_error, self._js.patchLog, log_id, js_value(options(**given)))
-
-    async def _get_url(self, provider: str | None = None) -> str:
-        return str(await call_js(_error, self._js.getUrl, *(() if provider is None else (provider,))))
+    _get_log = js_call(AiGateway.get_log, _log)
+    _patch_log = js_call(AiGateway.patch_log)
+    _get_url = js_call(AiGateway.get_url, str)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.backends.workerd.conversion import binding_error, call_now, options
 from core.backends.workerd.engine import JsBacked
 from core.bindings.analytics_engine import AnalyticsEngineDataset
 
@@ -17,5 +16,4 @@ class WorkerdAnalyticsEngineDataset(JsBacked, AnalyticsEngineDataset):
         blobs: Sequence[str | bytes | None] = (),
         doubles: Sequence[float] = (),
     ) -> None:
-        given = options(indexes=list(indexes), blobs=list(blobs), doubles=list(doubles))
-        call_now(binding_error, self._js.writeDataPoint, **given)
+        self._now("writeDataPoint", indexes=indexes, blobs=blobs, doubles=doubles)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from types import NoneType
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 
-from core.bindings.numbers import MAX_SAFE_INTEGER, refuse_large_numbers
+from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import BindingError, BindingTypeError
 from core.http.json import MAX_DEPTH, check_nesting, loads
 
@@ -319,7 +319,7 @@ def js_value(value: object, *, classes: bool = False) -> object:
     value that has no counterpart, and for one nested deeper than `core.http.json.MAX_DEPTH`.
     """
     across, given = bridge(), unwrap(value)
-    if isinstance(given, across.JsProxy):
+    if isinstance(given, across.JsProxy) or given is across.jsnull:
         return given
     if isinstance(given, _SINGLE):
         return _outgoing(given, classes)
@@ -353,7 +353,7 @@ def _outgoing(value: Any, classes: bool) -> object:
             return {_plain_key(item) for item in given}
         case _:
             value = unwrap(value)
-            if isinstance(value, bridge().JsProxy):
+            if isinstance(value, bridge().JsProxy) or value is bridge().jsnull:
                 return value
             cls: type[object] = value.__class__
             if attrs.has(cls):
@@ -384,10 +384,7 @@ def js_number(value: int) -> int | float:
 
 
 def js_json(text: str) -> object:
-    """Return the value of a JSON document as JavaScript's own. Raises ValueError for integers that a Number cannot
-    hold.
-    """
-    refuse_large_numbers(text)
+    """The value of a JSON document as JavaScript's own. Its integers are those that a Number can hold."""
     value = bridge().parse(text)
     # A number alone has come back as Python's, and would go as a BigInt.
     return js_number(value) if type(value) is int else value
@@ -410,16 +407,20 @@ def options(**given: object) -> dict[str, object]:
 
     Pyodide gives the keywords of a call as one options object, which the platform's methods take.
     """
-    return {js_name(name): js_value(value) for name, value in given.items() if value is not None}
+    return {js_name(name): js_value(js_fields(value)) for name, value in given.items() if value is not None}
 
 
-def js_fields(value: attrs.AttrsInstance) -> dict[str, object]:
-    """The fields of an attrs instance that are not None, by the names that JavaScript has for them; to any depth."""
-    return {
-        js_name(field.name): js_fields(item) if attrs.has(item.__class__) else item
-        for field in attrs.fields(type(value))
-        if (item := getattr(value, field.name)) is not None
-    }
+def js_fields(value: object) -> Any:
+    """An attrs instance as the fields of it that are not None, by the names that JavaScript has for them; to any depth,
+    in sequences too. Other values as they are.
+    """
+    given: Any = value  # not narrowed by what follows
+    if isinstance(value, Sequence) and not isinstance(value, (*_SINGLE, bridge().JsProxy)):
+        return [js_fields(item) for item in given]
+    if not attrs.has(given.__class__):
+        return given
+    fields = {js_name(field.name): getattr(given, field.name) for field in attrs.fields(given.__class__)}
+    return {name: js_fields(item) for name, item in fields.items() if item is not None}
 
 
 def of_fields(cls: type[A], found: Mapping[str, object]) -> A:
@@ -437,10 +438,13 @@ def js_name(name: str) -> str:
     return head + "".join(word.capitalize() for word in words)
 
 
-def js_stream(chunks: AsyncIterable[bytes], *, on_end: Callable[[], None] | None = None) -> ReadableStream:
+def js_stream(
+    chunks: AsyncIterable[bytes], *, on_end: Callable[[], None] | None = None, failed: list[Exception] | None = None
+) -> ReadableStream:
     """A ReadableStream that asks `chunks` for the next one when its reader wants more.
 
     When the reader goes away, the iterator is closed, so that its `finally` runs. `on_end` is called once, at the end.
+    `failed` gets an error of the iterator.
     """
     across = bridge()
     iterator = aiter(chunks)
@@ -469,6 +473,8 @@ def js_stream(chunks: AsyncIterable[bytes], *, on_end: Callable[[], None] | None
         except asyncio.CancelledError:
             return  # by `cancel`, which does the rest
         except Exception as error:
+            if failed is not None:
+                failed.append(error)
             controller.error(js_error(error))
             release()
         else:
@@ -550,7 +556,7 @@ def js_error(error: BaseException) -> Any:
     return bridge().js.Error.new(words_of(error))
 
 
-async def call_js(translate: Callable[[str, str], BindingError], method: Any, /, *args: object, **given: object) -> Any:
+async def call_js(translate: Translator, method: Any, /, *args: object, **given: object) -> Any:
     """Call a JavaScript method and await its promise; an error of either is raised as `translate(name, message)`."""
     try:
         return await method(*args, **given)
@@ -558,7 +564,7 @@ async def call_js(translate: Callable[[str, str], BindingError], method: Any, /,
         raise translated(error, translate) from None
 
 
-def call_now(translate: Callable[[str, str], BindingError], method: Any, /, *args: object, **given: object) -> object:
+def call_now(translate: Translator, method: Any, /, *args: object, **given: object) -> object:
     """`call_js` for a method that answers at once."""
     try:
         return method(*args, **given)
@@ -566,16 +572,22 @@ def call_now(translate: Callable[[str, str], BindingError], method: Any, /, *arg
         raise translated(error, translate) from None
 
 
-def translator(other: type[BindingError], **named: type[BindingError]) -> Callable[[str, str], BindingError]:
-    """A `translate` for `call_js`: the class for JavaScript's errors of each name, and that for all others."""
-    return lambda name, message: named.get(name, other)(message)
+class Translator:
+    """Makes a binding's own errors of JavaScript's: of the class for each name, and of `other` for the rest."""
+
+    def __init__(self, other: type[BindingError], **named: type[BindingError]) -> None:
+        self._other = other
+        self._named = named
+
+    def __call__(self, name: str, message: str, /) -> BindingError:
+        return self._named.get(name, self._other)(message)
 
 
-binding_error: Final = translator(BindingError, TypeError=BindingTypeError)
-"""The `translate` of the kinds that have no errors of their own."""
+binding_error: Final = Translator(BindingError, TypeError=BindingTypeError)
+"""That of the kinds that have no errors of their own."""
 
 
-def translated(error: BaseException, translate: Callable[[str, str], BindingError]) -> BindingError:
+def translated(error: BaseException, translate: Translator) -> BindingError:
     """The binding's own error for one of JavaScript's."""
     name, message, cause = error_parts(error)
     made = translate(name, message)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from typing_extensions import TypeForm, TypeVar
 
-from core.backends.d1 import check_sql, check_statements, unfit
-from core.backends.workerd.conversion import bridge, call_js, call_now, is_null, js_bytes, js_number, none_of, rows_of
+from core.backends.d1 import bindable, check_sql, check_statements
+from core.backends.workerd.conversion import Translator, bridge, call_now, js_bytes, rows_of
 from core.backends.workerd.engine import JsEngine
 from core.bindings.d1 import (
     D1Database,
@@ -25,7 +25,6 @@ from core.bindings.d1 import (
     D1Row,
     D1Value,
 )
-from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import BindingError, CoreError, D1Error, D1TypeError
 from core.http.streams import well_formed
 
@@ -36,7 +35,17 @@ T = TypeVar("T")
 R = TypeVar("R", default=dict[str, Any])
 
 
+class _Translator(Translator):
+    def __call__(self, name: str, message: str, /) -> BindingError:
+        return D1TypeError(message) if message.startswith("D1_TYPE_ERROR") else D1Error(message)
+
+
+_error = _Translator(D1Error)
+
+
 class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
+    _error = _error
+
     def __init__(
         self,
         session: WorkerdD1Session,
@@ -66,19 +75,19 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
             sql, given = only_given(sql, values)
         if sql != self.sql:
             statement = self._session._js.prepare(well_formed(sql))
-        bound = call_now(_error, statement.bind, *[_bindable(value) for value in given])
+        bound = call_now(_error, statement.bind, *map(_outgoing, given))
         return WorkerdD1PreparedStatement(self._session, bound, sql, given, self.type, self._written)
 
     def as_(self, type_: TypeForm[T], /) -> D1PreparedStatement[T]:
         return WorkerdD1PreparedStatement(self._session, self._js, self.sql, self.values, type_, self._written)
 
     async def _first(self, column_or_type: object = None, /) -> object:
-        row = await call_js(_error, self._js.first)
-        return None if is_null(row) else self._read(_row(rows_of(row)), column_or_type)
+        row = await self._call("first")
+        return None if row is None else self._read(_row(rows_of(row)), column_or_type)
 
     async def _one(self, column_or_type: object = None, /, *, error: Exception | None = None) -> object:
-        row = await call_js(_error, self._js.first)
-        if is_null(row):
+        row = await self._call("first")
+        if row is None:
             raise CoreError(404, "Not Found") if error is None else error
         return self._read(_row(rows_of(row)), column_or_type)
 
@@ -88,24 +97,26 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
             return row
         if isinstance(type_, str):
             if type_ not in row:
-                raise _error("Error", f"D1_COLUMN_NOTFOUND: Column not found ({type_})")
+                raise D1Error(f"D1_COLUMN_NOTFOUND: Column not found ({type_})")
             return row[type_]
         from core.validation.rows import structure_row
 
         return structure_row(row, type_)
 
     async def _all(self, type_: object = None, /) -> object:
-        return _result(rows_of(await call_js(_error, self._js.all)), self.type if type_ is None else type_)
+        return _result(rows_of(await self._call("all")), self.type if type_ is None else type_)
 
     async def _run(self) -> D1Result[R]:
-        return _result(rows_of(await call_js(_error, self._js.run)), self.type)
+        return _result(rows_of(await self._call("run")), self.type)
 
     async def _raw(self, column_names: bool = False) -> list[list[object]]:
-        rows: list[list[object]] = rows_of(await call_js(_error, self._js.raw, columnNames=bool(column_names)))
+        rows: list[list[object]] = rows_of(await self._call("raw", column_names=bool(column_names)))
         return [[_cell(value) for value in row] for row in rows]
 
 
 class WorkerdD1Session(JsEngine, D1DatabaseSession):
+    _error = _error
+
     def prepare(self, sql: str, /) -> WorkerdD1PreparedStatement:
         return WorkerdD1PreparedStatement(self, self._js.prepare(well_formed(check_sql(sql))), sql)
 
@@ -113,50 +124,43 @@ class WorkerdD1Session(JsEngine, D1DatabaseSession):
         checked = check_statements(statements, WorkerdD1PreparedStatement)
         outgoing = [statement._js for statement in checked]
         types = [statement.type for statement in checked if statement.sql.strip()]
-        found = rows_of(await call_js(_error, self._js.batch, bridge().to_js(outgoing)))
+        found = rows_of(await self._call("batch", outgoing))
         # The platform leaves blank statements out.
         typed = types if len(types) == len(found) else [None] * len(found)
         results = [_result(result, type_) for result, type_ in zip(found, typed, strict=True)]
         return tuple(results) if isinstance(statements, tuple) else results
 
     def get_bookmark(self) -> str | None:
-        bookmark: str | None = none_of(self._js.getBookmark())
+        bookmark: str | None = self._now("getBookmark")
         return bookmark
 
 
 class WorkerdD1Database(WorkerdD1Session, D1Database):
     async def _exec(self, sql: str, /) -> D1ExecResult:
-        result = rows_of(await call_js(_error, self._js.exec, sql))
+        result = rows_of(await self._call("exec", sql))
         return D1ExecResult(result["count"], result["duration"])
 
     def with_session(self, constraint_or_bookmark: str | None = None, /) -> WorkerdD1Session:
         given = () if constraint_or_bookmark is None else (constraint_or_bookmark,)
-        return WorkerdD1Session(self._js.withSession(*given), self._hook)
+        return WorkerdD1Session(self._now("withSession", *given), self._hook)
 
 
 # Values out -----------------------------------------------------------------------------------------------------------
 
 
-def _bindable(value: D1Value) -> object:
-    match value:
+def _outgoing(value: object) -> object:
+    bound = bindable(value)
+    match bound:
         case None:
             # None alone would cross as undefined, which the platform refuses.
             return bridge().jsnull
         case str():
-            return well_formed(value)
-        case bool() | float():
-            return value
-        case int():
-            if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
-                return js_number(value)
-        case bytes() | bytearray() | memoryview():
-            # The runtime binds an ArrayBuffer or an array of numbers, and takes a view for its whole buffer.
-            return js_bytes(value).buffer
-        case Sequence():
-            numbers = list(value)
-            if all(type(number) is int and 0 <= number <= 255 for number in numbers):
-                return bridge().to_js(numbers)
-    raise unfit(value)
+            return well_formed(bound)
+        case bytes():
+            # The runtime binds an ArrayBuffer, and takes a view for its whole buffer.
+            return js_bytes(bound).buffer
+        case _:
+            return bound
 
 
 # Values in ------------------------------------------------------------------------------------------------------------
@@ -187,9 +191,3 @@ def _meta(meta: Mapping[str, Any]) -> D1Meta:
     given: dict[str, Any] = {**_ZERO, "changed_db": False}
     given |= {name: meta[name] for name in _META if meta.get(name) is not None}
     return D1Meta(served_by=meta.get("served_by") or "", **given)
-
-
-def _error(name: str, message: str) -> BindingError:
-    if message.startswith("D1_TYPE_ERROR"):
-        return D1TypeError(message)
-    return D1Error(message)

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypeForm, TypeVar, Unpack
 
 from core.backends.workerd.conversion import (
+    Translator,
     attribute,
     bridge,
     bytes_of,
-    call_js,
     call_now,
     date_of,
     from_js,
-    is_null,
     js_error,
-    js_value,
     none_of,
-    options,
     translated,
-    translator,
 )
-from core.backends.workerd.engine import JsBacked, JsEngine
+from core.backends.workerd.engine import JsBacked, JsEngine, js_call
 from core.backends.workerd.rpc import rpc_method
 from core.backends.workerd.spans import parent_to_send
 from core.bindings.calls import BoundHook, Hookable
@@ -45,16 +43,20 @@ from core.bindings.durable_object import (
 )
 from core.bindings.object_socket import DurableObjectWebSocket, WebSocketRequestResponsePair
 from core.context import require_awaitable
-from core.errors import BindingTypeError, DurableObjectError, DurableObjectTypeError, DurableObjectValueError
+from core.errors import DurableObjectError, DurableObjectTypeError, DurableObjectValueError
 from core.http import Request, Response
 
 if TYPE_CHECKING:
-    from core.bindings.durable_object import ReadOptions, WriteOptions
+    from core.bindings.durable_object import WriteOptions
 
 T = TypeVar("T")
 R = TypeVar("R", default=dict[str, Any])
 
-_error = translator(DurableObjectError, TypeError=DurableObjectTypeError, RangeError=DurableObjectValueError)
+_error = Translator(DurableObjectError, TypeError=DurableObjectTypeError, RangeError=DurableObjectValueError)
+
+
+class _ObjectEngine(JsEngine):
+    _error = _error
 
 
 class WorkerdDurableObjectId(JsBacked, DurableObjectId):
@@ -83,37 +85,37 @@ class WorkerdDurableObjectId(JsBacked, DurableObjectId):
         return hash(str(self))
 
 
-class WorkerdDurableObjectNamespace(JsEngine, DurableObjectNamespace[Any]):
+class WorkerdDurableObjectNamespace(_ObjectEngine, DurableObjectNamespace[Any]):
     def __init__(self, namespace: object, cls: object = None, hook: BoundHook | None = None) -> None:
         super().__init__(namespace, hook)
         self._cls = cls
 
     def id_from_name(self, name: str) -> WorkerdDurableObjectId:
-        return WorkerdDurableObjectId(_call(self._js.idFromName, name))
+        return WorkerdDurableObjectId(self._now("idFromName", name))
 
     def id_from_string(self, id: str) -> WorkerdDurableObjectId:
-        return WorkerdDurableObjectId(_call(self._js.idFromString, id))
+        return WorkerdDurableObjectId(self._now("idFromString", id))
 
     def new_unique_id(self, *, jurisdiction: str | None = None) -> WorkerdDurableObjectId:
-        return WorkerdDurableObjectId(_call(self._js.newUniqueId, **options(jurisdiction=jurisdiction)))
+        return WorkerdDurableObjectId(self._now("newUniqueId", jurisdiction=jurisdiction))
 
     def get(self, id: object, *, location_hint: str | None = None) -> object:
         if not isinstance(id, WorkerdDurableObjectId):
             raise DurableObjectTypeError(
                 f"get() takes an id, as id_from_name() and id_from_string() give them, not {type(id).__name__}"
             )
-        given = options(location_hint=location_hint)
         try:
             self._js.idFromString(str(id))
         except bridge().JsException:
             raise DurableObjectTypeError("Durable Object ID is not valid for this namespace.") from None
-        return WorkerdDurableObjectStub(lambda: _call(self._js.get, id._js, **given), self._cls, self._hook)
+        get = partial(self._now, "get", id._js, location_hint=location_hint)
+        return WorkerdDurableObjectStub(get, self._cls, self._hook)
 
     def get_by_name(self, name: str, *, location_hint: str | None = None) -> object:
         return self.get(self.id_from_name(name), location_hint=location_hint)
 
     def jurisdiction(self, jurisdiction: str) -> WorkerdDurableObjectNamespace:
-        return WorkerdDurableObjectNamespace(_call(self._js.jurisdiction, jurisdiction), self._cls, self._hook)
+        return WorkerdDurableObjectNamespace(self._now("jurisdiction", jurisdiction), self._cls, self._hook)
 
 
 class WorkerdDurableObjectStub(Hookable, DurableObjectStub):
@@ -180,7 +182,7 @@ def _may_be_called(cls: object, name: str) -> bool:
 # An object's own side -------------------------------------------------------------------------------------------------
 
 
-class WorkerdDurableObjectState(JsBacked, DurableObjectState):
+class WorkerdDurableObjectState(_ObjectEngine, DurableObjectState):
     def __init__(self, state: object) -> None:
         super().__init__(state)
         self._storage = WorkerdStorage(self._js.storage)
@@ -247,24 +249,23 @@ class WorkerdDurableObjectState(JsBacked, DurableObjectState):
     def get_web_sockets(self, tag: str | None = None) -> list[DurableObjectWebSocket]:
         from core.backends.workerd.object_socket import WorkerdSocketCarrier, socket_of
 
-        found = _call(self._js.getWebSockets, *(() if tag is None else (tag,)))
+        found = self._now("getWebSockets", *(() if tag is None else (tag,)))
         return [socket_of(socket) for socket in found if not WorkerdSocketCarrier(socket).is_closed]
 
     def get_tags(self, socket: DurableObjectWebSocket, /) -> list[str]:
-        return [str(tag) for tag in _call(self._js.getTags, _js_socket(socket))]
+        return [str(tag) for tag in self._now("getTags", _js_socket(socket))]
 
     def set_web_socket_auto_response(self, pair: WebSocketRequestResponsePair | None = None, /) -> None:
-        given: tuple[object, ...] = ()
-        if pair is not None:
-            given = (_call(bridge().js.WebSocketRequestResponsePair.new, pair.request, pair.response),)
-        _call(self._js.setWebSocketAutoResponse, *given)
+        make = bridge().js.WebSocketRequestResponsePair.new
+        given = () if pair is None else (call_now(_error, make, pair.request, pair.response),)
+        self._now("setWebSocketAutoResponse", *given)
 
     def get_web_socket_auto_response(self) -> WebSocketRequestResponsePair | None:
-        pair = none_of(_call(self._js.getWebSocketAutoResponse))
+        pair = self._now("getWebSocketAutoResponse")
         return None if pair is None else WebSocketRequestResponsePair(str(pair.request), str(pair.response))
 
     def get_web_socket_auto_response_timestamp(self, socket: DurableObjectWebSocket, /) -> datetime | None:
-        at = none_of(_call(self._js.getWebSocketAutoResponseTimestamp, _js_socket(socket)))
+        at = self._now("getWebSocketAutoResponseTimestamp", _js_socket(socket))
         return None if at is None else date_of(at)
 
     def abort(self, reason: str | None = None) -> None:
@@ -282,118 +283,12 @@ def _js_socket(socket: DurableObjectWebSocket) -> object:
     carrier = socket.carrier
     if not isinstance(carrier, WorkerdSocketCarrier):
         raise DurableObjectError("the WebSocket is of another engine")
-    return carrier.js_socket
+    return carrier._js
 
 
-class _Operations(JsEngine, StorageOperations):
-    """Operations shared by storage and a transaction."""
-
-    async def _get(self, keys: object, /, **given: Unpack[ReadOptions]) -> object:
-        return from_js(await call_js(_error, self._js.get, _keys(keys), **options(**given)))
-
-    async def _list(self, **given: object) -> dict[str, object]:
-        found: dict[str, object] = from_js(await call_js(_error, self._js.list, **options(**given)))
-        return found
-
-    async def _put(self, key: Any, value: object = ..., /, **given: Unpack[WriteOptions]) -> None:
-        if isinstance(key, str):
-            if value is ...:
-                raise DurableObjectTypeError("put() takes a key and a value, or a dict of both")
-            await call_js(_error, self._js.put, key, _copied(value), **options(**given))
-        else:
-            await call_js(_error, self._js.put, _copied(dict(key)), **options(**given))
-
-    async def _delete(self, keys: object, /, **given: Unpack[WriteOptions]) -> object:
-        return from_js(await call_js(_error, self._js.delete, _keys(keys), **options(**given)))
-
-    async def _get_alarm(self, **given: Unpack[ReadOptions]) -> int | None:
-        found = none_of(await call_js(_error, self._js.getAlarm, **options(**given)))
-        return None if found is None else int(found)
-
-    async def _set_alarm(self, scheduled_time: datetime | float, **given: Unpack[WriteOptions]) -> None:
-        await call_js(_error, self._js.setAlarm, _time(scheduled_time), **options(**given))
-
-    async def _delete_alarm(self, **given: Unpack[WriteOptions]) -> None:
-        await call_js(_error, self._js.deleteAlarm, **options(**given))
-
-
-class WorkerdTransaction(_Operations, DurableObjectTransaction):
-    def rollback(self) -> None:
-        _call(self._js.rollback)
-
-
-class WorkerdStorage(_Operations, DurableObjectStorage):
-    async def _delete_all(self, **given: Unpack[WriteOptions]) -> None:
-        await call_js(_error, self._js.deleteAll, **options(**given))
-
-    async def transaction(self, closure: Callable[[Any], Awaitable[T]], /) -> T:
-        kept: list[T] = []
-        failed: list[BaseException] = []
-
-        async def run(transaction: object) -> None:
-            try:
-                kept.append(await closure(WorkerdTransaction(transaction)))
-            except BaseException as error:
-                failed.append(error)
-                raise
-
-        proxy = bridge().create_proxy(run)
-        try:
-            await call_js(_error, self._js.transaction, proxy)
-        except BaseException:
-            if failed:
-                raise failed[0] from None
-            raise
-        finally:
-            proxy.destroy()
-        return kept[-1]
-
-    def transaction_sync(self, closure: Callable[[], T], /) -> T:
-        kept: list[T] = []
-        failed: list[BaseException] = []
-
-        def run() -> None:
-            try:
-                kept.append(closure())
-            except BaseException as error:
-                failed.append(error)
-                raise
-
-        proxy = bridge().create_proxy(run)
-        try:
-            _call(self._js.transactionSync, proxy)
-        except BaseException:
-            if failed:
-                raise failed[0] from None
-            raise
-        finally:
-            proxy.destroy()
-        return kept[-1]
-
-    async def sync(self) -> None:
-        await call_js(_error, self._js.sync)
-
-    async def get_current_bookmark(self) -> str:
-        return str(await call_js(_error, self._js.getCurrentBookmark))
-
-    async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
-        return str(await call_js(_error, self._js.getBookmarkForTime, _time(timestamp)))
-
-    async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
-        return str(await call_js(_error, self._js.onNextSessionRestoreBookmark, bookmark))
-
-    @property
-    def sql(self) -> WorkerdSqlStorage:
-        return WorkerdSqlStorage(self._js.sql)
-
-    @property
-    def kv(self) -> WorkerdSyncKv:
-        return WorkerdSyncKv(self._js.kv)
-
-
-class WorkerdSyncKv(JsBacked, SyncKvStorage):
+class WorkerdSyncKv(_ObjectEngine, SyncKvStorage):
     def get(self, key: str, /) -> object:
-        return from_js(_call(self._js.get, key))
+        return from_js(self._now("get", key))
 
     def list(
         self,
@@ -405,28 +300,27 @@ class WorkerdSyncKv(JsBacked, SyncKvStorage):
         reverse: bool = False,
         limit: int | None = None,
     ) -> Iterator[tuple[str, Any]]:
-        given = options(start=start, start_after=start_after, end=end, prefix=prefix, reverse=reverse, limit=limit)
-        for entry in _call(self._js.list, **given):
+        given: Any = {"start": start, "start_after": start_after, "end": end, "prefix": prefix, "limit": limit}
+        for entry in self._now("list", reverse=reverse, **given):
             yield str(entry[0]), from_js(entry[1])
 
     def put(self, key: str, value: object, /) -> None:
-        _call(self._js.put, key, _copied(value))
+        self._now("put", key, value)
 
     def delete(self, key: str, /) -> bool:
-        return bool(_call(self._js.delete, key))
+        return bool(self._now("delete", key))
 
 
-class WorkerdSqlStorage(JsBacked, SqlStorage):
+class WorkerdSqlStorage(_ObjectEngine, SqlStorage):
     @property
     def database_size(self) -> int:
         return int(self._js.databaseSize)
 
     def exec(self, query: str, /, *bindings: object) -> WorkerdSqlCursor:
-        outgoing = [js_value(sql_binding(value)) for value in bindings]
-        return WorkerdSqlCursor(_call(self._js.exec, query, *outgoing))
+        return WorkerdSqlCursor(self._now("exec", query, *map(sql_binding, bindings)))
 
 
-class WorkerdSqlCursor(JsBacked, SqlStorageCursor[R]):
+class WorkerdSqlCursor(_ObjectEngine, SqlStorageCursor[R]):
     def __init__(self, js: object, read: Callable[[dict[str, object]], Any] = lambda row: row) -> None:
         super().__init__(js)
         self._read = read
@@ -452,51 +346,117 @@ class WorkerdSqlCursor(JsBacked, SqlStorageCursor[R]):
         return self
 
     def __next__(self) -> R:
-        step = _call(self._js.next)
+        step = self._now("next")
         if step.done:
             raise StopIteration
         return self._row(step.value)
 
     def to_array(self) -> list[R]:
-        return [self._row(row) for row in _call(self._js.toArray)]
+        return [self._row(row) for row in self._now("toArray")]
 
     def one(self) -> R:
-        return self._row(_call(self._js.one))
+        return self._row(self._now("one"))
 
     def _row(self, js: Any) -> R:
         row: R = self._read({str(entry[0]): _sql_cell(entry[1]) for entry in js.object_entries()})
         return row
 
     def raw(self) -> Iterator[list[Any]]:
-        for row in _call(self._js.raw):
+        for row in self._now("raw"):
             yield [_sql_cell(value) for value in row]
 
 
-def _copied(value: object) -> Any:
-    try:
-        return js_value(value)
-    except BindingTypeError as error:
-        raise DurableObjectTypeError(f"the value cannot be stored: {error}") from None
-
-
 def _sql_cell(value: object) -> object:
-    if is_null(value):
-        return None
-    return bytes_of(value) if isinstance(value, bridge().JsProxy) else value
+    found = none_of(value)
+    return bytes_of(found) if isinstance(found, bridge().JsProxy) else found
 
 
-# Arguments and errors -------------------------------------------------------------------------------------------------
+@contextmanager
+def _kept(errors: list[BaseException]) -> Generator[None]:
+    """Keep the error of a function that JavaScript calls: what JavaScript makes of it is another."""
+    try:
+        yield
+    except BaseException as error:
+        errors.append(error)
+        raise
 
 
-def _keys(keys: Any) -> object:
-    return keys if isinstance(keys, str) else bridge().to_js(list(keys))
+@contextmanager
+def _calling(run: Callable[..., object], errors: list[BaseException]) -> Generator[object]:
+    """A proxy of a function, for JavaScript to call meanwhile. The error that it has kept is raised."""
+    proxy = bridge().create_proxy(run)
+    try:
+        yield proxy
+    except BaseException:
+        if errors:
+            raise errors[0] from None
+        raise
+    finally:
+        proxy.destroy()
 
 
-def _time(time: datetime | float) -> float:
-    if isinstance(time, datetime):
-        return float(_copied(time).getTime())
-    return time
+class _Operations(_ObjectEngine, StorageOperations):
+    """Operations shared by storage and a transaction."""
+
+    _get = js_call(StorageOperations.get)
+    _list = js_call(StorageOperations.list)
+    _delete = js_call(StorageOperations.delete)
+    _get_alarm = js_call(StorageOperations.get_alarm, lambda at: None if at is None else int(at))
+    _set_alarm = js_call(StorageOperations.set_alarm)
+    _delete_alarm = js_call(StorageOperations.delete_alarm)
+
+    async def _put(self, key: Any, value: object = ..., /, **given: Unpack[WriteOptions]) -> None:
+        await self._call("put", *((key,) if value is ... else (key, value)), **given)
 
 
-def _call(method: object, *args: object, **given: object) -> Any:
-    return call_now(_error, method, *args, **given)
+class WorkerdTransaction(_Operations, DurableObjectTransaction):
+    def rollback(self) -> None:
+        self._now("rollback")
+
+
+class WorkerdStorage(_Operations, DurableObjectStorage):
+    @property
+    def sql(self) -> WorkerdSqlStorage:
+        return WorkerdSqlStorage(self._js.sql)
+
+    @property
+    def kv(self) -> WorkerdSyncKv:
+        return WorkerdSyncKv(self._js.kv)
+
+    _delete_all = js_call(DurableObjectStorage.delete_all)
+
+    async def sync(self) -> None:
+        await self._call("sync")
+
+    async def get_current_bookmark(self) -> str:
+        return str(await self._call("getCurrentBookmark"))
+
+    async def get_bookmark_for_time(self, timestamp: datetime | float, /) -> str:
+        return str(await self._call("getBookmarkForTime", timestamp))
+
+    async def on_next_session_restore_bookmark(self, bookmark: str, /) -> str:
+        return str(await self._call("onNextSessionRestoreBookmark", bookmark))
+
+    async def transaction(self, closure: Callable[[Any], Awaitable[T]], /) -> T:
+        values: list[T] = []
+        errors: list[BaseException] = []
+
+        async def run(transaction: object) -> None:
+            with _kept(errors):
+                values.append(await closure(WorkerdTransaction(transaction)))
+
+        with _calling(run, errors) as proxy:
+            await self._call("transaction", proxy)
+        return values[-1]
+
+    def transaction_sync(self, closure: Callable[[], T], /) -> T:
+        values: list[T] = []
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            with _kept(errors):
+                values.append(closure())
+
+        with _calling(run, errors) as proxy:
+            self._now("transactionSync", proxy)
+        return values[-1]

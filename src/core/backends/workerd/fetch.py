@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 from core.backends.workerd.conversion import (
+    Translator,
     bridge,
     bytes_of,
     call_js,
@@ -15,13 +16,10 @@ from core.backends.workerd.conversion import (
     js_stream,
     structured,
 )
-from core.errors import BindingError
 from core.http import Headers, Request, Response
 
 
-async def fetch_through(
-    target: Any, request: Request, translate: Callable[[str, str], BindingError], parent: str = ""
-) -> Response:
+async def fetch_through(target: Any, request: Request, translate: Translator, parent: str = "") -> Response:
     """Hand `request` to `target.fetch` and give its answer, whose body crosses as it is read.
 
     `parent` is its `traceparent` where it has none of its own.

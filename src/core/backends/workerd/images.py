@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from core.backends.workerd.conversion import (
-    binding_error,
-    bridge,
-    call_js,
-    chunks_of,
-    from_js,
-    js_bytes,
-    js_stream,
-    js_value,
-    options,
-)
-from core.backends.workerd.engine import JsBacked, JsEngine
+from core.backends.workerd.conversion import bridge, chunks_of, from_js, js_bytes, js_stream, of_fields
+from core.backends.workerd.engine import JsBacked, JsEngine, js_call
 from core.backends.workerd.fetch import response_of
 from core.bindings.images import ImageInfo, Images, ImageSource, ImageTransformationResult, ImageTransformer
 from core.http import Response
@@ -24,23 +14,10 @@ from core.http import Response
 
 class WorkerdImages(JsEngine, Images):
     async def _info(self, image: ImageSource, /) -> ImageInfo:
-        found = from_js(await call_js(binding_error, self._js.info, _stream(image)))
-        return ImageInfo(found["format"], found.get("fileSize"), found.get("width"), found.get("height"))
+        return of_fields(ImageInfo, from_js(await self._call("info", _stream(image))))
 
     def input(self, image: ImageSource, /) -> WorkerdImageTransformer:
-        return WorkerdImageTransformer(self._js.input(_stream(image)), self._hook)
-
-
-class WorkerdImageTransformer(JsEngine, ImageTransformer):
-    def transform(self, transform: Mapping[str, object], /) -> WorkerdImageTransformer:
-        return WorkerdImageTransformer(self._js.transform(js_value(dict(transform))), self._hook)
-
-    def draw(self, image: Any, /, **placing: Any) -> WorkerdImageTransformer:
-        drawn = image._js if isinstance(image, WorkerdImageTransformer) else _stream(image)
-        return WorkerdImageTransformer(self._js.draw(drawn, **options(**placing)), self._hook)
-
-    async def _output(self, **given: object) -> WorkerdImageResult:
-        return WorkerdImageResult(await call_js(binding_error, self._js.output, **options(**given)))
+        return WorkerdImageTransformer(self._now("input", _stream(image)), self._hook)
 
 
 class WorkerdImageResult(JsBacked, ImageTransformationResult):
@@ -52,6 +29,17 @@ class WorkerdImageResult(JsBacked, ImageTransformationResult):
 
     def image(self) -> AsyncIterator[bytes]:
         return chunks_of(self._js.image())
+
+
+class WorkerdImageTransformer(JsEngine, ImageTransformer):
+    def transform(self, transform: Mapping[str, object], /) -> WorkerdImageTransformer:
+        return WorkerdImageTransformer(self._now("transform", transform), self._hook)
+
+    def draw(self, image: Any, /, **placing: Any) -> WorkerdImageTransformer:
+        drawn = image._js if isinstance(image, WorkerdImageTransformer) else _stream(image)
+        return WorkerdImageTransformer(self._now("draw", drawn, **placing), self._hook)
+
+    _output = js_call(ImageTransformer.output, WorkerdImageResult)
 
 
 def _stream(image: ImageSource) -> object:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakValueDictionary
 
-from core.backends.workerd.conversion import bridge, call_now, from_js, js_value, translator
+from core.backends.workerd.conversion import Translator, bridge, call_now, from_js
+from core.backends.workerd.engine import JsBacked
 from core.backends.workerd.leaving import holders
 from core.backends.workerd.web_socket import WorkerdWebSocket, js_message, say_close
 from core.bindings.durable_object import DurableObjectState
 from core.bindings.object_socket import DurableObjectWebSocket, SocketCarrier
-from core.errors import BindingTypeError, DurableObjectError, DurableObjectTypeError
+from core.errors import DurableObjectError, DurableObjectTypeError
 from core.http.websocket import WebSocketClosed, check_close
-
-_error = translator(DurableObjectError, TypeError=DurableObjectTypeError)
 
 # The states of a WebSocket that the WHATWG standard numbers.
 _CLOSED = 3
@@ -22,25 +21,22 @@ _CLOSED = 3
 _held: WeakValueDictionary[int, DurableObjectWebSocket] = WeakValueDictionary()
 
 
-class WorkerdSocketCarrier(SocketCarrier):
+class WorkerdSocketCarrier(JsBacked, SocketCarrier):
     """One accepted socket. Two over the same object of JavaScript's are equal."""
 
-    __slots__ = ("js_socket",)
-
-    def __init__(self, socket: object) -> None:
-        self.js_socket: Any = socket
+    _error = Translator(DurableObjectError, TypeError=DurableObjectTypeError)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, WorkerdSocketCarrier) and bool(self.js_socket == other.js_socket)
+        return isinstance(other, WorkerdSocketCarrier) and bool(self._js == other._js)
 
     def __hash__(self) -> int:
-        return hash(self.js_socket.js_id)
+        return hash(self._js.js_id)
 
     @property
     def is_closed(self) -> bool:
         """True once the object has closed it."""
         # While its client has not answered, the state says nothing of who began.
-        socket = self.js_socket
+        socket = self._js
         if getattr(socket, "closed_by_stop", False):
             return False  # not by the object, which is to hear of it first
         return bool(getattr(socket, "closed_by_object", False)) or int(socket.readyState) == _CLOSED
@@ -48,7 +44,7 @@ class WorkerdSocketCarrier(SocketCarrier):
     def send(self, message: str | bytes, /) -> None:
         outgoing = js_message(message)
         try:
-            self.js_socket.send(outgoing)
+            self._js.send(outgoing)
         except bridge().JsException:
             if self.is_closed:
                 raise WebSocketClosed(1000, "") from None
@@ -57,18 +53,14 @@ class WorkerdSocketCarrier(SocketCarrier):
     def close(self, code: int, reason: str, /) -> None:
         check_close(code, reason)
         if not self.is_closed:
-            self.js_socket.closed_by_object = True
-            say_close(self.js_socket, code, reason)
+            self._js.closed_by_object = True
+            say_close(self._js, code, reason)
 
     def serialize_attachment(self, value: object, /) -> None:
-        try:
-            outgoing = js_value(value)
-        except BindingTypeError as error:
-            raise DurableObjectTypeError(f"the attachment cannot be kept: {error}") from None
-        call_now(_error, self.js_socket.serializeAttachment, outgoing)
+        self._now("serializeAttachment", value)
 
     def deserialize_attachment(self) -> object:
-        return from_js(self.js_socket.deserializeAttachment())
+        return from_js(self._js.deserializeAttachment())
 
 
 def accept(state: Any, socket: DurableObjectWebSocket, tags: list[str]) -> None:
@@ -77,7 +69,7 @@ def accept(state: Any, socket: DurableObjectWebSocket, tags: list[str]) -> None:
     client, server = across.js.WebSocketPair.new().object_values()
     carrier = WorkerdSocketCarrier(server)
     socket.accepted(carrier, WorkerdWebSocket(client, None))
-    call_now(_error, state.acceptWebSocket, server, across.to_js(tags))
+    call_now(carrier._error, state.acceptWebSocket, server, across.to_js(tags))
     _held[server.js_id] = socket
     holders.add(str(state.id))
 

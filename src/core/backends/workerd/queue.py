@@ -7,27 +7,21 @@ everywhere else, and are handed over as the value that the runtime will write as
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from core.backends.workerd.conversion import (
-    bridge,
-    call_js,
+    Translator,
     date_of,
     from_js,
-    js_bytes,
     js_json,
     js_value,
     of_fields,
     options,
-    translator,
 )
-from core.backends.workerd.engine import JsBacked, JsEngine
+from core.backends.workerd.engine import JsAttribute, JsBacked, JsEngine, js_call
 from core.backends.workerd.spans import PARENT, parent_to_send
 from core.bindings.queue import (
-    Message,
-    MessageBatch,
     MessageBatchMetadata,
     MessageSendRequest,
     Queue,
@@ -41,30 +35,29 @@ from core.bindings.queue_limits import (
     MAX_MESSAGE,
     Verb,
     check_batch,
+    check_content_type,
     check_delay,
     check_message,
-    refuse_body,
     request_of,
-    size_of_text,
-    size_of_v8,
+    size_of,
+    written,
 )
 from core.errors import QueueError, QueueTypeError
-from core.http.json import dumps
-
-_error = translator(QueueError, TypeError=QueueTypeError)
 
 
 class WorkerdQueue(JsEngine, Queue[Any]):
+    _error = Translator(QueueError, TypeError=QueueTypeError)
+
     async def _send(
         self, body: object, *, content_type: QueueContentType = "json", delay_seconds: int | None = None
     ) -> QueueSendResponse:
-        given = options(content_type=content_type, delay_seconds=_delay("send", delay_seconds))
-        parent = parent_to_send()
-        value, size = _outgoing(body, content_type, parent)
+        delay = _delay("send", delay_seconds)
+        parent, kind = parent_to_send(), check_content_type(str(content_type).lower(), content_type)
+        value, size = _outgoing(body, kind, parent)
         if parent and size > MAX_MESSAGE:
-            value, size = _outgoing(body, content_type, "")  # rather a trace with a gap than a message refused
+            value, size = _outgoing(body, kind, "")  # rather a trace with a gap than a message refused
         check_message(size)
-        return _response(await call_js(_error, self._js.send, value, **given))
+        return _response(await self._call("send", value, content_type=kind, delay_seconds=delay))
 
     async def _send_batch(
         self, messages: Iterable[MessageSendRequest[Any] | Mapping[str, object]], *, delay_seconds: int | None = None
@@ -77,23 +70,18 @@ class WorkerdQueue(JsEngine, Queue[Any]):
         if parent and (max(sizes) > MAX_MESSAGE or sum(sizes) > MAX_BATCH_BYTES):
             outgoing, sizes = _entries(requests, "")
         check_batch(sizes)
-        given = options(delay_seconds=_delay("sendBatch", delay_seconds))
-        return _response(await call_js(_error, self._js.sendBatch, bridge().to_js(outgoing), **given))
+        delay = _delay("sendBatch", delay_seconds)
+        return _response(await self._call("sendBatch", outgoing, delay_seconds=delay))
 
-    async def _metrics(self) -> QueueMetrics:
-        return _metrics(from_js(await call_js(_error, self._js.metrics)))
+    _metrics = js_call(Queue.metrics, lambda found: _metrics(from_js(found)))
 
 
-class WorkerdMessage(JsBacked, Message[Any]):
+class WorkerdMessage(JsBacked):
     """`Message` over the runtime's; its body crosses when it is first read."""
 
-    @property
-    def id(self) -> str:
-        return str(self._js.id)
-
-    @property
-    def timestamp(self) -> datetime:
-        return date_of(self._js.timestamp)
+    id = JsAttribute("id", str)
+    timestamp = JsAttribute("timestamp", date_of)
+    attempts = JsAttribute("attempts", int)
 
     @property
     def body(self) -> object:
@@ -108,21 +96,17 @@ class WorkerdMessage(JsBacked, Message[Any]):
     def _sent(self) -> tuple[object, str]:
         return _taken_apart(from_js(self._js.body))
 
-    @property
-    def attempts(self) -> int:
-        return int(self._js.attempts)
-
     def ack(self) -> None:
         self._js.ack()
 
     def retry(self, delay_seconds: int | None = None) -> None:
-        self._js.retry(**options(delay_seconds=_delay("retry", delay_seconds)))
+        self._now("retry", delay_seconds=_delay("retry", delay_seconds))
 
 
-class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
-    @property
-    def queue(self) -> str:
-        return str(self._js.queue)
+class WorkerdMessageBatch(JsBacked):
+    """`MessageBatch` over the runtime's."""
+
+    queue = JsAttribute("queue", str)
 
     @property
     def messages(self) -> list[WorkerdMessage]:
@@ -146,7 +130,7 @@ class WorkerdMessageBatch(JsBacked, MessageBatch[Any]):
         self._js.ackAll()
 
     def retry_all(self, delay_seconds: int | None = None) -> None:
-        self._js.retryAll(**options(delay_seconds=_delay("retryAll", delay_seconds)))
+        self._now("retryAll", delay_seconds=_delay("retryAll", delay_seconds))
 
 
 def _with_parent(body: object, parent: str) -> object:
@@ -168,43 +152,21 @@ def _taken_apart(sent: Any) -> tuple[Any, str]:
 
 def _entries(requests: Iterable[MessageSendRequest[Any]], parent: str) -> tuple[list[object], list[int]]:
     """The messages of a batch as the runtime takes them, and the bytes of each."""
-    across = bridge()
     entries: list[object] = []
     sizes: list[int] = []
     for request in requests:
-        content_type = "json" if request.content_type is None else request.content_type
-        value, size = _outgoing(request.body, content_type, parent)
-        entry = {"body": value, "contentType": content_type}
-        entry |= options(delay_seconds=_delay("sendBatch", request.delay_seconds))
-        entries.append(across.to_js(entry, dict_converter=across.from_entries))
+        kind = check_content_type("json" if request.content_type is None else request.content_type)
+        value, size = _outgoing(request.body, kind, parent)
+        delay = options(delay_seconds=_delay("sendBatch", request.delay_seconds))
+        entries.append({"body": value, "contentType": kind, **delay})
         sizes.append(size)
     return entries, sizes
 
 
-def _outgoing(body: Any, content_type: str, parent: str) -> tuple[object, int]:
-    """A body as the runtime takes it, and the bytes of it that count."""
-    match content_type:
-        case "json":
-            try:
-                text = dumps(_with_parent(body, parent))
-                return js_json(text), size_of_text(text)
-            except (TypeError, ValueError) as error:
-                raise QueueTypeError(f"The body cannot be sent as JSON: {error}") from error
-        case "text":
-            if not isinstance(body, str):
-                refuse_body("text", "string", body)
-            # The runtime cuts it at its first NUL.
-            return body, size_of_text(body.partition("\0")[0])
-        case "bytes":
-            content = body  # not narrowed by what follows
-            if not isinstance(body, (bytes, bytearray, memoryview)):
-                refuse_body("bytes", "ArrayBufferView", body)
-            return js_bytes(content), memoryview(content).nbytes
-        case "v8":
-            whole = _with_parent(body, parent)
-            return js_value(whole), size_of_v8(whole)
-        case _:
-            raise QueueTypeError(f"Unsupported queue message content type: {content_type}")
+def _outgoing(body: object, kind: QueueContentType, parent: str) -> tuple[object, int]:
+    """A body for the runtime, and the bytes of it that count."""
+    value = written(_with_parent(body, parent) if kind in ("json", "v8") else body, kind)
+    return js_json(value) if kind == "json" else js_value(value), size_of(value, kind)
 
 
 def _delay(verb: Verb, seconds: object) -> int | None:

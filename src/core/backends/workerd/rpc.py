@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from core.backends.raised import made_anew
-from core.backends.workerd.conversion import bridge, error_parts, from_js, js_value, none_of, translated
+from core.backends.workerd.conversion import Translator, bridge, error_parts, from_js, js_value, none_of, translated
 from core.backends.workerd.spans import PARENT, parent_to_send
-from core.errors import BindingError, BindingTypeError
+from core.errors import BindingTypeError
 
 KEYWORDS: Final = "__core_keywords__"
 
@@ -23,9 +23,7 @@ WHOLE: Final = "__core_raised__"
 """The property of JavaScript's error that has the arguments and the attributes of one of Python's."""
 
 
-def rpc_method(
-    stub: object, name: str, cls: object, translate: Callable[[str, str], BindingError]
-) -> Callable[..., Awaitable[object]]:
+def rpc_method(stub: object, name: str, cls: object, translate: Translator) -> Callable[..., Awaitable[object]]:
     """The method `name` of the other side of `stub`, whose class is `cls` where that is known."""
     method = getattr(stub, name)
 
@@ -62,7 +60,7 @@ def _placed(cls: Any, name: str, args: tuple[Any, ...], keywords: Mapping[str, o
     return places
 
 
-def _raised(error: Exception, translate: Callable[[str, str], BindingError]) -> Exception:
+def _raised(error: Exception, translate: Translator) -> Exception:
     """Return the exception of a method as the same class, if that class is known here.
 
     Where its arguments and attributes have not come with it, it has to be made of one message.

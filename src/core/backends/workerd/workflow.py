@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from core.backends.workerd.conversion import binding_error, call_js, from_js, js_fields, js_value
-from core.backends.workerd.engine import JsEngine
+from core.backends.workerd.conversion import from_js, js_fields
+from core.backends.workerd.engine import JsEngine, js_call
 from core.bindings.workflow import (
     Workflow,
     WorkflowError,
@@ -21,15 +21,26 @@ from core.bindings.workflow import (
 class WorkerdWorkflow(JsEngine, Workflow[Any]):
     async def _create(self, **options: Any) -> WorkerdWorkflowInstance:
         given = _options(WorkflowInstanceCreateOptions(**options))
-        return WorkerdWorkflowInstance(await call_js(binding_error, self._js.create, js_value(given)), self._hook)
+        return WorkerdWorkflowInstance(await self._call("create", given), self._hook)
 
     async def _create_batch(self, batch: Sequence[WorkflowInstanceCreateOptions[Any]]) -> list[WorkflowInstance]:
-        outgoing = js_value([_options(options) for options in batch])
-        runs = await call_js(binding_error, self._js.createBatch, outgoing)
+        runs = await self._call("createBatch", [_options(options) for options in batch])
         return [WorkerdWorkflowInstance(run, self._hook) for run in runs]
 
     async def _get(self, id: str) -> WorkerdWorkflowInstance:
-        return WorkerdWorkflowInstance(await call_js(binding_error, self._js.get, id), self._hook)
+        return WorkerdWorkflowInstance(await self._call("get", id), self._hook)
+
+
+def _status(answer: object) -> WorkflowStatus:
+    found = from_js(answer)
+    error = found.get("error")
+    if isinstance(error, str):
+        error = {"name": "Error", "message": error}
+    return WorkflowStatus(
+        found["status"],
+        None if error is None else WorkflowError(error.get("name", "Error"), error.get("message", "")),
+        found.get("output"),
+    )
 
 
 class WorkerdWorkflowInstance(JsEngine, WorkflowInstance):
@@ -40,31 +51,14 @@ class WorkerdWorkflowInstance(JsEngine, WorkflowInstance):
     def id(self) -> str:
         return str(self._js.id)
 
-    async def _pause(self) -> None:
-        await call_js(binding_error, self._js.pause)
-
-    async def _resume(self) -> None:
-        await call_js(binding_error, self._js.resume)
-
-    async def _terminate(self) -> None:
-        await call_js(binding_error, self._js.terminate)
-
-    async def _restart(self) -> None:
-        await call_js(binding_error, self._js.restart)
-
-    async def _status(self) -> WorkflowStatus:
-        found = from_js(await call_js(binding_error, self._js.status))
-        error = found.get("error")
-        if isinstance(error, str):
-            error = {"name": "Error", "message": error}
-        return WorkflowStatus(
-            found["status"],
-            None if error is None else WorkflowError(error.get("name", "Error"), error.get("message", "")),
-            found.get("output"),
-        )
+    _pause = js_call(WorkflowInstance.pause)
+    _resume = js_call(WorkflowInstance.resume)
+    _terminate = js_call(WorkflowInstance.terminate)
+    _restart = js_call(WorkflowInstance.restart)
+    _status = js_call(WorkflowInstance.status, _status)
 
     async def _send_event(self, *, type: str, payload: object) -> None:
-        await call_js(binding_error, self._js.sendEvent, type=type, payload=js_value(payload))
+        await self._call("sendEvent", {"type": type, "payload": payload})
 
 
 def _options(options: WorkflowInstanceCreateOptions[Any]) -> dict[str, object]:

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from typing_extensions import TypeForm, TypeVar
 
-from core.backends.d1 import check_sql, check_statements
+from core.backends.d1 import bindable, check_sql, check_statements
 from core.backends.embedded.d1.engine import Answer, Engine, Numbers, engine_of
 from core.backends.embedded.d1.plans import WHITE_SPACE
-from core.backends.embedded.d1.values import Refused, d1_error, to_sqlite
+from core.backends.embedded.d1.values import Refused, d1_error
 from core.backends.embedded.disk import StoreError, store_error
 from core.backends.embedded.store import Database, Store, is_busy
 from core.bindings.calls import Hookable
@@ -83,7 +83,7 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
             elif kind is int and -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
                 bound.append(float(value))
             else:
-                bound.append(to_sqlite(value))
+                bound.append(bindable(value))
         return EmbeddedD1PreparedStatement(self._database, sql, tuple(bound), self._session, self.type, self._written)
 
     def as_(self, type_: TypeForm[T], /) -> EmbeddedD1PreparedStatement[T]:

@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, Final
 
-from core.backends.d1 import unfit
 from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import D1Error
 
@@ -16,29 +15,6 @@ AT_ONCE: Final = 128
 """Rows that are taken at once; a result of fewer is taken as it is."""
 
 _INFINITIES: Final = (math.inf, -math.inf)
-
-
-def to_sqlite(value: Any) -> object:
-    """A value as SQLite is given it: every number is a REAL, a list of bytes is a blob."""
-    given = value  # not narrowed by what follows
-    match value:
-        case None | str():
-            return value
-        case bool() | float():
-            return float(value) if math.isfinite(value) else None
-        case int():
-            if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
-                return float(value)
-        case bytes():
-            return value
-        case bytearray() | memoryview():
-            return bytes(given)
-        case list() | tuple():
-            if all(type(number) in (int, float) and 0 <= number < 256 for number in given):
-                return bytes([int(number) for number in given])
-        case _:
-            pass
-    raise unfit(given)
 
 
 def from_sqlite(row: tuple[Any, ...]) -> tuple[Any, ...]:

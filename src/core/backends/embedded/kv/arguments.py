@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final
 
 from core.backends.embedded.disk import StoreBusyError, StoreError
-from core.backends.kv import check_key, check_number, parse
+from core.backends.kv import Verb, check_number, parse, refuse
 from core.errors import KVError, KVTypeError
 
 MAX_KEY: Final = 512
@@ -15,31 +15,10 @@ MAX_VALUE: Final = 25 * 1024 * 1024
 MIN_CACHE_TTL: Final = 30
 _CHUNK: Final = 64 * 1024
 
-Verb: TypeAlias = Literal["GET", "PUT", "DELETE", "GET_BULK"]
-
-
-def refuse(verb: Verb, status: int, message: str) -> NoReturn:
-    raise KVError(f"KV {verb} failed: {status} {message}")
-
 
 def failed(verb: Verb, error: StoreError) -> KVError:
     """The error for a call that the disk, or another process, got in the way of."""
     return KVError(f"KV {verb} failed: {503 if isinstance(error, StoreBusyError) else 500} {error}")
-
-
-def key_of(key: object, verb: Verb) -> bytes:
-    """A key in bytes. Raises KVTypeError for one that the platform does not take."""
-    if not isinstance(key, str) or len(key) < 3:
-        key = check_key(key)
-    return encode_key(key, verb)
-
-
-def encode_key(key: str, verb: Verb) -> bytes:
-    """A key as UTF-8. Half a surrogate pair has none: U+FFFD for it would make one key of several."""
-    try:
-        return key.encode()
-    except UnicodeEncodeError:
-        refuse(verb, 400, "Could not URL-decode key name")
 
 
 def check_length(verb: Verb, raw: bytes) -> None:

@@ -20,20 +20,27 @@ from core.backends.embedded.keys import decode_cursor
 from core.backends.embedded.kv.arguments import (
     MAX_KEY,
     MAX_VALUE,
-    Verb,
     check_cache_ttl,
     check_length,
     collect,
-    encode_key,
     failed,
-    key_of,
     read_as,
-    refuse,
     text_of,
     to_int32,
 )
 from core.backends.embedded.kv.rows import KVRows
-from core.backends.kv import KVEngine, check_page, dump_metadata, keys_of, parse_bulk, refuse_value
+from core.backends.kv import (
+    KVEngine,
+    Verb,
+    check_page,
+    dump_metadata,
+    encode_key,
+    key_of,
+    keys_of,
+    parse_bulk,
+    refuse,
+    refuse_value,
+)
 from core.bindings.kv import KVKey, KVListResult, KVPutValue, KVType, KVValue
 from core.errors import KVError
 from core.http.streams import encode
@@ -183,15 +190,7 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
             refuse("GET_BULK", 413, f"Total size of request exceeds the limit of {MAX_VALUE // 1024 // 1024}MB")
         return found
 
-    async def _put(
-        self,
-        key: str,
-        value: KVPutValue,
-        *,
-        expiration: float | None = None,
-        expiration_ttl: float | None = None,
-        metadata: object = None,
-    ) -> None:
+    async def _put(self, key: str, value: KVPutValue, *, metadata: object = None, **expiring: float | None) -> None:
         raw = key_of(key, "PUT")
         stream = None
         if isinstance(value, str):
@@ -202,15 +201,10 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
             stream, data = value, b""
         else:
             refuse_value(value)
-        if expiration is not None:
-            expiration = to_int32("expiration", expiration)
-        if expiration_ttl is not None:
-            expiration_ttl = to_int32("expiration_ttl", expiration_ttl)
+        at = {name: to_int32(name, seconds) for name, seconds in expiring.items() if seconds is not None}
         text = None if metadata is None else dump_metadata(metadata)
         check_length("PUT", raw)
-        expires = None
-        if expiration is not None or expiration_ttl is not None:
-            expires = self._expires(expiration, expiration_ttl)
+        expires = self._expires(**at) if at else None
         if text is not None and (length := len(encode(text))) > MAX_METADATA:
             refuse("PUT", 413, f"Metadata length of {length} exceeds limit of {MAX_METADATA}.")
         length = len(data)
@@ -227,16 +221,15 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
         except sqlite3.Error:
             await self._wait("PUT", lambda: self._write(raw, stored))
 
-    def _expires(self, expiration: float | None, ttl: float | None) -> int:
-        """Return the expiry of a key, in whole seconds; `ttl` wins. Both have been made 32-bit integers."""
-        now = math.floor(self._clock.time())
+    def _expires(self, *, expiration: int = 0, expiration_ttl: int | None = None) -> int:
+        """Return the expiry of a key, in whole seconds; a TTL wins."""
+        now, ttl = math.floor(self._clock.time()), expiration_ttl
         if ttl is not None:
             if ttl <= 0:
                 refuse("PUT", 400, f"Invalid expiration_ttl of {ttl}. Please specify integer greater than 0.")
             if ttl < MIN_TTL:
                 refuse("PUT", 400, f"Invalid expiration_ttl of {ttl}. Expiration TTL must be at least {MIN_TTL}.")
-            return now + int(ttl)
-        assert expiration is not None
+            return now + ttl
         if expiration <= now:
             refuse(
                 "PUT",
@@ -251,4 +244,4 @@ class EmbeddedKVNamespace(KVRows, KVEngine):
                 f"Invalid expiration of {expiration}. Expiration times must be at least {MIN_TTL} seconds in the"
                 " future.",
             )
-        return int(expiration)
+        return expiration

@@ -10,8 +10,9 @@ from typing import Final, TypeAlias, TypeVar
 from core.backends.embedded.disk import StoreError
 from core.backends.embedded.files import Files
 from core.backends.embedded.keys import after_prefix, first_of_page
-from core.backends.embedded.kv.arguments import Verb, failed
+from core.backends.embedded.kv.arguments import failed
 from core.backends.embedded.store import Store, run_script
+from core.backends.kv import Verb
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 
 from core.backends.embedded.queue.consumer import LOOK_EVERY, Consumer, ConsumerSettings, Handler
 from core.backends.embedded.queue.database import Arrival, QueueDatabase
-from core.backends.embedded.queue.messages import Outgoing, check_content_type, serialise
+from core.backends.embedded.queue.messages import Outgoing, stored_as
 from core.backends.embedded.store import Database, Store
 from core.bindings.calls import Hookable
 from core.bindings.queue import (
@@ -26,7 +26,16 @@ from core.bindings.queue import (
     QueueSendMetadata,
     QueueSendResponse,
 )
-from core.bindings.queue_limits import MAX_BATCH_BYTES, check_batch, check_delay, check_message, request_of, size_of_v8
+from core.bindings.queue_limits import (
+    MAX_BATCH_BYTES,
+    check_batch,
+    check_content_type,
+    check_delay,
+    check_message,
+    request_of,
+    size_of,
+    written,
+)
 from core.context import Clock
 from core.errors import QueueTypeError
 
@@ -137,8 +146,9 @@ class EmbeddedQueue(Hookable, Queue[T]):
     ) -> QueueSendResponse:
         # A single send takes the name of a content type in any case, a batch does not: so the platform.
         kind = check_content_type(str(content_type).lower(), content_type)
-        data = serialise(body, kind)
-        check_message(_size(body, kind, data))
+        value = written(body, kind)
+        data = stored_as(value, kind)
+        check_message(size_of(value, kind))
         delay = self._delivery_delay if delay_seconds is None else check_delay("send", delay_seconds)
         return await self._broker.send("send", self.name, [(kind, data, delay)])
 
@@ -149,10 +159,12 @@ class EmbeddedQueue(Hookable, Queue[T]):
         if not requests:
             raise QueueTypeError("sendBatch() requires at least one message")
         bodies: list[tuple[QueueContentType, bytes]] = []
+        sizes: list[int] = []
         for request in requests:
             kind = check_content_type("json" if request.content_type is None else request.content_type)
-            bodies.append((kind, serialise(request.body, kind)))
-        sizes = [_size(request.body, kind, data) for request, (kind, data) in zip(requests, bodies, strict=True)]
+            value = written(request.body, kind)
+            bodies.append((kind, stored_as(value, kind)))
+            sizes.append(size_of(value, kind))
         check_batch(sizes, most=self._max_batch_bytes)
         common = self._delivery_delay if delay_seconds is None else check_delay("sendBatch", delay_seconds)
         delays = [
@@ -164,8 +176,3 @@ class EmbeddedQueue(Hookable, Queue[T]):
 
     async def _metrics(self) -> QueueMetrics:
         return await self._broker.wait("metrics", lambda: self._broker.metrics(self.name))
-
-
-def _size(body: object, kind: QueueContentType, data: bytes) -> int:
-    """The bytes that count. Those of `v8` are not stored in V8's format."""
-    return size_of_v8(body) if kind == "v8" else len(data)

@@ -8,18 +8,18 @@ stays so when the handler raises), the documentation does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, get_args
+from typing import Any, Generic, NamedTuple, TypeAlias
 
+import attrs
 from typing_extensions import TypeVar
 
 from core.backends.embedded.clone import CloneError, dump, load
-from core.bindings.numbers import refuse_large_numbers
 from core.bindings.queue import MessageBatchMetadata, QueueContentType, QueueMetrics
-from core.bindings.queue_limits import check_delay, refuse_body
+from core.bindings.queue_limits import check_delay
 from core.errors import QueueTypeError
-from core.http.json import dumps, loads
+from core.http.json import loads
 from core.http.streams import encode
 
 T = TypeVar("T", default=Any)
@@ -61,62 +61,31 @@ class StoredMessage(NamedTuple):
                 return load(self.body)
 
 
-_CONTENT_TYPES: Final[Mapping[str, QueueContentType]] = {kind: kind for kind in get_args(QueueContentType)}
-
-
-def check_content_type(kind: str, given: object = None) -> QueueContentType:
-    """`kind` as a content type. Raises QueueTypeError, with `given` as the caller wrote it, for an unknown one."""
-    known = _CONTENT_TYPES.get(kind)
-    if known is None:
-        raise QueueTypeError(f"Unsupported queue message content type: {kind if given is None else given}")
-    return known
-
-
-def serialise(body: Any, kind: QueueContentType) -> bytes:
-    """A body as the bytes of its content type. Raises QueueTypeError where the two do not fit."""
-    given = body  # not narrowed by what follows
-    match kind:
-        case "text":
-            if not isinstance(body, str):
-                refuse_body("text", "string", body)
-            # The platform cuts a string at its first NUL.
-            text = body.partition("\0")[0]
-            return encode(text)
-        case "bytes":
-            if not isinstance(body, (bytes, bytearray, memoryview)):
-                refuse_body("bytes", "ArrayBufferView", body)
-            return bytes(given)
-        case "json":
-            try:
-                text = dumps(body)
-                refuse_large_numbers(text)
-                return text.encode()
-            except (TypeError, ValueError) as error:
-                raise QueueTypeError(f"A message of the content type json cannot be written: {error}") from error
-        case "v8":
-            try:
-                return dump(body)
-            except CloneError as error:
-                clone_error = QueueTypeError(f"A message of the content type v8 could not be cloned: {error}")
-                clone_error.js_name = "DataCloneError"
-                raise clone_error from error
+def stored_as(value: Any, kind: QueueContentType) -> bytes:
+    """The bytes that are stored of a body, which is as `written` gives it. Raises QueueTypeError for `v8`."""
+    if kind != "v8":
+        return value if kind == "bytes" else encode(value)
+    try:
+        return dump(value)
+    except CloneError as error:
+        clone_error = QueueTypeError(f"A message of the content type v8 could not be cloned: {error}")
+        clone_error.js_name = "DataCloneError"
+        raise clone_error from error
 
 
 def to_datetime(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
+@attrs.define(eq=False, repr=False)
 class DeliveredMessage(Generic[T]):
     """A message of a batch, and its consumer's decision about it. See `Message`."""
 
-    __slots__ = ("_delivery", "attempts", "body", "id", "timestamp")
-
-    def __init__(self, delivery: Delivery[T], id: str, timestamp: datetime, body: T, attempts: int) -> None:
-        self._delivery = delivery
-        self.id: str = id
-        self.timestamp: datetime = timestamp
-        self.body: T = body
-        self.attempts: int = attempts
+    _delivery: Delivery[T]
+    id: str
+    timestamp: datetime
+    body: T
+    attempts: int
 
     def __repr__(self) -> str:
         return f"<Message {self.id} of {self._delivery.queue!r}, attempt {self.attempts}: {self.body!r:.80}>"

@@ -1,6 +1,4 @@
-"""The arguments of R2's calls: keys, values, part numbers, dates, checksums and metadata as R2 accepts them, what they
-become, and the platform's errors for all others.
-"""
+"""Dates, checksums and metadata as R2 accepts them, what they become, and the platform's errors for all others."""
 
 from __future__ import annotations
 
@@ -10,54 +8,20 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from typing_extensions import TypeIs
 
 from core.backends.embedded.disk import StoreError
-from core.bindings.r2 import KnownLengthStream, R2Hash, R2HTTPMetadata, R2HTTPMetadataDict, R2Value
+from core.backends.r2 import Method, record, refuse
+from core.bindings.r2 import R2Hash, R2HTTPMetadata, R2HTTPMetadataDict
 from core.errors import R2Error, R2TypeError
 from core.http import Headers
-from core.http.streams import encode
 
 HTTPMetadata: TypeAlias = R2HTTPMetadata | R2HTTPMetadataDict | Headers
 
-MAX_KEY: Final = 1024
 MAX_OBJECT: Final = 5 * 1024**3 - 5 * 1024**2
-MAX_PARTS: Final = 10_000
 MAX_METADATA: Final = 8192
-
-Method: TypeAlias = Literal[
-    "get",
-    "head",
-    "put",
-    "delete",
-    "list",
-    "createMultipartUpload",
-    "uploadPart",
-    "completeMultipartUpload",
-    "abortMultipartUpload",
-]
-
-_MESSAGES: Final[dict[int, str]] = {
-    10001: "We encountered an internal error. Please try again.",
-    100100: "Your proposed upload exceeds the maximum allowed object size.",
-    10011: "Your proposed upload is smaller than the minimum allowed object size.",
-    10012: "Your metadata headers exceed the maximum allowed metadata size.",
-    10020: "The specified object name is not valid.",
-    10022: "MaxKeys params must be positive integer <= 1000.",
-    10024: "The specified multipart upload does not exist.",
-    10025: "One or more of the specified parts could not be found.",
-    10039: "The requested range is not satisfiable",
-    10048: "There was a problem with the multipart upload.",
-}
-
-
-def refuse(method: Method, code: int, text: str | None = None) -> NoReturn:
-    """Raise the platform's error of a number, with its usual message or with `text`."""
-    error = R2Error(f"{method}: {_MESSAGES[code] if text is None else text} ({code})")
-    error.code = code
-    raise error
 
 
 def store_failure(method: Method, error: StoreError) -> R2Error:
@@ -67,54 +31,6 @@ def store_failure(method: Method, error: StoreError) -> R2Error:
 def is_headers(value: object) -> TypeIs[Headers]:
     """True for `http.Headers` and anything else that reads like it, but not for a plain dict of options."""
     return not isinstance(value, dict) and hasattr(value, "get_set_cookie")
-
-
-def encode_key(method: Method, key: str) -> bytes:
-    """A key as UTF-8. Raises R2TypeError for another type, R2Error for a key that is too long or has no UTF-8."""
-    if not isinstance(key, str):
-        raise R2TypeError(f"{method}: a key must be a str, not {type(key).__name__}. Write str(key) if that is meant")
-    try:
-        raw = key.encode()
-    except UnicodeEncodeError:
-        # Half a surrogate pair has no UTF-8; U+FFFD for it would make one object of several.
-        refuse(method, 10020)
-    if len(raw) > MAX_KEY:
-        refuse(method, 10020)
-    return raw
-
-
-def check_part_number(number: object) -> int:
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise R2TypeError(f"Part number must be an int, not {number!r}")
-    if not 1 <= number <= MAX_PARTS:
-        raise R2TypeError(f"Part number must be between 1 and {MAX_PARTS} (inclusive). Actual value was: {number}")
-    return number
-
-
-def wrong_value(method: str, interface: str) -> str:
-    return (
-        f"Failed to execute '{method}' on '{interface}': parameter 2 is not of type "
-        "'ReadableStream or ArrayBuffer or ArrayBufferView or string or Blob'."
-    )
-
-
-def source_of(method: Method, value: R2Value) -> bytes | KnownLengthStream:
-    """A value as bytes, or as the stream that it is. Raises R2TypeError for another type, or an unknown length."""
-    if value is None:
-        return b""
-    if isinstance(value, str):
-        return encode(value)
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return bytes(value)
-    if hasattr(value, "__aiter__"):
-        length = getattr(value, "length", None)
-        if isinstance(length, bool) or not isinstance(length, int) or length < 0:
-            raise R2TypeError(
-                "Provided readable stream must have a known length "
-                "(request/response body or readable half of FixedLengthStream)"
-            )
-        return value
-    raise R2TypeError(wrong_value(method, "R2Bucket" if method == "put" else "R2MultipartUpload"))
 
 
 def parse_http_date(text: str | None) -> datetime | None:
@@ -218,17 +134,10 @@ def to_http_metadata(metadata: HTTPMetadata | None) -> R2HTTPMetadata:
     """HTTP metadata however it is given. Raises R2TypeError for an unknown field."""
     if metadata is None:
         return R2HTTPMetadata()
-    if isinstance(metadata, R2HTTPMetadata):
-        return metadata
     if is_headers(metadata):
         fields: dict[str, Any] = {name: metadata.get(name.replace("_", "-")) for name in _HTTP_FIELDS}
         return R2HTTPMetadata(**fields, cache_expiry=parse_http_date(metadata.get("expires")))
-    unknown = set(metadata) - {*_HTTP_FIELDS, "cache_expiry"}
-    if unknown:
-        raise R2TypeError(
-            f"http_metadata has no {', '.join(sorted(unknown))}: it has {', '.join(_HTTP_FIELDS)}, cache_expiry"
-        )
-    return R2HTTPMetadata(**metadata)
+    return record(R2HTTPMetadata, metadata, "http_metadata")
 
 
 def dump_http_metadata(metadata: R2HTTPMetadata) -> str:

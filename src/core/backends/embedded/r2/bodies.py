@@ -14,7 +14,8 @@ import attrs
 
 from core.backends.embedded.disk import StoreError, on_disk
 from core.backends.embedded.files import Files
-from core.backends.embedded.r2.arguments import Method, refuse, store_failure
+from core.backends.embedded.r2.arguments import store_failure
+from core.backends.r2 import Method, refuse
 from core.bindings.r2 import FixedLengthStream, KnownLengthStream
 
 T = TypeVar("T")

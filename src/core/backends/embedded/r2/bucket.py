@@ -16,24 +16,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from core.backends.embedded.r2.arguments import (
     MAX_OBJECT,
-    Method,
     check_digest,
     check_metadata_size,
-    check_part_number,
     dump_http_metadata,
-    encode_key,
     given_checksum,
-    refuse,
-    source_of,
     ssec_key_md5,
     to_http_metadata,
-    wrong_value,
 )
 from core.backends.embedded.r2.bodies import Source
-from core.backends.embedded.r2.conditions import ByteRange, Conditions, Preconditions
+from core.backends.embedded.r2.conditions import Conditions, Preconditions, span_of
 from core.backends.embedded.r2.listing import Page, first_after, page_size, read_include
-from core.backends.embedded.r2.rows import Chosen, Described, Part, Row, chosen_parts, fields
-from core.backends.r2 import check_custom_metadata
+from core.backends.embedded.r2.rows import Described, Part, Row, fields
+from core.backends.r2 import (
+    Chosen,
+    Method,
+    check_custom_metadata,
+    check_part_number,
+    chosen_parts,
+    encode_key,
+    refuse,
+    source_of,
+)
 from core.bindings.calls import BoundHook, Hookable
 from core.bindings.r2 import (
     R2Body,
@@ -50,7 +53,6 @@ from core.bindings.r2 import (
     R2Value,
 )
 from core.context import Clock
-from core.errors import R2TypeError
 from core.http.streams import encode
 
 if TYPE_CHECKING:
@@ -119,7 +121,7 @@ class StoredR2Bucket(Hookable, R2Bucket):
     ) -> R2ObjectBody | R2Object | None:
         conditions = None if only_if is None else Preconditions.of(only_if)
         wanted = given.get("range")
-        span = None if wanted is None else ByteRange.of(wanted)
+        within = None if wanted is None else span_of(wanted)
         ssec_key_md5(given.get("ssec_key"))
         found = await self._storage.find(encode_key("get", key))
         if found is None:
@@ -127,7 +129,7 @@ class StoredR2Bucket(Hookable, R2Bucket):
         row = found.row
         if conditions is not None and not conditions.hold_for(row):
             return R2Object(**fields(row), range=R2Range(0, row.size))
-        offset, length = (0, row.size) if span is None else span.within(row.size)
+        offset, length = (0, row.size) if within is None else within(row.size)
         body = R2Body(await found.read(offset, length), length)
         return R2ObjectBody(**fields(row), range=R2Range(offset, length), body=body)
 
@@ -235,8 +237,6 @@ class EmbeddedR2MultipartUpload(Hookable, R2MultipartUpload):
 
     async def _upload_part(self, part_number: int, value: R2Value, *, ssec_key: R2Hash | None = None) -> R2UploadedPart:
         number = check_part_number(part_number)
-        if value is None:
-            raise R2TypeError(wrong_value("uploadPart", "R2MultipartUpload"))
         ssec_key_md5(ssec_key)
         source = Source(source_of("uploadPart", value), ("md5",))
         raw = encode_key("uploadPart", self.key)

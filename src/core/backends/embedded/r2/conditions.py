@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import attrs
 
-from core.backends.embedded.r2.arguments import MAX_OBJECT, is_headers, parse_http_date, refuse, to_milliseconds
+from core.backends.embedded.r2.arguments import MAX_OBJECT, is_headers, parse_http_date, to_milliseconds
+from core.backends.r2 import record, refuse
 from core.bindings.r2 import R2Conditional, R2ConditionalDict, R2Range, R2RangeDict
 from core.errors import R2Error, R2TypeError, R2ValueError
 from core.http.conditional import parse_range
@@ -42,18 +44,13 @@ class Preconditions:
             return given
         if is_headers(given):
             return cls._of_headers(given)
-        if not isinstance(given, R2Conditional):
-            fields = {field.name for field in attrs.fields(R2Conditional)}
-            unknown = set(given) - fields
-            if unknown:
-                raise R2TypeError(f"only_if has no {', '.join(sorted(unknown))}: it has {', '.join(sorted(fields))}")
-            given = R2Conditional(**given)
+        wanted = record(R2Conditional, given, "only_if")
         return cls(
-            _read_etag(given.etag_matches),
-            _read_etag(given.etag_does_not_match),
-            None if given.uploaded_before is None else to_milliseconds(given.uploaded_before),
-            None if given.uploaded_after is None else to_milliseconds(given.uploaded_after),
-            given.seconds_granularity,
+            _read_etag(wanted.etag_matches),
+            _read_etag(wanted.etag_does_not_match),
+            None if wanted.uploaded_before is None else to_milliseconds(wanted.uploaded_before),
+            None if wanted.uploaded_after is None else to_milliseconds(wanted.uploaded_after),
+            wanted.seconds_granularity,
         )
 
     @classmethod
@@ -148,46 +145,29 @@ def _parse_etags(header: str, text: str | None) -> Sequence[Etag] | None:
 Ranges: TypeAlias = "R2Range | R2RangeDict | Headers"
 
 
-@attrs.frozen
-class ByteRange:
-    """A range of any spelling, checked as far as that can be done without the object."""
+def span_of(given: Ranges) -> Callable[[int], tuple[int, int]]:
+    """Read a range of any spelling. Returns what gives its offset and length in an object of some size.
 
-    offset: int | None = None
-    length: int | None = None
-    suffix: int | None = None
-    header: str | None = None
+    Raises R2TypeError or R2ValueError for a value that can never be a range.
+    """
+    if is_headers(given):
+        return partial(_header_range, given.get("range") or "")
+    wanted = record(R2Range, given, "range")
+    offset = _range_number("Invalid range. Starting offset", "Invalid range. Starting offset", wanted.offset)
+    length = _range_number("Invalid range. Length", "Invalid range. Length", wanted.length)
+    for name, value in (("offset", offset), ("length", length)):
+        if value is not None and wanted.suffix is not None:
+            raise R2TypeError(f"Suffix is incompatible with {name}.")
+    suffix = _range_number("Invalid suffix. Suffix", "Invalid range. Suffix", wanted.suffix)
 
-    @classmethod
-    def of(cls, given: Ranges) -> ByteRange:
-        """Read it. Raises R2TypeError or R2ValueError for a value that can never be a range."""
-        if is_headers(given):
-            return cls(header=given.get("range") or "")
-        if not isinstance(given, R2Range):
-            unknown = set(given) - {"offset", "length", "suffix"}
-            if unknown:
-                raise R2TypeError(f"range has no {', '.join(sorted(unknown))}: it has length, offset, suffix")
-            given = R2Range(**given)
-        offset = _range_number("Invalid range. Starting offset", "Invalid range. Starting offset", given.offset)
-        length = _range_number("Invalid range. Length", "Invalid range. Length", given.length)
-        if given.suffix is None:
-            return cls(offset, length)
-        for name, value in (("offset", offset), ("length", length)):
-            if value is not None:
-                raise R2TypeError(f"Suffix is incompatible with {name}.")
-        return cls(suffix=_range_number("Invalid suffix. Suffix", "Invalid range. Suffix", given.suffix))
-
-    def within(self, size: int) -> tuple[int, int]:
-        """Offset and length in an object of `size` bytes."""
-        if self.header is not None:
-            return _header_range(self.header, size)
-        offset = self.offset or 0
-        length = size - offset if self.length is None else self.length
-        if self.suffix is not None:
-            length = min(self.suffix, size)
-            offset = size - length
-        if offset >= size or length <= 0:
+    def within(size: int) -> tuple[int, int]:
+        start = (offset or 0) if suffix is None else size - min(suffix, size)
+        count = size - start if length is None else length
+        if start >= size or count <= 0:
             refuse("get", 10039)
-        return offset, min(length, size - offset)
+        return start, min(count, size - start)
+
+    return within
 
 
 def _range_number(below: str, fraction: str, number: float | None) -> int | None:

@@ -9,9 +9,9 @@ from typing import Final
 import attrs
 
 from core.backends.embedded.keys import after_prefix, decode_cursor, first_of_page
-from core.backends.embedded.r2.arguments import refuse
 from core.backends.embedded.r2.rows import COLUMNS, Row
 from core.backends.embedded.store import Database
+from core.backends.r2 import refuse
 from core.bindings.r2 import R2Include
 from core.errors import R2TypeError, R2ValueError
 from core.http.streams import encode

@@ -7,10 +7,11 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
-from core.backends.embedded.r2.arguments import check_part_number, load_http_metadata, refuse, to_datetime
-from core.bindings.r2 import R2Checksums, R2UploadedPart, R2UploadedPartDict
+from core.backends.embedded.r2.arguments import load_http_metadata, to_datetime
+from core.backends.r2 import Chosen, refuse
+from core.bindings.r2 import R2Checksums
 
 # An object's body is its pieces, in order: one, or the parts of its multipart upload. They belong to the object's
 # version, or to the upload while it lasts. A piece that goes leaves the name of its file in r2_garbage, in the same
@@ -119,9 +120,6 @@ def fields(row: Row, *, http: bool = True, custom: bool = True) -> dict[str, Any
 
 MIN_PART: Final = 5 * 1024**2
 
-Chosen: TypeAlias = Sequence[tuple[int, str]]
-"""Number and etag of every part that an object is to be made of."""
-
 
 class Part(NamedTuple):
     """A part that was uploaded."""
@@ -130,16 +128,6 @@ class Part(NamedTuple):
     size: int
     etag: str
     md5: bytes
-
-
-def chosen_parts(parts: Iterable[R2UploadedPart | R2UploadedPartDict]) -> Chosen:
-    """Number and etag of every part that `complete` names. Raises R2TypeError for a number that no part has."""
-    return [
-        (check_part_number(part.part_number), part.etag)
-        if isinstance(part, R2UploadedPart)
-        else (check_part_number(part["part_number"]), part["etag"])
-        for part in parts
-    ]
 
 
 def find_parts(uploaded: Iterable[Part], chosen: Chosen) -> list[Part]:
