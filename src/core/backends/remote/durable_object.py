@@ -50,9 +50,6 @@ class RemoteObjects:
         self.location = location
         self._idle: list[Link] = []
 
-    def object(self, id: ObjectId) -> RemoteObject:
-        return RemoteObject(self, id)
-
     async def close(self) -> None:
         while self._idle:
             self._idle.pop().close()
@@ -96,30 +93,21 @@ class RemoteObjects:
         else:
             link.close()
 
-
-class RemoteObject:
-    """An object in another process: the target of a stub."""
-
-    def __init__(self, objects: RemoteObjects, id: ObjectId) -> None:
-        self._objects = objects
-        self._id = id
-
-    async def call(self, method: str, args: tuple[Any, ...], options: Mapping[str, object]) -> object:
-        """Run a method of the object. Raises its error, and DurableObjectError where its process ends meanwhile."""
-        objects = self._objects
+    async def call(self, id: ObjectId, method: str, args: tuple[Any, ...], options: Mapping[str, object]) -> object:
+        """Run a method of an object. Raises its error, and DurableObjectError where its process ends meanwhile."""
         is_fetch = method == "fetch"
         if is_fetch:
             request: http.Request = args[0]
             body = None if request.body is None else await request.bytes()
             args = (request.url, request.method, [*request.headers.items()], body)
         try:
-            payload = pickle.dumps((current_traceparent(), objects.name, self._id, method, args, dict(options)))
+            payload = pickle.dumps((current_traceparent(), self.name, id, method, args, dict(options)))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise DurableObjectError(
-                f"{objects.cls.__name__}.{method}: an argument cannot go to another process: {error}. Define its class "
+                f"{self.cls.__name__}.{method}: an argument cannot go to another process: {error}. Define its class "
                 "at the top level of a module"
             ) from error
-        link = await objects.begin(payload)
+        link = await self.begin(payload)
         try:
             kind, payload = await link.receive()
         except BaseException as error:
@@ -129,7 +117,7 @@ class RemoteObject:
             raise
         result = pickle.loads(payload)
         if kind == Frame.RAISED:
-            objects.give_back(link)
+            self.give_back(link)
             raise made_anew(*result)
         if is_fetch:
             status, headers, has_body = result
@@ -138,7 +126,7 @@ class RemoteObject:
             if has_body:
                 return http.Response(self._body(link), status=status, headers=headers)
             result = http.Response(status=status, headers=headers)
-        objects.give_back(link)
+        self.give_back(link)
         return result
 
     async def _body(self, link: Link) -> AsyncIterator[bytes]:
@@ -155,13 +143,13 @@ class RemoteObject:
             raise self._ended("fetch") from error
         finally:
             if complete:
-                self._objects.give_back(link)
+                self.give_back(link)
             else:
                 link.close()
 
     def _ended(self, method: str) -> DurableObjectError:
         return _away(
-            f"{self._objects.cls.__name__}.{method}: the process that has the object ended during the call, which may "
+            f"{self.cls.__name__}.{method}: the process that has the object ended during the call, which may "
             "have been carried out or not"
         )
 
@@ -272,7 +260,7 @@ class ObjectServer:
             if method == "fetch":
                 url, verb, headers, body = args
                 args = (http.Request(url, method=verb, headers=headers, body=body),)
-            result = await self._objects[name].object(id).call(method, args, options)
+            result = await self._objects[name].call(id, method, args, options)
             if method == "fetch":
                 response = result
                 result = (result.status, [*result.headers.items()], result.body is not None)

@@ -127,9 +127,7 @@ class Stub:
         return copied(await self._call(method, args, options), "the result")
 
     async def _call(self, method: str, args: tuple[object, ...], options: dict[str, object]) -> Any:
-        def proceed() -> Awaitable[object]:
-            return self._objects.object(self.id).call(method, args, options)
-
+        proceed = partial(self._objects.call, self.id, method, args, options)
         if self._hook is None:
             return await proceed()
         return await self._hook(method, args, options, proceed, target=(self.id.name or str(self.id),))

@@ -12,7 +12,7 @@ import logging
 import os
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -152,6 +152,10 @@ class Objects:
             living.id = living.id if living.id.name is not None else id
         return living
 
+    def call(self, id: ObjectId, method: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Awaitable[Any]:
+        """Run a method of an object."""
+        return self.object(id).call(method, args, options)
+
     @property
     def alive(self) -> int:
         return len(self._living)
@@ -159,7 +163,7 @@ class Objects:
     def sockets(self, id: ObjectId) -> ObjectSockets:
         sockets = self._sockets.get(id.digits)
         if sockets is None:
-            sockets = ObjectSockets(lambda method, args: self.object(id).call(method, args, {}), self.clock)
+            sockets = ObjectSockets(lambda method, args: self.call(id, method, args, {}), self.clock)
             self._sockets[id.digits] = sockets
         return sockets
 
