@@ -1,15 +1,39 @@
-"""The arguments of a database for every engine: the values that it binds, and the words for those that none takes."""
+"""A statement of every engine, the values that it binds, and the words for those that none takes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
+from typing_extensions import TypeVar
+
+from core.bindings.calls import Hookable
+from core.bindings.d1 import D1PreparedStatement
 from core.bindings.numbers import MAX_SAFE_INTEGER
 from core.errors import D1TypeError
 
+R = TypeVar("R", default=dict[str, Any])
 S = TypeVar("S")
+
+
+class D1Statement(Hookable, D1PreparedStatement[R]):
+    """A statement of either engine, of a session or a database: the text as it was written and as it runs, the values,
+    and the type of its rows.
+    """
+
+    def __init__(
+        self, source: Any, sql: str, values: tuple[Any, ...] = (), type_: object = None, written: str | None = None
+    ) -> None:
+        self._source = source
+        self._hook = source._hook
+        self.sql: str = sql
+        self.values: tuple[Any, ...] = values
+        self.type: Any = type_
+        self._written = sql if written is None else written
+
+    def _call_target(self) -> tuple[object, ...]:
+        return self.sql, *self.values
 
 
 def check_sql(sql: object) -> str:

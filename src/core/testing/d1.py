@@ -68,14 +68,6 @@ class FakeD1Database(Faulty, EmbeddedD1Database):
         at_primary = constraint_or_bookmark is not None and constraint_or_bookmark.strip() == "first-primary"
         return _LateSession(self, session.get_bookmark(), self._versions, at_primary)
 
-    async def _answer(self, statement: EmbeddedD1PreparedStatement[Any]) -> Answer:
-        session = statement._session
-        if session is not None and isinstance(session, _LateSession) and self.engine.plan(statement.sql).reading:
-            copy = session.copy()
-            if copy is not None:
-                return await copy._answer(EmbeddedD1PreparedStatement(copy, statement.sql, statement.values))
-        return await super()._answer(statement)
-
     def _recorded(self, call: BindingCall) -> Call:
         """A statement's call has its text and values as arguments, and its own arguments as an option."""
         if call.method == "batch" and call.args and isinstance(call.args[0], (list, tuple)):
@@ -131,8 +123,6 @@ class _Versions:
 class _LateSession(EmbeddedD1Session):
     """A session whose reads a replica may answer: one that has all that the session has seen and written."""
 
-    __slots__ = ("_seen", "_versions")
-
     def __init__(
         self, database: EmbeddedD1Database, bookmark: str | None, versions: _Versions, at_primary: bool
     ) -> None:
@@ -142,6 +132,11 @@ class _LateSession(EmbeddedD1Session):
         self._seen: int | None = None if at_primary else 0
         if bookmark is not None:
             self._seen = versions.of_bookmark.get(bookmark)
+
+    async def answer(self, statement: EmbeddedD1PreparedStatement[Any]) -> Answer:
+        """Run a statement of the session, on a replica where one answers."""
+        replica = self.copy() if self._database.engine.plan(statement.sql).reading else None
+        return await (super().answer(statement) if replica is None else replica.answer(statement))
 
     def copy(self) -> EmbeddedD1Database | None:
         """The replica that answers the next read; None for the primary database."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from typing_extensions import TypeForm, TypeVar
 
-from core.backends.d1 import bindable, check_sql, check_statements
+from core.backends.d1 import D1Statement, bindable, check_sql, check_statements
 from core.backends.workerd.conversion import Translator, bridge, call_now, js_bytes, rows_of
-from core.backends.workerd.engine import JsEngine
+from core.backends.workerd.engine import JsBacked, JsEngine
 from core.bindings.d1 import (
     D1Database,
     D1DatabaseSession,
@@ -43,27 +43,12 @@ class _Translator(Translator):
 _error = _Translator(D1Error)
 
 
-class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
+class WorkerdD1PreparedStatement(D1Statement[R], JsBacked):
     _error = _error
 
-    def __init__(
-        self,
-        session: WorkerdD1Session,
-        statement: object,
-        sql: str,
-        values: tuple[D1Value, ...] = (),
-        type_: object = None,
-        written: str | None = None,
-    ) -> None:
-        super().__init__(statement, session._hook)
-        self._session = session
-        self._written = sql if written is None else written
-        self.sql: str = sql
-        self.values: tuple[D1Value, ...] = values
-        self.type: Any = type_
-
-    def _call_target(self) -> tuple[object, ...]:
-        return self.sql, *self.values
+    def __init__(self, source: WorkerdD1Session, js: object, sql: str, *given: Any) -> None:
+        super().__init__(source, sql, *given)
+        self._js = js
 
     def bind(self, *values: D1Value | Unset) -> WorkerdD1PreparedStatement[R]:
         sql, given, statement = self._written, cast("tuple[D1Value, ...]", values), self._js
@@ -74,12 +59,12 @@ class WorkerdD1PreparedStatement(JsEngine, D1PreparedStatement[R]):
 
             sql, given = only_given(sql, values)
         if sql != self.sql:
-            statement = self._session._js.prepare(well_formed(sql))
+            statement = self._source._js.prepare(well_formed(sql))
         bound = call_now(_error, statement.bind, *map(_outgoing, given))
-        return WorkerdD1PreparedStatement(self._session, bound, sql, given, self.type, self._written)
+        return WorkerdD1PreparedStatement(self._source, bound, sql, given, self.type, self._written)
 
     def as_(self, type_: TypeForm[T], /) -> D1PreparedStatement[T]:
-        return WorkerdD1PreparedStatement(self._session, self._js, self.sql, self.values, type_, self._written)
+        return WorkerdD1PreparedStatement(self._source, self._js, self.sql, self.values, type_, self._written)
 
     async def _first(self, column_or_type: object = None, /) -> object:
         row = await self._call("first")

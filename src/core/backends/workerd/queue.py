@@ -108,12 +108,8 @@ class WorkerdMessageBatch(JsBacked):
 
     queue = JsAttribute("queue", str)
 
-    @property
-    def messages(self) -> list[WorkerdMessage]:
-        return self._messages
-
     @cached_property
-    def _messages(self) -> list[WorkerdMessage]:
+    def messages(self) -> list[WorkerdMessage]:
         return [WorkerdMessage(message) for message in self._js.messages]
 
     @property

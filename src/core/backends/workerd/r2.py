@@ -49,7 +49,7 @@ from core.bindings.r2 import (
     R2UploadedPartDict,
 )
 from core.errors import R2Error, R2TypeError, R2ValueError
-from core.http import Headers
+from core.http import HeadersView
 
 _HASHES: Final = ("md5", "sha1", "sha256", "sha384", "sha512")
 
@@ -140,7 +140,7 @@ def _key(method: Method, key: str) -> str:
 
 def _stated(cls: type[attrs.AttrsInstance], value: Any, option: str) -> object:
     """Conditions, a range or metadata for JavaScript: given as headers, as an instance of `cls`, or as its fields."""
-    if isinstance(value, Headers):
+    if isinstance(value, HeadersView):
         across = bridge()
         return across.js.Headers.new(across.to_js(value.raw()))
     return None if value is None else record(cls, value, option)

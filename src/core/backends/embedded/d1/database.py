@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from typing_extensions import TypeForm, TypeVar
 
-from core.backends.d1 import bindable, check_sql, check_statements
+from core.backends.d1 import D1Statement, bindable, check_sql, check_statements
 from core.backends.embedded.d1.engine import Answer, Engine, Numbers, engine_of
 from core.backends.embedded.d1.plans import WHITE_SPACE
 from core.backends.embedded.d1.values import Refused, d1_error
@@ -41,33 +41,11 @@ _new: Final[Callable[[Any], Any]] = object.__new__
 _put: Final = object.__setattr__
 
 
-class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
+class EmbeddedD1PreparedStatement(D1Statement[R]):
     """A statement of an embedded database. See `D1PreparedStatement`."""
-
-    __slots__ = ("_database", "_hook", "_session", "_written", "sql", "type", "values")
-
-    def __init__(
-        self,
-        database: EmbeddedD1Database,
-        sql: str,
-        values: tuple[object, ...] = (),
-        session: EmbeddedD1Session | None = None,
-        type_: object = None,
-        written: str | None = None,
-    ) -> None:
-        self._database = database
-        self._hook = database._hook
-        self._session = session
-        self.sql: str = sql
-        self._written = sql if written is None else written
-        self.values: tuple[object, ...] = values
-        self.type: object = type_
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.sql!r} {self.values!r}>"
-
-    def _call_target(self) -> tuple[object, ...]:
-        return self.sql, *self.values
 
     def bind(self, *values: D1Value | Unset) -> EmbeddedD1PreparedStatement[R]:
         sql = self._written
@@ -84,17 +62,17 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
                 bound.append(float(value))
             else:
                 bound.append(bindable(value))
-        return EmbeddedD1PreparedStatement(self._database, sql, tuple(bound), self._session, self.type, self._written)
+        return EmbeddedD1PreparedStatement(self._source, sql, tuple(bound), self.type, self._written)
 
     def as_(self, type_: TypeForm[T], /) -> EmbeddedD1PreparedStatement[T]:
-        return EmbeddedD1PreparedStatement(self._database, self.sql, self.values, self._session, type_, self._written)
+        return EmbeddedD1PreparedStatement(self._source, self.sql, self.values, type_, self._written)
 
     async def _first(self, column_or_type: object = None, /) -> object:
-        columns, rows, _ = await self._database._answer(self)
+        columns, rows, _ = await self._source.answer(self)
         return self._row(columns, rows[0], column_or_type) if rows else None
 
     async def _one(self, column_or_type: object = None, /, *, error: Exception | None = None) -> object:
-        columns, rows, _ = await self._database._answer(self)
+        columns, rows, _ = await self._source.answer(self)
         if not rows:
             raise CoreError(404, "Not Found") if error is None else error
         return self._row(columns, rows[0], column_or_type)
@@ -111,7 +89,7 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         return row[type_]
 
     async def _all(self, type_: object = None, /) -> object:
-        return self._result(await self._database._answer(self), self.type if type_ is None else type_)
+        return self._result(await self._source.answer(self), self.type if type_ is None else type_)
 
     def _result(self, answer: Answer, type_: Any) -> D1Result[Any]:
         columns, rows, numbers = answer
@@ -127,10 +105,10 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
         return result
 
     async def _run(self) -> D1Result[Any]:
-        return self._result(await self._database._answer(self), self.type)
+        return self._result(await self._source.answer(self), self.type)
 
     async def _raw(self, column_names: bool = False) -> list[list[object]]:
-        columns, rows, _ = await self._database._answer(self)
+        columns, rows, _ = await self._source.answer(self)
         lists = [list(row) for row in rows]
         return [list(columns), *lists] if column_names else lists
 
@@ -138,19 +116,24 @@ class EmbeddedD1PreparedStatement(Hookable, D1PreparedStatement[R]):
 class EmbeddedD1Session(Hookable, D1DatabaseSession):
     """A session of an embedded database, which has one copy and is never behind. See `D1DatabaseSession`."""
 
-    __slots__ = ("_bookmark", "_database")
-
     def __init__(self, database: EmbeddedD1Database, bookmark: str | None) -> None:
         self._database = database
+        self._hook = database._hook
         self._bookmark = bookmark
 
     def prepare(self, sql: str, /) -> D1PreparedStatement:
-        return EmbeddedD1PreparedStatement(self._database, check_sql(sql), session=self)
+        return EmbeddedD1PreparedStatement(self, check_sql(sql))
 
-    async def _batch(self, statements: list[D1PreparedStatement[Any]], /) -> object:
-        results = await self._database.batch(statements)
+    async def _batch(self, statements: Sequence[object], /) -> object:
+        results = await self._database._batch(statements)
         self._moved()
         return results
+
+    async def answer(self, statement: EmbeddedD1PreparedStatement[Any]) -> Answer:
+        """Run a statement of the session."""
+        answer = await self._database.answer(statement)
+        self._moved()
+        return answer
 
     def get_bookmark(self) -> str | None:
         return self._bookmark
@@ -195,19 +178,17 @@ class EmbeddedD1Database(Hookable, D1Database):
         """Fail, as on the platform, where this is gone; it is not part of `D1Database`."""
         raise d1_error("", "D1_DUMP_ERROR: Status + 404", cause="Status 404")
 
-    async def _answer(self, statement: EmbeddedD1PreparedStatement[Any]) -> Answer:
+    async def answer(self, statement: EmbeddedD1PreparedStatement[Any]) -> Answer:
+        """Run a statement."""
         try:
-            answer = self.engine.single(statement.sql, statement.values)
+            return self.engine.single(statement.sql, statement.values)
         except (Refused, sqlite3.Error) as error:
             if isinstance(error, Refused):
                 raise d1_error("D1_ERROR: ", str(error)) from None
             if not is_busy(error) and store_error(self._database.location, error) is None:
                 raise d1_error("D1_ERROR: ", self.engine.explain(error)) from error
             # Only another process stood in its way.
-            answer = await self._perform(lambda: self.engine.single(statement.sql, statement.values))
-        if statement._session is not None:
-            statement._session._moved()
-        return answer
+            return await self._perform(lambda: self.engine.single(statement.sql, statement.values))
 
     async def _perform(self, action: Callable[[], T], prefix: str = "D1_ERROR: ") -> T:
         """Do it as soon as other processes let us; every failure becomes the platform's."""

@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
-from typing_extensions import TypeIs
-
 from core.backends.embedded.disk import StoreError
 from core.backends.r2 import Method, record, refuse
 from core.bindings.r2 import R2Hash, R2HTTPMetadata, R2HTTPMetadataDict
 from core.errors import R2Error, R2TypeError
-from core.http import Headers
+from core.http import Headers, HeadersView
 
 HTTPMetadata: TypeAlias = R2HTTPMetadata | R2HTTPMetadataDict | Headers
 
@@ -26,11 +24,6 @@ MAX_METADATA: Final = 8192
 
 def store_failure(method: Method, error: StoreError) -> R2Error:
     return R2Error(f"{method}: {error} (10001)")
-
-
-def is_headers(value: object) -> TypeIs[Headers]:
-    """True for `http.Headers` and anything else that reads like it, but not for a plain dict of options."""
-    return not isinstance(value, dict) and hasattr(value, "get_set_cookie")
 
 
 def parse_http_date(text: str | None) -> datetime | None:
@@ -134,7 +127,7 @@ def to_http_metadata(metadata: HTTPMetadata | None) -> R2HTTPMetadata:
     """HTTP metadata however it is given. Raises R2TypeError for an unknown field."""
     if metadata is None:
         return R2HTTPMetadata()
-    if is_headers(metadata):
+    if isinstance(metadata, HeadersView):
         fields: dict[str, Any] = {name: metadata.get(name.replace("_", "-")) for name in _HTTP_FIELDS}
         return R2HTTPMetadata(**fields, cache_expiry=parse_http_date(metadata.get("expires")))
     return record(R2HTTPMetadata, metadata, "http_metadata")

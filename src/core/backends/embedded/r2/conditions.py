@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import attrs
 
-from core.backends.embedded.r2.arguments import MAX_OBJECT, is_headers, parse_http_date, to_milliseconds
+from core.backends.embedded.r2.arguments import MAX_OBJECT, parse_http_date, to_milliseconds
 from core.backends.r2 import record, refuse
 from core.bindings.r2 import R2Conditional, R2ConditionalDict, R2Range, R2RangeDict
 from core.errors import R2Error, R2TypeError, R2ValueError
+from core.http import HeadersView
 from core.http.conditional import parse_range
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Preconditions:
         """Read them. Raises R2TypeError for an unknown field or a malformed etag, R2Error for a malformed header."""
         if isinstance(given, Preconditions):
             return given
-        if is_headers(given):
+        if isinstance(given, HeadersView):
             return cls._of_headers(given)
         wanted = record(R2Conditional, given, "only_if")
         return cls(
@@ -150,7 +151,7 @@ def span_of(given: Ranges) -> Callable[[int], tuple[int, int]]:
 
     Raises R2TypeError or R2ValueError for a value that can never be a range.
     """
-    if is_headers(given):
+    if isinstance(given, HeadersView):
         return partial(_header_range, given.get("range") or "")
     wanted = record(R2Range, given, "range")
     offset = _range_number("Invalid range. Starting offset", "Invalid range. Starting offset", wanted.offset)
