@@ -502,32 +502,18 @@ def js_stream(
 
 
 async def fixed_length(chunks: AsyncIterable[bytes], length: int, use: Callable[[object], Awaitable[T]]) -> T:
-    """Give `use` a stream that says beforehand how long it is, while `chunks` are written to it."""
-    across = bridge()
-    pipe = across.js.FixedLengthStream.new(length)
-    writer = pipe.writable.getWriter()
-
-    async def write() -> None:
-        try:
-            async for chunk in chunks:
-                await writer.write(js_bytes(chunk))
-            await writer.close()
-        except BaseException as error:
-            await writer.abort(js_error(error))
-            raise
-
-    writing = asyncio.ensure_future(write())
+    """Give `use` a stream of `chunks` that says beforehand how long it is."""
+    js, failed = bridge().js, list[Exception]()
+    stream: Any = js_stream(chunks, failed=failed)
+    given_up = js.AbortController.new()
     try:
-        result = await use(pipe.readable)
+        return await use(stream.pipeThrough(js.FixedLengthStream.new(length), signal=given_up.signal))
     except BaseException as error:
-        if not writing.done():
-            writing.cancel()
-        elif (failure := writing.exception()) is not None and not isinstance(failure, across.JsException):
+        given_up.abort()
+        if failed:
             # The cause is the source's own error, not that its reader then saw a broken stream.
-            raise failure from error
+            raise failed[0] from error
         raise
-    await writing
-    return result
 
 
 # Errors ---------------------------------------------------------------------------------------------------------------
